@@ -2,35 +2,35 @@
 //!
 //! `cargo bench --bench format`. The table is the output of `pmc stat -a -A -I` on 16 CPUs.
 
-use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Role, Row, Value};
-use pmc::profile::metrics::library::{Binder, Library, definition};
-use pmc::profile::metrics::literals::Environment;
-use pmc::profile::statistics::Summary;
+use pmc::profile::counts::{Aggregation, EventRole, PlaceLabel, StatCounts, StatEvent, StatRow, StatValue};
+use pmc::profile::metrics::library::{Binder, MetricLibrary, definition};
+use pmc::profile::metrics::literals::MetricEnvironment;
+use pmc::profile::statistics::MeasurementSummary;
 use pmc::units::Count;
 use pmc::view::openmetrics;
-use pmc::view::stat::{StatStyle, Subject, csv, document, json, text};
+use pmc::view::stat::{StatStyle, StatSubject, csv, document, json, text};
 
 fn main() {
     divan::main();
 }
 
 /// Ten events on each CPU.
-fn counts(cpus: u32) -> Counts {
+fn counts(cpus: u32) -> StatCounts {
     let roles = [
-        ("task-clock", Role::TaskClock),
-        ("cycles", Role::Cycles),
-        ("instructions", Role::Instructions),
-        ("branches", Role::Branches),
-        ("branch-misses", Role::BranchMisses),
-        ("cache-references", Role::CacheReferences),
-        ("cache-misses", Role::CacheMisses),
-        ("page-faults", Role::Other),
-        ("context-switches", Role::Other),
-        ("cpu-migrations", Role::Other),
+        ("task-clock", EventRole::TaskClock),
+        ("cycles", EventRole::Cycles),
+        ("instructions", EventRole::Instructions),
+        ("branches", EventRole::Branches),
+        ("branch-misses", EventRole::BranchMisses),
+        ("cache-references", EventRole::CacheReferences),
+        ("cache-misses", EventRole::CacheMisses),
+        ("page-faults", EventRole::Other),
+        ("context-switches", EventRole::Other),
+        ("cpu-migrations", EventRole::Other),
     ];
-    let event = |(group, (name, role)): (usize, &(&str, Role))| {
+    let event = |(group, (name, role)): (usize, &(&str, EventRole))| {
         let (scale, unit) = role.shown_in().unwrap_or((1.0, ""));
-        Event {
+        StatEvent {
             name: (*name).into(),
             role: Some(*role),
             level: String::new(),
@@ -41,17 +41,17 @@ fn counts(cpus: u32) -> Counts {
             cgroup: None,
         }
     };
-    let value = |at: u64| Value::Counted {
+    let value = |at: u64| StatValue::Counted {
         count: Count { value: 123_456_789 * (at + 1), enabled_ns: 1_000_000_000, running_ns: 700_000_000 },
         counters: 1,
         runs: vec![],
     };
-    let row = |cpu| Row {
+    let row = |cpu| StatRow {
         place: PlaceLabel { cpu: Some(cpu), ..Default::default() },
         summed: 1,
         values: (0..roles.len() as u64).map(value).collect(),
     };
-    Counts {
+    StatCounts {
         events: roles.iter().enumerate().map(event).collect(),
         rows: (0..cpus).map(row).collect(),
         aggregation: Aggregation::Cpu,
@@ -93,7 +93,7 @@ fn run_as_document(bencher: divan::Bencher<'_, '_>, cpus: u32) {
     let counts = counts(cpus);
     bencher.bench(|| {
         let mut out = Vec::new();
-        document::write(&mut out, &Subject::SystemWide, &counts, &[]).map(|()| out)
+        document::write(&mut out, &StatSubject::SystemWide, &counts, &[]).map(|()| out)
     });
 }
 
@@ -106,14 +106,14 @@ fn scrape_page(bencher: divan::Bencher<'_, '_>, cpus: u32) {
 #[divan::bench]
 fn parse_expression() -> usize {
     let text = "rate=100 * branch-misses / ('cpu/event=0xc4,umask=1/' + max(branches, 1))";
-    let library = Library::new(definition(text));
-    let mut binder = Binder::new(&library, &Environment::UNKNOWN);
+    let library = MetricLibrary::new(definition(text));
+    let mut binder = Binder::new(&library, &MetricEnvironment::UNKNOWN);
     let formulas = library.definitions().filter_map(|definition| binder.formula(definition).ok());
     formulas.map(|formula| formula.operands().len()).sum()
 }
 
 #[divan::bench]
-fn summary_of_hundred_runs() -> Option<Summary> {
+fn summary_of_hundred_runs() -> Option<MeasurementSummary> {
     let values: Vec<f64> = (0..100).map(|n| f64::from(n * 7919 % 101)).collect();
-    Summary::of(divan::black_box(&values))
+    MeasurementSummary::of(divan::black_box(&values))
 }

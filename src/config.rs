@@ -44,7 +44,7 @@ struct Setting {
 
 /// Selects the files to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ConfigFiles {
     /// All files in use; settings are written to the user's file.
     Usual,
     /// Only the user's file.
@@ -53,9 +53,9 @@ pub enum Place {
     System,
 }
 
-impl Place {
+impl ConfigFiles {
     /// Returns the files. Later files override earlier ones, and settings are written to the last one.
-    pub fn files(self) -> Vec<PathBuf> {
+    pub fn paths(self) -> Vec<PathBuf> {
         let home = || std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let user = || home().map(|home| home.join(".perfconfig"));
         match (self, std::env::var_os("PERF_CONFIG")) {
@@ -69,9 +69,9 @@ impl Place {
 
 impl Config {
     /// Reads the files that exist.
-    pub fn load(place: Place) -> Self {
+    pub fn load(files: ConfigFiles) -> Self {
         let mut config = Self::default();
-        for file in place.files() {
+        for file in files.paths() {
             match read(&file) {
                 Ok(text) => config.add(&String::from_utf8_lossy(&text), &file),
                 // Skips files that are not ours: HOME may be another user's (su, sudo).
@@ -92,13 +92,13 @@ impl Config {
         let mut section = None;
         for line in lines(text) {
             match parse(&line.text) {
-                Some(Line::Section(name)) => section = Some(name),
-                Some(Line::Value(name, value)) if section.is_some() => {
+                Some(ConfigLine::Section(name)) => section = Some(name),
+                Some(ConfigLine::Value(name, value)) if section.is_some() => {
                     let key = format!("{}.{name}", section.as_deref().unwrap_or_default());
                     self.settings.retain(|setting| setting.key != key);
                     self.settings.push(Setting { key, value, file: file.to_owned() });
                 }
-                Some(Line::Empty) => {}
+                Some(ConfigLine::Empty) => {}
                 _ => self.left_out.push(format!("{}, line {}: not a setting", file.display(), line.number)),
             }
         }
@@ -197,8 +197,8 @@ fn changed(text: &str, key: &str, value: &str) -> String {
     let (mut inside, mut last, mut own) = (false, None, None);
     for line in lines(text) {
         match parse(&line.text) {
-            Some(Line::Section(found)) => inside = found == section,
-            Some(Line::Value(found, _)) if inside && found == name => own = Some(out.len()),
+            Some(ConfigLine::Section(found)) => inside = found == section,
+            Some(ConfigLine::Value(found, _)) if inside && found == name => own = Some(out.len()),
             _ => {}
         }
         if inside && !line.text.trim().is_empty() {
@@ -239,12 +239,12 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// A line of the file, including lines joined to it by backslashes.
-struct Joined {
+struct JoinedLine {
     number: usize,
     text: String,
 }
 
-fn lines(text: &str) -> impl Iterator<Item = Joined> + '_ {
+fn lines(text: &str) -> impl Iterator<Item = JoinedLine> + '_ {
     let mut rest = text.lines().enumerate();
     std::iter::from_fn(move || {
         let (number, line) = rest.next()?;
@@ -254,40 +254,42 @@ fn lines(text: &str) -> impl Iterator<Item = Joined> + '_ {
             let Some((_, next)) = rest.next() else { break };
             text = format!("{text}\n{next}");
         }
-        Some(Joined { number: number + 1, text })
+        Some(JoinedLine { number: number + 1, text })
     })
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Line {
+enum ConfigLine {
     Empty,
     Section(String),
     Value(String, String),
 }
 
 /// Parses a line; returns `None` if it is not a setting.
-fn parse(line: &str) -> Option<Line> {
+fn parse(line: &str) -> Option<ConfigLine> {
     let line = line.trim();
     if line.is_empty() || line.starts_with(['#', ';']) {
-        return Some(Line::Empty);
+        return Some(ConfigLine::Empty);
     }
     if let Some(section) = line.strip_prefix('[') {
         let (name, rest) = section.split_once(']')?;
-        let is_end = matches!(parse(rest), Some(Line::Empty));
+        let is_end = matches!(parse(rest), Some(ConfigLine::Empty));
         return match name.split_once(char::is_whitespace) {
             Some((name, part)) => {
                 let part = part.trim().strip_prefix('"')?.strip_suffix('"')?;
-                is_end.then(|| Line::Section(format!("{}.{part}", name.to_ascii_lowercase())))
+                is_end.then(|| ConfigLine::Section(format!("{}.{part}", name.to_ascii_lowercase())))
             }
-            None => (is_end && !name.is_empty()).then(|| Line::Section(name.to_ascii_lowercase())),
+            None => (is_end && !name.is_empty()).then(|| ConfigLine::Section(name.to_ascii_lowercase())),
         };
     }
     let end = line.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')));
     let (name, rest) = line.split_at(end.unwrap_or(line.len()));
     let name = Some(name.to_ascii_lowercase()).filter(|name| !name.is_empty())?;
     match rest.trim_start().strip_prefix('=') {
-        Some(text) => Some(Line::Value(name, value(text)?)),
-        None => matches!(parse(rest), Some(Line::Empty)).then(|| Line::Value(name, "true".to_owned())),
+        Some(text) => Some(ConfigLine::Value(name, value(text)?)),
+        None => {
+            matches!(parse(rest), Some(ConfigLine::Empty)).then(|| ConfigLine::Value(name, "true".to_owned()))
+        }
     }
 }
 

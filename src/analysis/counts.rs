@@ -1,8 +1,8 @@
 //! The counts of a recording (from `stat record` of pmc or perf): events, threads or CPUs, and the totals
 //! of each round.
 //!
-//! Receives a [`Session`]; returns [`Recorded`], and each [`Round`] with the totals of all counters so far.
-//! The tables are the same as for live counters.
+//! Receives a [`Session`]; returns [`RecordedCounts`], and each [`CountsRound`] with the totals of all
+//! counters so far. The tables are the same as for live counters.
 
 use std::collections::BTreeMap;
 
@@ -23,9 +23,9 @@ use crate::units::Count;
 
 /// Description of a recording's counts.
 #[derive(Debug, Clone, Default)]
-pub struct Recorded {
+pub struct RecordedCounts {
     /// The events, in order.
-    pub events: Vec<CountedEvent>,
+    pub events: Vec<CountsEvent>,
     /// How the counts were aggregated while counting.
     pub aggregation: Aggregation,
     /// Whether counts of multiplexed events are scaled.
@@ -40,7 +40,7 @@ pub struct Recorded {
 
 /// A counted event of a recording.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CountedEvent {
+pub struct CountsEvent {
     /// The name; untrusted text.
     pub name: String,
     /// The attributes passed to the kernel.
@@ -57,7 +57,7 @@ pub struct CountedEvent {
 
 /// One counter's total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Total {
+pub struct CounterTotal {
     /// Index of the event.
     pub event: usize,
     /// The counted thread, if threads were counted.
@@ -197,13 +197,13 @@ fn at(timestamp: u64, begin: u64, end: u64) -> u64 {
 
 /// The end of an interval or of the whole run.
 #[derive(Debug)]
-pub struct Round<'a> {
+pub struct CountsRound<'a> {
     /// Whether this is the end of the whole run rather than of an interval.
     pub is_final: bool,
     /// Time since the start, in nanoseconds.
     pub at_ns: u64,
     /// The totals, ordered by event, thread and CPU. Later rounds keep this order and insert new counters.
-    pub totals: &'a [Total],
+    pub totals: &'a [CounterTotal],
 }
 
 /// Whether the recording holds counts and no samples.
@@ -231,7 +231,7 @@ pub fn check_rounds(session: &Session) -> Result<()> {
         .try_this("pmc stat record -I 1000, which reads them every second"))
 }
 
-impl Recorded {
+impl RecordedCounts {
     /// Reads the description of the counts.
     ///
     /// # Errors
@@ -280,7 +280,11 @@ impl Recorded {
     ///
     /// # Errors
     /// When the file cannot be read, and the errors of `visit`.
-    pub fn rounds(&self, session: &Session, visit: &mut dyn FnMut(Round<'_>) -> Result<()>) -> Result<()> {
+    pub fn rounds(
+        &self,
+        session: &Session,
+        visit: &mut dyn FnMut(CountsRound<'_>) -> Result<()>,
+    ) -> Result<()> {
         let of_id = of_ids(session);
         let mut all: BTreeMap<(usize, u32, u32), Count> = BTreeMap::new();
         let mut totals = Vec::new();
@@ -293,13 +297,13 @@ impl Recorded {
             }
             Some(Record::StatRound(StatRound { is_final, time })) if result.is_ok() => {
                 totals.clear();
-                totals.extend(all.iter().map(|(&(event, thread, cpu), &count)| Total {
+                totals.extend(all.iter().map(|(&(event, thread, cpu), &count)| CounterTotal {
                     event,
                     tid: self.threads.get(thread as usize).map(|(tid, _)| *tid),
                     cpu: cpu.checked_sub(1),
                     count,
                 }));
-                result = visit(Round { is_final, at_ns: time, totals: &totals });
+                result = visit(CountsRound { is_final, at_ns: time, totals: &totals });
             }
             _ => {}
         })?;
@@ -308,7 +312,7 @@ impl Recorded {
 }
 
 /// Returns the events as the header describes them, before `EVENT_UPDATE` records are applied.
-fn events(session: &Session) -> Vec<CountedEvent> {
+fn events(session: &Session) -> Vec<CountsEvent> {
     let (reader, features) = (&session.reader, session.reader.features());
     let groups = features.groups.as_deref().unwrap_or_default();
     let group = |index: usize| {
@@ -317,7 +321,7 @@ fn events(session: &Session) -> Vec<CountedEvent> {
         let own = groups.iter().find(|group| inside(group.leader as usize, group.members));
         own.map_or(index, |group| group.leader as usize)
     };
-    let event = |(index, event): (usize, &crate::perfdata::RecordedEvent)| CountedEvent {
+    let event = |(index, event): (usize, &crate::perfdata::RecordedEvent)| CountsEvent {
         name: event.name(),
         attr: event.attr.clone(),
         scale: 1.0,
@@ -329,7 +333,7 @@ fn events(session: &Session) -> Vec<CountedEvent> {
 }
 
 /// Whether the event only tracks tasks and mappings, and was added by the recorder. These events come last.
-fn is_tracker(event: &CountedEvent) -> bool {
+fn is_tracker(event: &CountsEvent) -> bool {
     let is_dummy = (event.attr.kind(), event.attr.config()) == (SOFTWARE, DUMMY);
     is_dummy && event.attr.get(Flag::Task) && !event.is_counted
 }

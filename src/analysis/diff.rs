@@ -1,7 +1,7 @@
 //! Comparison of recordings event by event.
 //!
 //! Receives the file names and a [`DiffRequest`]; reads the files one after the other with a shared string
-//! table, and returns the [`Comparison`]. `profile::diff` computes the differences.
+//! table, and returns the [`Diff`]. `profile::diff` computes the differences.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,9 +12,11 @@ use super::{Analysis, AnalysisRequest, ProgressSink, has_chains, quality};
 use crate::abi::sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::{Note, Reader};
-use crate::profile::diff::{self, Comparison, Compute, Event, streams};
+use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
 use crate::profile::sampled::trust;
-use crate::profile::sampled::{self, Cell, Order, Query, SortKey, StackProfile, StringId, StringTable};
+use crate::profile::sampled::{
+    self, Query, RowCell, SortKey, StackDirection, StackProfile, StringId, StringTable,
+};
 use crate::session::Session;
 use crate::symbol::Depth;
 use crate::text::clean;
@@ -45,7 +47,7 @@ pub struct DiffRequest {
 /// The aggregated events of one recording.
 #[derive(Debug)]
 struct DiffSide {
-    file: diff::File,
+    file: diff::DiffFile,
     /// Notes about the file.
     notes: Vec<String>,
     /// Errors from reading files that provide symbol names.
@@ -54,7 +56,7 @@ struct DiffSide {
     damage: Vec<String>,
     /// Whether samples are missing because of the damage.
     loses_samples: bool,
-    events: Vec<sampled::Event>,
+    events: Vec<sampled::ProfileEvent>,
 }
 
 /// The aggregated recordings, with a shared string table.
@@ -95,7 +97,7 @@ impl DiffSides {
     ///
     /// # Errors
     /// When the recordings have no event in common.
-    pub fn compare(self, request: &DiffRequest) -> Result<Comparison> {
+    pub fn compare(self, request: &DiffRequest) -> Result<Diff> {
         compare(self.all, request, self.texts)
     }
 }
@@ -128,7 +130,7 @@ fn read(
     let query = Query {
         keys: asked.keys.clone(),
         // A branch that is too small in one recording may be large in another, so none is left out here.
-        tree: has_tree.then_some(Order::Caller),
+        tree: has_tree.then_some(StackDirection::Caller),
         ..request.query.clone()
     };
     let events = if by_stream {
@@ -148,7 +150,7 @@ fn read(
         notes: quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
         damage: notes.iter().filter(|note| note.is_damage()).map(named).collect(),
         loses_samples: notes.iter().any(Note::loses_samples),
-        file: diff::File {
+        file: diff::DiffFile {
             path,
             samples: analysis.sample_count(),
             lost: quality::lost(&session),
@@ -159,20 +161,20 @@ fn read(
 }
 
 /// Returns the events with whole call chains as rows.
-fn of_streams(stacks: &StackProfile<'_>, query: &Query) -> Vec<sampled::Event> {
+fn of_streams(stacks: &StackProfile<'_>, query: &Query) -> Vec<sampled::ProfileEvent> {
     let rows = streams::rows(stacks, &query.keys);
-    let of = stacks.events.iter().zip(rows).map(|(event, rows)| sampled::Event {
+    let of = stacks.events.iter().zip(rows).map(|(event, rows)| sampled::ProfileEvent {
         name: event.name.clone(),
         total: if query.relative { &event.kept } else { &event.total }.clone(),
         rows,
-        ..sampled::Event::default()
+        ..sampled::ProfileEvent::default()
     });
     of.collect()
 }
 
-fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) -> Result<Comparison> {
+fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) -> Result<Diff> {
     let mut notes: Vec<String> = sides.iter_mut().flat_map(|side| std::mem::take(&mut side.notes)).collect();
-    let files: Vec<diff::File> = sides.iter().map(|side| side.file.clone()).collect();
+    let files: Vec<diff::DiffFile> = sides.iter().map(|side| side.file.clone()).collect();
     match_clocks(&mut sides, &mut notes);
     let in_others =
         |name: &str| sides[1..].iter().any(|side| side.events.iter().any(|event| event.name == name));
@@ -220,7 +222,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
             let at = side.events.iter().position(|event| event.name == name)?;
             Some(side.events.remove(at))
         };
-        let mut taken: Vec<Option<sampled::Event>> = sides.iter_mut().map(&mut take).collect();
+        let mut taken: Vec<Option<sampled::ProfileEvent>> = sides.iter_mut().map(&mut take).collect();
         same_files(&mut taken, &request.analysis.keys, &texts);
         let (mut rows, mut trees) = (Vec::new(), Vec::new());
         for event in taken {
@@ -238,7 +240,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
         }
         events.push(event);
     }
-    Ok(Comparison {
+    Ok(Diff {
         texts,
         keys: request.analysis.keys.clone(),
         by_stream: request.streams.is_some(),
@@ -256,7 +258,7 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
     for side in others {
         let [of_base, of_side] =
             [(&base.events, &side.events), (&side.events, &base.events)].map(|(own, other)| {
-                let is_alone = |event: &&sampled::Event| {
+                let is_alone = |event: &&sampled::ProfileEvent| {
                     sampled::is_clock(&event.name) && other.iter().all(|of| of.name != event.name)
                 };
                 own.iter().filter(is_alone).map(|event| event.name.clone()).collect::<Vec<_>>()
@@ -276,7 +278,7 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
 /// Replaces the path of a source file that another recording has in a different folder with the base's path.
 /// Lines of programs that were built in two places can then be compared. File names that occur twice on
 /// either side stay unchanged.
-fn same_files(events: &mut [Option<sampled::Event>], keys: &[SortKey], texts: &StringTable) {
+fn same_files(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey], texts: &StringTable) {
     let Some((Some(base), others)) = events.split_first_mut() else { return };
     let name = |file: StringId| texts.get(file).rsplit('/').next().unwrap_or_default();
     let mut of_base: FxHashMap<&str, FxHashSet<StringId>> = FxHashMap::default();
@@ -300,27 +302,29 @@ fn same_files(events: &mut [Option<sampled::Event>], keys: &[SortKey], texts: &S
 }
 
 /// Calls `look` for each source file in an event's rows.
-fn files(event: &mut sampled::Event, keys: &[SortKey], mut look: impl FnMut(&mut StringId)) {
+fn files(event: &mut sampled::ProfileEvent, keys: &[SortKey], mut look: impl FnMut(&mut StringId)) {
     let cells = event.rows.iter_mut().flat_map(|row| row.cells.iter_mut().zip(keys.iter().cycle()));
     for (cell, key) in cells {
         match (key, cell) {
-            (SortKey::SrcLine, Cell::Line(file, _)) | (SortKey::SrcFile, Cell::Text(file)) => look(file),
+            (SortKey::SrcLine, RowCell::Line(file, _)) | (SortKey::SrcFile, RowCell::Text(file)) => {
+                look(file)
+            }
             _ => {}
         }
     }
 }
 
 /// Returns a hint if hardly anything matches because the same functions are in programs of different names.
-fn suspicion(event: &Event, keys: &[SortKey], texts: &StringTable) -> Option<String> {
+fn suspicion(event: &DiffEvent, keys: &[SortKey], texts: &StringTable) -> Option<String> {
     let dso = keys.iter().position(|key| *key == SortKey::Dso)?;
     let symbol = keys.iter().position(|key| *key == SortKey::Symbol)?;
     let total = event.totals[0].as_ref()?.period as f64;
-    let matched = |line: &&diff::Line| line.values[1..].iter().any(|value| value.samples > 0);
+    let matched = |line: &&diff::DiffRow| line.values[1..].iter().any(|value| value.samples > 0);
     let sum: f64 = event.lines.iter().filter(matched).map(|line| line.values[0].period as f64).sum();
     if total == 0.0 || sum / total >= MATCHED {
         return None;
     }
-    let elsewhere = |line: &diff::Line| {
+    let elsewhere = |line: &diff::DiffRow| {
         event.lines.iter().any(|other| {
             other.cells[symbol] == line.cells[symbol]
                 && other.cells[dso] != line.cells[dso]
@@ -328,7 +332,7 @@ fn suspicion(event: &Event, keys: &[SortKey], texts: &StringTable) -> Option<Str
         })
     };
     let costly = event.lines.iter().filter(|line| line.values[0].period as f64 > total / 100.0);
-    let Some(Cell::Symbol(_, name)) =
+    let Some(RowCell::Symbol(_, name)) =
         costly.filter(|line| !matched(line)).find(|line| elsewhere(line)).map(|line| line.cells[symbol])
     else {
         return None;
@@ -348,13 +352,16 @@ mod tests {
     fn a_name_that_either_has_twice_says_nothing() {
         let mut texts = StringTable::default();
         let mut event = |files: &[&str]| {
-            let row = |file: &&str| sampled::Row {
-                cells: vec![Cell::Text(texts.add(file))],
+            let row = |file: &&str| sampled::TableRow {
+                cells: vec![RowCell::Text(texts.add(file))],
                 own: Value::default(),
                 total: Value::default(),
-                ..sampled::Row::default()
+                ..sampled::TableRow::default()
             };
-            Some(sampled::Event { rows: files.iter().map(row).collect(), ..sampled::Event::default() })
+            Some(sampled::ProfileEvent {
+                rows: files.iter().map(row).collect(),
+                ..sampled::ProfileEvent::default()
+            })
         };
         let mut events = [
             event(&["a/only.c", "a/mod.rs", "a/two.c", "b/two.c"]),
@@ -364,8 +371,8 @@ mod tests {
         same_files(&mut events, &[SortKey::SrcFile], &texts);
         let files = |number: usize| -> Vec<&str> {
             let rows = &events[number].as_ref().unwrap().rows;
-            let file = |row: &sampled::Row| match row.cells[0] {
-                Cell::Text(file) => texts.get(file),
+            let file = |row: &sampled::TableRow| match row.cells[0] {
+                RowCell::Text(file) => texts.get(file),
                 _ => "",
             };
             rows.iter().map(file).collect()

@@ -7,14 +7,14 @@ use crate::abi::attr::{Flag, kind};
 use crate::abi::{Attr, names_of, read_format, sample_type};
 use crate::error::Result;
 use crate::perfdata::{Feature, Form, Reader, RecordTally, RecordedEvent};
-use crate::profile::header::{Conversion, EventAsked, Recording, VERSION};
+use crate::profile::header::{ConversionInfo, RecordingHeader, RequestedEvent, VERSION};
 use crate::record::tracepoint::TracingData;
 use crate::sys::clock;
 
 /// Returns the contents of the header and the feature sections.
-pub fn of(reader: &Reader) -> Recording {
+pub fn of(reader: &Reader) -> RecordingHeader {
     let build_ids = reader.features().build_ids.iter().flat_map(|list| &list.0);
-    Recording {
+    RecordingHeader {
         version: VERSION,
         facts: facts(reader),
         events: events(reader),
@@ -30,7 +30,7 @@ pub fn of(reader: &Reader) -> Recording {
 }
 
 /// Returns the metadata for exports to other formats.
-pub fn for_conversion(reader: &Reader) -> Conversion {
+pub fn for_conversion(reader: &Reader) -> ConversionInfo {
     let features = reader.features();
     let changed = std::fs::metadata(reader.path()).ok().and_then(|meta| u64::try_from(meta.ctime()).ok());
     let (offset, size) = (reader.data_offset(), reader.data_size());
@@ -50,7 +50,7 @@ pub fn for_conversion(reader: &Reader) -> Conversion {
         ("cpuid", &features.cpuid),
         ("perf-version", &features.version),
     ];
-    Conversion {
+    ConversionInfo {
         captured_on: changed,
         numbers: numbers.into_iter().filter_map(|(name, number)| Some((name, number?))).collect(),
         texts: texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))).collect(),
@@ -139,7 +139,7 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     facts
 }
 
-fn events(reader: &Reader) -> Vec<EventAsked> {
+fn events(reader: &Reader) -> Vec<RequestedEvent> {
     let features = reader.features();
     let tracing = features.tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
     let fields = |recorded: &RecordedEvent| {
@@ -147,10 +147,10 @@ fn events(reader: &Reader) -> Vec<EventAsked> {
         let own = tracing.as_ref()?.format(id)?.fields.iter().filter(|field| !field.is_common());
         Some(own.map(|field| field.name.clone()).collect())
     };
-    let mut events: Vec<EventAsked> = reader
+    let mut events: Vec<RequestedEvent> = reader
         .events()
         .iter()
-        .map(|recorded| EventAsked { trace_fields: fields(recorded), ..event(recorded) })
+        .map(|recorded| RequestedEvent { trace_fields: fields(recorded), ..event(recorded) })
         .collect();
     for group in features.groups.iter().flatten() {
         if let Some(leader) = events.get_mut(group.leader as usize) {
@@ -207,15 +207,15 @@ fn attr_fields(attr: &Attr) -> Vec<(String, String)> {
     fields
 }
 
-fn event(event: &RecordedEvent) -> EventAsked {
+fn event(event: &RecordedEvent) -> RequestedEvent {
     let attr = &event.attr;
-    EventAsked {
+    RequestedEvent {
         name: event.name(),
         ids: event.ids.clone(),
         attr: attr_fields(attr),
         period: attr.period(),
         is_freq: attr.get(Flag::Freq),
         members: 1,
-        ..EventAsked::default()
+        ..RequestedEvent::default()
     }
 }

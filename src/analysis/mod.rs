@@ -31,18 +31,19 @@ use annotate::functions::SampledFunction;
 use names::RecordingNames;
 pub use request::AnalysisRequest;
 use request::{StackChanges, TraceField};
-use symbols::Symbols;
+use symbols::RecordingSymbols;
 use unwinding::RecordingUnwinder;
 
 use crate::abi::sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::perfdata::feature::DeviceFile;
-use crate::profile::sampled::quality::Ends;
-use crate::profile::sampled::query::{self, EventTotals, Times};
-use crate::profile::sampled::table::Input;
+use crate::profile::sampled::quality::UnwindEnds;
+use crate::profile::sampled::query::{self, EventTotals, TimeSums};
+use crate::profile::sampled::table::TableInput;
 use crate::profile::sampled::{
-    Answer, Code, DataQuality, ModuleQuality, Profile, Query, StackProfile, StringTable, callers,
+    LocationCalls, ModuleQuality, Profile, ProfileQuality, Query, QueryAnswer, StackProfile, StringTable,
+    callers,
 };
 use crate::record::kind;
 use crate::session::samples::{self, SampleAttribute};
@@ -106,10 +107,10 @@ fn has_samples(session: &Session) -> Result<()> {
 }
 
 /// Creates a symbolizer that knows the modules of a recording. Does not open any files yet.
-fn symbols_of(session: &Session, options: &Options) -> Result<Symbols> {
+fn symbols_of(session: &Session, options: &Options) -> Result<RecordingSymbols> {
     // With the files of another machine given, this machine's files are not used.
     let live = options.symfs.is_none() && is_from_here(session);
-    let mut symbols = Symbols::new(&session.history, Options { live, ..options.clone() })?;
+    let mut symbols = RecordingSymbols::new(&session.history, Options { live, ..options.clone() })?;
     symbols.know_device(&DeviceFile::all(session.reader.features()));
     Ok(symbols)
 }
@@ -117,7 +118,7 @@ fn symbols_of(session: &Session, options: &Options) -> Result<Symbols> {
 /// The samples of a recording, aggregated by stack. [`Analysis::name`] adds names.
 #[derive(Debug)]
 pub struct Analysis {
-    symbols: Symbols,
+    symbols: RecordingSymbols,
     samples: Arc<AggregatedSamples>,
     /// Stack changes that require names; taken by the first naming.
     changes: Option<StackChanges>,
@@ -139,7 +140,7 @@ struct AggregatedSamples {
     /// The attributes that distinguish rows.
     attributes: Vec<SampleAttribute>,
     /// Where the stacks that pmc unwound end.
-    ends: Ends,
+    ends: UnwindEnds,
     /// Whether there are call chains, and callers were requested.
     has_stacks: bool,
     raw_traces: bool,
@@ -250,7 +251,7 @@ impl Analysis {
             samples.change_stacks(&changes, &code, &texts);
         }
         let samples = self.samples.clone();
-        NamedSamples { samples, code, texts, modules: Vec::new(), trust: DataQuality::default() }
+        NamedSamples { samples, code, texts, modules: Vec::new(), trust: ProfileQuality::default() }
     }
 
     /// Returns the address of a named location, as linked in its file.
@@ -292,18 +293,18 @@ impl Analysis {
     }
 
     /// Answers a single query, and consumes the names.
-    pub fn answer(&self, mut named: NamedSamples, query: &Query) -> Answer {
+    pub fn answer(&self, mut named: NamedSamples, query: &Query) -> QueryAnswer {
         let texts = std::mem::take(&mut named.texts);
         let names = named.words().with_symbols(&self.symbols);
         let answer = named.answer_with(&names, query, texts);
         let trace_fields = self.samples.trace_field_names();
         let profile = Profile { modules: named.modules, trust: named.trust, trace_fields, ..answer.profile };
-        Answer { profile, ..answer }
+        QueryAnswer { profile, ..answer }
     }
 }
 
 impl AggregatedSamples {
-    fn change_stacks(&mut self, changes: &StackChanges, code: &Code, texts: &StringTable) {
+    fn change_stacks(&mut self, changes: &StackChanges, code: &LocationCalls, texts: &StringTable) {
         let (resolved, samples, kinds) = (&mut self.resolved, &mut self.samples, &self.attributes);
         if let Some(pattern) = &changes.ignore_callees {
             callers::ignore_callees(resolved, code, texts, &|name| pattern.finds(name));
@@ -341,13 +342,13 @@ impl AggregatedSamples {
 pub struct NamedSamples {
     samples: Arc<AggregatedSamples>,
     /// The calls at the locations.
-    code: Code,
+    code: LocationCalls,
     /// The strings of `code`.
     texts: StringTable,
     /// Quality of the modules, once assessed.
     modules: Vec<ModuleQuality>,
     /// Quality of the data, once assessed.
-    trust: DataQuality,
+    trust: ProfileQuality,
 }
 
 impl NamedSamples {
@@ -360,7 +361,7 @@ impl NamedSamples {
     }
 
     /// Answers a query, and keeps the names for further queries.
-    pub fn answer(&self, query: &Query) -> Answer {
+    pub fn answer(&self, query: &Query) -> QueryAnswer {
         let answer = self.answer_with(&self.words(), query, self.texts.clone());
         let profile = Profile {
             modules: self.modules.clone(),
@@ -368,7 +369,7 @@ impl NamedSamples {
             trace_fields: self.samples.trace_field_names(),
             ..answer.profile
         };
-        Answer { profile, ..answer }
+        QueryAnswer { profile, ..answer }
     }
 
     /// Calls `visit` with the samples that pass the query's filter, by stack, for exports.
@@ -385,17 +386,17 @@ impl NamedSamples {
     }
 
     /// Returns a function's periods in each time slice, counting only samples that match the query.
-    pub fn history(&self, query: &Query, (dso, symbol): (&str, &str), times: &Times) -> Vec<u64> {
+    pub fn history(&self, query: &Query, (dso, symbol): (&str, &str), times: &TimeSums) -> Vec<u64> {
         query::history(&self.input(&self.words()), query, dso, symbol, times, &self.texts)
     }
 
-    fn answer_with(&self, words: &RecordingNames<'_>, query: &Query, texts: StringTable) -> Answer {
+    fn answer_with(&self, words: &RecordingNames<'_>, query: &Query, texts: StringTable) -> QueryAnswer {
         query::answer(&self.input(words), &self.samples.events_totals(), query, texts)
     }
 
-    fn input<'a>(&'a self, words: &'a RecordingNames<'_>) -> Input<'a> {
+    fn input<'a>(&'a self, words: &'a RecordingNames<'_>) -> TableInput<'a> {
         let of = &*self.samples;
-        Input {
+        TableInput {
             rows: &of.resolved.rows,
             resolved: &of.resolved,
             attributes: &of.samples.attributes,

@@ -6,9 +6,9 @@ use std::num::NonZeroU64;
 use rustc_hash::FxHashMap;
 
 use super::request::TraceField;
-use super::symbols::Symbols;
+use super::symbols::RecordingSymbols;
 use crate::abi::CpuMode;
-use crate::profile::sampled::table::Words;
+use crate::profile::sampled::table::RowStrings;
 use crate::record::tracepoint::{Format, Names, Payload, TracingData};
 use crate::session::intern::Interner;
 use crate::session::location::{self, SampledAddress};
@@ -20,7 +20,7 @@ pub struct RecordingNames<'a> {
     tracing: Option<TracingData>,
     payloads: Option<&'a Interner>,
     /// Symbols for addresses in payloads.
-    symbols: Option<&'a Symbols>,
+    symbols: Option<&'a RecordingSymbols>,
     /// Whether to print each field instead of using the format string.
     raw_traces: bool,
     /// The fields used as sort keys.
@@ -28,7 +28,7 @@ pub struct RecordingNames<'a> {
 }
 
 /// A tracepoint's payload, its format, and the kernel's constant texts.
-struct Traced<'a, 'p> {
+struct TracepointPayload<'a, 'p> {
     format: &'a Format,
     payload: Payload<'p>,
     texts: &'a FxHashMap<u64, String>,
@@ -54,7 +54,7 @@ impl<'a> RecordingNames<'a> {
     }
 
     /// Adds the names of kernel functions.
-    pub fn with_symbols(self, symbols: &'a Symbols) -> Self {
+    pub fn with_symbols(self, symbols: &'a RecordingSymbols) -> Self {
         Self { symbols: Some(symbols), ..self }
     }
 
@@ -71,7 +71,9 @@ impl<'a> RecordingNames<'a> {
 
     /// Appends a tracepoint's payload as its format prints it. Returns whether the format is known.
     pub fn trace(&self, event: usize, bytes: &[u8], out: &mut String) -> bool {
-        let Some(Traced { format, payload, texts }) = self.traced(event, bytes) else { return false };
+        let Some(TracepointPayload { format, payload, texts }) = self.traced(event, bytes) else {
+            return false;
+        };
         if self.raw_traces {
             format.print_fields(payload, out);
         } else {
@@ -82,16 +84,16 @@ impl<'a> RecordingNames<'a> {
     }
 
     /// Returns a tracepoint's payload with its format.
-    fn traced<'p>(&self, event: usize, bytes: &'p [u8]) -> Option<Traced<'_, 'p>> {
+    fn traced<'p>(&self, event: usize, bytes: &'p [u8]) -> Option<TracepointPayload<'_, 'p>> {
         let tracing = self.tracing.as_ref()?;
         let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
         let payload = Payload { bytes, is_foreign: tracing.is_foreign };
-        Some(Traced { format, payload, texts: &tracing.texts })
+        Some(TracepointPayload { format, payload, texts: &tracing.texts })
     }
 
     /// Returns the names and values of a payload's fields.
     pub fn trace_fields(&self, event: usize, bytes: &[u8]) -> Option<Vec<(String, String)>> {
-        let Traced { format, payload, .. } = self.traced(event, bytes)?;
+        let TracepointPayload { format, payload, .. } = self.traced(event, bytes)?;
         Some(format.fields_of(payload).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
@@ -101,7 +103,7 @@ impl<'a> RecordingNames<'a> {
     }
 }
 
-impl Words for RecordingNames<'_> {
+impl RowStrings for RecordingNames<'_> {
     fn comm(&self, comm: u32) -> String {
         match self.named(comm) {
             Some(name) => name.into_owned(),
@@ -145,7 +147,7 @@ impl Words for RecordingNames<'_> {
         let (event, bytes) = self.payloads?.get(u32::try_from(number).ok()?);
         let wanted = self.trace_fields.get(field)?;
         let traced = self.traced(event as usize, bytes).filter(|traced| wanted.is_of(traced.format))?;
-        let Traced { format, payload, texts } = traced;
+        let TracepointPayload { format, payload, texts } = traced;
         let about = format.field(&wanted.field)?;
         if let Some(text) = payload.text_in(about) {
             return Some(String::from_utf8_lossy(text).into_owned());

@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 
 use super::has_chains;
-use super::symbols::Symbols;
+use super::symbols::RecordingSymbols;
 use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::error::{Exit, Result, Warning, say};
 use crate::perfdata::{Note, Reader};
-use crate::profile::sampled::quality::{Ends, StackCounts, Unsampled};
+use crate::profile::sampled::quality::{StackCounts, UnsampledEvent, UnwindEnds};
 use crate::profile::sampled::{self, ModuleQuality};
 use crate::record::kind;
 use crate::session::{Samples, Session};
@@ -95,7 +95,11 @@ pub fn warn_of_names(failures: impl IntoIterator<Item = String>) {
 }
 
 /// Returns the modules with samples, most frames first.
-pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &StackCounts) -> Vec<ModuleQuality> {
+pub(super) fn modules(
+    session: &Session,
+    symbols: &RecordingSymbols,
+    quality: &StackCounts,
+) -> Vec<ModuleQuality> {
     let mut list: Vec<ModuleQuality> = quality
         .modules
         .iter()
@@ -136,7 +140,7 @@ pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &StackCount
 }
 
 /// Finds remedies for the modules with the most unnamed frames. May ask the package manager.
-pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, symbols: &Symbols) {
+pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, symbols: &RecordingSymbols) {
     let frames: u64 = modules.iter().map(|module| module.frames).sum();
     let matters = |module: &&mut ModuleQuality| module.unnamed > 0 && module.unnamed >= frames / REMEDY_FROM;
     let mut worst: Vec<&mut ModuleQuality> = modules.iter_mut().filter(matters).collect();
@@ -166,7 +170,7 @@ fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
 }
 
 /// Returns the event count that the samples do not cover. Returns `None` if any samples were left out.
-fn unsampled(session: &Session, samples: &Samples) -> Option<Unsampled> {
+fn unsampled(session: &Session, samples: &Samples) -> Option<UnsampledEvent> {
     let known = session.index.count(kind::SAMPLE).saturating_sub(session.index.unknown_samples);
     if samples.totals.iter().map(|total| total.samples).sum::<u64>() != known {
         return None;
@@ -176,7 +180,7 @@ fn unsampled(session: &Session, samples: &Samples) -> Option<Unsampled> {
         let is_time = sampled::is_clock(&event.name());
         let is_of_cpu = is_time || event.name().starts_with("cycles");
         let counted = meta.counted(at).filter(|_| is_of_cpu)?;
-        Some(Unsampled { counted, sampled: total.period, is_time })
+        Some(UnsampledEvent { counted, sampled: total.period, is_time })
     })
 }
 
@@ -185,9 +189,9 @@ pub(super) fn trust(
     session: &Session,
     samples: &Samples,
     quality: &StackCounts,
-    mut ends: Ends,
+    mut ends: UnwindEnds,
     has_stacks: bool,
-) -> sampled::DataQuality {
+) -> sampled::ProfileQuality {
     let name = |module: u32| session.history.modules()[module as usize].short_name();
     let mut broken: Vec<(String, u64)> = quality
         .broken
@@ -210,7 +214,7 @@ pub(super) fn trust(
     let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
     let (unwound_live, largest_live) = unwound_live(typed);
     let copied = session.reader.events().iter().map(|event| event.attr.sample_stack_user()).max();
-    sampled::DataQuality {
+    sampled::ProfileQuality {
         unwound_live: unwound_live.filter(|_| ends.copied == 0),
         largest_copies: largest_live || copied == Some(LARGEST_STACK_COPY),
         samples: samples.totals.iter().map(|total| total.samples).sum(),

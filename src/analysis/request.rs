@@ -38,15 +38,15 @@ pub struct AnalysisRequest {
     pub keys: Vec<SortKey>,
     /// The tracepoint fields among the keys, indexed by [`SortKey::TraceField`].
     pub trace_fields: Vec<TraceField>,
-    /// Whether to put the default sort keys of the measure before `keys`: [`AnalysisRequest::settle`] does
+    /// Whether to put the default sort keys of the measure before `keys`: [`AnalysisRequest::resolve`] does
     /// so.
     pub usual_keys: bool,
     /// Length of a time slice for the sort key `time`, in nanoseconds.
     pub slice: u64,
     /// The quantity to add up per sample.
-    pub measure: Measure,
+    pub measure: CostMeasure,
     /// Whether to compute each sample's share of wall-clock time.
-    pub latency: Latency,
+    pub latency: LatencyMode,
     /// Whether to add branches that are not calls to the stacks, with their cycles as weight.
     pub branch_history: bool,
     /// Whether to keep callers; otherwise rows have only the sampled function.
@@ -81,8 +81,8 @@ impl AnalysisRequest {
             trace_fields: Vec::new(),
             usual_keys: false,
             slice: SLICE,
-            measure: Measure::Period,
-            latency: Latency::No,
+            measure: CostMeasure::Period,
+            latency: LatencyMode::No,
             branch_history: false,
             callers: true,
             max_stack: MAX_STACK,
@@ -97,25 +97,25 @@ impl AnalysisRequest {
         }
     }
 
-    /// Settles the options that depend on the recording: whether branches count, and the default sort keys.
+    /// Resolves the options that depend on the recording: whether branches count, and the default sort keys.
     ///
     /// # Errors
     /// When branches or latencies were requested but not recorded.
-    pub fn settle(&mut self, reader: &Reader) -> Result<()> {
+    pub fn resolve(&mut self, reader: &Reader) -> Result<()> {
         let events = reader.events();
         let has_branches = reader.layouts().have(sample_type::BRANCH_STACK);
         // Whether the branches are a call chain that the hardware recorded.
         let are_chains =
             |event: &RecordedEvent| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
         match self.measure {
-            Measure::Branches if !has_branches => {
+            CostMeasure::Branches if !has_branches => {
                 return Err(Error::new("the recording has no branches")
                     .try_this("pmc record -b, which requires a CPU with branch records"));
             }
-            Measure::BranchesIfRecorded if has_branches && !events.iter().any(are_chains) => {
-                self.measure = Measure::Branches;
+            CostMeasure::BranchesIfRecorded if has_branches && !events.iter().any(are_chains) => {
+                self.measure = CostMeasure::Branches;
             }
-            Measure::BranchesIfRecorded => self.measure = Measure::Period,
+            CostMeasure::BranchesIfRecorded => self.measure = CostMeasure::Period,
             _ => {}
         }
         self.find_trace_fields(reader)?;
@@ -124,14 +124,16 @@ impl AnalysisRequest {
             event.attr.get(Flag::ContextSwitch) && event.attr.sample_type() & sample_type::TIME != 0
         });
         self.latency = match self.latency {
-            Latency::Wanted if !has_switches => {
+            LatencyMode::Wanted if !has_switches => {
                 return Err(Error::new("the recording has no context switches")
                     .why("latency and parallelism are computed from context switches")
                     .try_this("pmc record --latency"));
             }
-            Latency::IfRecorded if has_switches && self.measure == Measure::Period => Latency::Wanted,
-            Latency::IfRecorded => Latency::No,
-            settled => settled,
+            LatencyMode::IfRecorded if has_switches && self.measure == CostMeasure::Period => {
+                LatencyMode::Wanted
+            }
+            LatencyMode::IfRecorded => LatencyMode::No,
+            resolved => resolved,
         };
         if std::mem::take(&mut self.usual_keys) {
             let usual = self.measure.usual_keys();
@@ -188,9 +190,9 @@ impl AnalysisRequest {
         self.stack_changes.changes_any() || self.keys.iter().any(|key| key.needs_lines())
     }
 
-    /// Whether rows count branches instead of samples. Valid after [`Self::settle`].
+    /// Whether rows count branches instead of samples. Valid after [`Self::resolve`].
     pub fn counts_branches(&self) -> bool {
-        self.measure == Measure::Branches
+        self.measure == CostMeasure::Branches
     }
 
     /// Whether call chains are used. They are not when branches are counted.
@@ -228,9 +230,9 @@ impl AnalysisRequest {
         }
         attributes.extend(self.apart.iter().filter(|one| !attributes.contains(one)).collect::<Vec<_>>());
         if self.facets {
-            add_facets(&mut attributes, session, self.latency == Latency::Wanted);
+            add_facets(&mut attributes, session, self.latency == LatencyMode::Wanted);
         }
-        let parallelism = (self.latency == Latency::Wanted).then(|| {
+        let parallelism = (self.latency == LatencyMode::Wanted).then(|| {
             let cpus = session.reader.features().nr_cpus.as_ref().map(|cpus| cpus.available);
             Parallelism::new(&session.switches, cpus).into()
         });
@@ -238,7 +240,7 @@ impl AnalysisRequest {
             attributes,
             branches: self.counts_branches(),
             branch_history: self.branch_history,
-            by_weight: self.measure == Measure::Weight,
+            by_weight: self.measure == CostMeasure::Weight,
             ignore_comms: !self.facets && !self.keys.iter().any(|key| key.is_of_name()),
             ignore_stacks: !self.callers,
             parallelism,
@@ -293,7 +295,7 @@ impl TraceField {
 
 /// The quantity to add up per sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum CostMeasure {
     /// The sample's period: occurrences of the event.
     Period,
     /// The sample's weight, at least 1.
@@ -307,7 +309,7 @@ pub enum Measure {
 /// Whether to compute latencies. The latency of a sample is its wall-clock time: its period divided by the
 /// number of running threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Latency {
+pub enum LatencyMode {
     /// Does not compute latencies.
     No,
     /// Computes latencies if periods count and context switches were recorded.
@@ -319,7 +321,7 @@ pub enum Latency {
 /// Default sort keys.
 pub const USUAL_KEYS: [SortKey; 3] = [SortKey::Comm, SortKey::Dso, SortKey::Symbol];
 
-impl Measure {
+impl CostMeasure {
     /// Returns the default sort keys for the measure.
     fn usual_keys(self) -> &'static [SortKey] {
         match self {
@@ -347,9 +349,9 @@ impl Measure {
 #[derive(Debug, Clone, Default)]
 pub struct StackChanges {
     /// Functions whose callees count as part of the function itself.
-    pub ignore_callees: Option<Pattern>,
+    pub ignore_callees: Option<NamePattern>,
     /// Pattern for the sort key `parent`, which is the innermost matching function.
-    pub parent: Option<Pattern>,
+    pub parent: Option<NamePattern>,
     /// Whether to leave out samples without a parent.
     pub parents_only: bool,
 }
@@ -363,9 +365,9 @@ impl StackChanges {
 
 /// A regular expression that matches names.
 #[derive(Debug, Clone)]
-pub struct Pattern(regex_lite::Regex);
+pub struct NamePattern(regex_lite::Regex);
 
-impl Pattern {
+impl NamePattern {
     /// Parses a regular expression.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
-//! Names for locations: passes the session's modules to the symbolizer, and stores its answers as [`Code`].
+//! Names for locations: passes the session's modules to the symbolizer, and stores its answers as
+//! [`LocationCalls`].
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::address::{Avma, FileOffset};
 use crate::error::Result;
 use crate::perfdata::feature::DeviceFile;
-use crate::profile::sampled::{Code, StringTable};
+use crate::profile::sampled::{LocationCalls, StringTable};
 use crate::session::{AddedSymbol, History, Kind, Location, Module};
 use crate::symbol::{
     self, Answer, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery, Symbolizer,
@@ -17,7 +18,7 @@ use crate::symbol::{
 
 /// A symbolizer that knows the modules of a recording.
 #[derive(Debug)]
-pub struct Symbols {
+pub struct RecordingSymbols {
     /// Finds the names.
     pub symbolizer: Symbolizer,
     /// The symbolizer's ids, indexed by the session's module number.
@@ -29,7 +30,7 @@ pub struct Symbols {
     map_sizes: FxHashMap<u32, Option<u64>>,
 }
 
-impl Symbols {
+impl RecordingSymbols {
     /// Registers all modules. Does not open any files yet.
     ///
     /// # Errors
@@ -44,7 +45,7 @@ impl Symbols {
     /// Creates a symbolizer without modules.
     ///
     /// # Errors
-    /// The errors of [`Symbols::new`].
+    /// The errors of [`RecordingSymbols::new`].
     pub fn none(options: Options) -> Result<Self> {
         let live = options.live;
         Ok(Self {
@@ -136,7 +137,7 @@ impl Symbols {
         locations: &[Location],
         depth: Depth,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Answers {
+    ) -> SymbolAnswers {
         let mut asked: Vec<(ModuleId, SymbolQuery, usize)> = (0..)
             .zip(locations)
             .filter_map(|(number, location)| self.query(location).map(|(id, query)| (id, query, number)))
@@ -159,7 +160,7 @@ impl Symbols {
                 of[*number] = Some((request, at));
             }
         }
-        Answers { answers, of }
+        SymbolAnswers { answers, of }
     }
 
     /// Returns the function of a frame.
@@ -176,15 +177,15 @@ impl Symbols {
         raw_names: bool,
         texts: &mut StringTable,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Code {
+    ) -> LocationCalls {
         let answers = self.answers(locations, depth, progress);
         let of_data: Vec<Location> = locations.iter().filter(|at| at.data().is_some()).copied().collect();
         let variables = match of_data.is_empty() {
-            true => Answers { answers: Vec::new(), of: Vec::new() },
+            true => SymbolAnswers { answers: Vec::new(), of: Vec::new() },
             false => self.answers(&of_data, Depth::Data, &|_| {}),
         };
         let mut next_data = 0;
-        let mut code = Code::default();
+        let mut code = LocationCalls::default();
         code.raw_names = raw_names;
         for (number, location) in locations.iter().enumerate() {
             let module = location.module().map(|number| &modules[number as usize]);
@@ -203,13 +204,13 @@ impl Symbols {
 }
 
 /// The symbolizer's answers, by location number.
-pub struct Answers {
+pub struct SymbolAnswers {
     answers: Vec<Answer>,
     /// Index of the answer, and of the address in it, for each location.
     of: Vec<Option<(usize, usize)>>,
 }
 
-impl Answers {
+impl SymbolAnswers {
     /// Returns the frames at a location, innermost first, and the location's address in the module's file.
     pub fn of(&self, location: usize) -> (&[Frame], Option<u64>) {
         match self.of[location] {
@@ -230,7 +231,7 @@ mod tests {
     #[test]
     fn bpf_programs_share_one_list_of_names_that_grows() {
         let options = Options { live: false, kallsyms: None, ..Options::from_environment() };
-        let mut symbols = Symbols::none(options).expect("a symbolizer");
+        let mut symbols = RecordingSymbols::none(options).expect("a symbolizer");
         let mut modules = Modules::default();
         for number in 0..3u64 {
             let (name, start) = (format!("bpf_{number}"), Avma((1 << 63) + number * 4096));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::profile::header::{Count, Mapping, Task};
+use crate::profile::header::{FinalCount, RecordedMapping, RecordedTask};
 use crate::record::kind;
 use crate::session::{Epoch, Session, Timestamp};
 
@@ -14,18 +14,18 @@ pub fn record_counts(session: &Session) -> Vec<(String, u64)> {
 }
 
 /// Returns all tasks, ordered by id, with their mappings at the end if `with_maps` is set.
-pub fn tasks(session: &Session, with_maps: bool) -> Vec<Task> {
+pub fn tasks(session: &Session, with_maps: bool) -> Vec<RecordedTask> {
     let history = &session.history;
     let last = Timestamp::MAX;
     let names: Vec<String> = history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
-    let mut all: BTreeMap<i32, Task> = BTreeMap::new();
+    let mut all: BTreeMap<i32, RecordedTask> = BTreeMap::new();
     for (tid, about) in history.tasks() {
         let comm = history.comm(about.pid, tid, last);
         let maps = if with_maps && tid == about.pid { mappings(session, tid) } else { Vec::new() };
         let comm = comm.and_then(|comm| names.get(comm.0 as usize)).cloned();
         all.insert(
             tid,
-            Task {
+            RecordedTask {
                 pid: about.pid,
                 tid,
                 parent: about.parent,
@@ -37,7 +37,7 @@ pub fn tasks(session: &Session, with_maps: bool) -> Vec<Task> {
     all.into_values().collect()
 }
 
-fn mappings(session: &Session, pid: i32) -> Vec<Mapping> {
+fn mappings(session: &Session, pid: i32) -> Vec<RecordedMapping> {
     let epoch = session.history.epoch(pid, Timestamp::MAX);
     if epoch == Epoch::NOBODY {
         return Vec::new();
@@ -46,7 +46,7 @@ fn mappings(session: &Session, pid: i32) -> Vec<Mapping> {
     session
         .history
         .mappings(epoch)
-        .map(|mapped| Mapping {
+        .map(|mapped| RecordedMapping {
             start: mapped.mapping.start.0,
             end: mapped.mapping.start.0.saturating_add(mapped.mapping.len),
             offset: mapped.mapping.offset.0,
@@ -56,10 +56,10 @@ fn mappings(session: &Session, pid: i32) -> Vec<Mapping> {
 }
 
 /// Returns the counts of threads at their exit.
-pub fn counts(session: &Session) -> Vec<Count> {
+pub fn counts(session: &Session) -> Vec<FinalCount> {
     let events = session.reader.events();
     let name = |event: usize| events.get(event).map_or_else(String::new, |event| event.name());
-    let count = |read: &crate::session::ThreadCount| Count {
+    let count = |read: &crate::session::ThreadCount| FinalCount {
         pid: read.thread.pid,
         tid: read.thread.tid,
         event: name(read.read.event),

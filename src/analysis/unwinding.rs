@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use super::symbols::Symbols;
+use super::symbols::RecordingSymbols;
 use crate::abi::branch_sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
-use crate::profile::sampled::quality::Ends;
+use crate::profile::sampled::quality::UnwindEnds;
 use crate::record::Parts;
 use crate::record::unwound::has_copy;
 use crate::session::{Chains, Epoch, History, Session, Unwind, UnwindSample};
@@ -26,7 +26,7 @@ const MOST_SPACES: usize = 256;
 
 /// The unwinder of a recording.
 pub struct RecordingUnwinder<'a> {
-    spaces: Spaces<'a>,
+    spaces: ProcessSpaces<'a>,
     unwinder: StackUnwinder,
     /// Stitches the calls that the processor recorded.
     stitcher: Option<Stitcher>,
@@ -36,9 +36,9 @@ pub struct RecordingUnwinder<'a> {
 }
 
 /// Address spaces of the recorded processes.
-struct Spaces<'a> {
+struct ProcessSpaces<'a> {
     history: &'a History,
-    symbols: &'a Symbols,
+    symbols: &'a RecordingSymbols,
     /// Architecture of the recorded machine.
     arch: Arch,
     /// Boxed, because a recording may have a million modules but unwind through few of them.
@@ -62,10 +62,10 @@ struct EndCounts {
 impl<'a> RecordingUnwinder<'a> {
     /// Creates the unwinder of a recording. `most` is the maximum length of a chain, in frames. With
     /// `joins`, completes truncated stacks from earlier samples of the same thread.
-    pub fn new(session: &'a Session, symbols: &'a Symbols, most: usize, joins: bool) -> Self {
+    pub fn new(session: &'a Session, symbols: &'a RecordingSymbols, most: usize, joins: bool) -> Self {
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
         let history = &session.history;
-        let spaces = Spaces {
+        let spaces = ProcessSpaces {
             history,
             symbols,
             arch: if machine == "aarch64" { Arch::Aarch64 } else { Arch::X86_64 },
@@ -97,20 +97,25 @@ impl<'a> RecordingUnwinder<'a> {
     }
 
     /// Returns counts of how the stacks unwound so far ended.
-    pub fn ends(&self) -> Ends {
+    pub fn ends(&self) -> UnwindEnds {
         let counts = &self.ends;
         let name = |module: u32| self.spaces.history.modules()[module as usize].short_name();
         let mut no_tables: Vec<(Option<String>, u64)> =
             counts.no_tables.iter().map(|(module, samples)| (module.map(name), *samples)).collect();
         sort::by(&mut no_tables, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let EndCounts { copied, cut, lost, long, compat, .. } = *counts;
-        Ends { copied, cut, lost, long, compat, no_tables }
+        UnwindEnds { copied, cut, lost, long, compat, no_tables }
     }
 }
 
 impl EndCounts {
     /// Counts how a stack ended.
-    fn add(&mut self, stack: &UnwindSample<'_>, unwound: Option<UnwoundStack<'_>>, spaces: &Spaces<'_>) {
+    fn add(
+        &mut self,
+        stack: &UnwindSample<'_>,
+        unwound: Option<UnwoundStack<'_>>,
+        spaces: &ProcessSpaces<'_>,
+    ) {
         self.copied += 1;
         let Some(unwound) = unwound else {
             self.compat += u64::from(spaces.arch_of(&stack.parts).is_none());
@@ -130,7 +135,7 @@ impl EndCounts {
     }
 }
 
-impl Spaces<'_> {
+impl ProcessSpaces<'_> {
     /// Returns `None` for a 32-bit Arm process.
     fn arch_of(&self, parts: &Parts<'_>) -> Option<Arch> {
         parts.user_regs.and_then(|registers| self.arch.of_process(registers.abi))

@@ -19,7 +19,7 @@ Examples:
   pmc annotate --json                     everything, as one document
 The instructions come from the program's file, /proc/kcore, a vmlinux or a jitdump; objdump is not needed.
 What the columns and the fields of --json mean: docs/annotate.md.")]
-pub struct Annotate {
+pub struct AnnotateArgs {
     /// Function name, with or without parameters (also -s) [default: the hottest functions]
     #[arg(value_name = "SYMBOL", conflicts_with = "symbol")]
     pub function: Option<String>,

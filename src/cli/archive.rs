@@ -12,7 +12,7 @@ Examples:
   pmc archive --all                       the recording and its files in one
   pmc archive --unpack perf.all-….tar.bz2 the recording here, its files into the cache by build-id
 tar and bzip2 do the packing.")]
-pub struct Archive {
+pub struct ArchiveArgs {
     /// Recording [default: perf.data]; with --unpack, the archive [default: the only perf*.tar.bz2 here]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,

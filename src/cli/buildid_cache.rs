@@ -13,7 +13,7 @@ Examples:
   pmc buildid-cache -M perf.data          what a recording needs and is not kept
   pmc buildid-cache -p ./program          remove all that was ever kept of this path
 The cache is perf's: --buildid-dir DIR before the command, $PERF_BUILDID_DIR, buildid.dir of perf's settings, or ~/.debug.")]
-pub struct BuildidCache {
+pub struct BuildidCacheArgs {
     /// Add these files
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
     pub add: Vec<PathBuf>,

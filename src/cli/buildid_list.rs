@@ -6,7 +6,7 @@ use clap::Args;
 
 /// List the build-ids of the files in a recording.
 #[derive(Debug, Args)]
-pub struct BuildidList {
+pub struct BuildidListArgs {
     /// Recording, program or library (also -i); `-` is stdin [default: stdin if it is a pipe or file, else
     /// perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]

@@ -10,7 +10,7 @@ Examples:
   pmc config report.children              one key
   pmc config report.children=false        for this user, in ~/.perfconfig
 The files are perf's: $PERF_CONFIG alone, or /etc/perfconfig and ~/.perfconfig. Keys that pmc heeds: docs/report.md.")]
-pub struct Config {
+pub struct ConfigArgs {
     /// Keys to show (KEY) or set (KEY=VALUE)
     #[arg(value_name = "KEY[=VALUE]")]
     pub keys: Vec<String>,

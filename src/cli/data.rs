@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 /// Convert a recording to another format.
 #[derive(Debug, Args)]
-pub struct Data {
+pub struct DataArgs {
     /// What to do.
     #[command(subcommand)]
     pub command: DataCommand,
@@ -16,7 +16,7 @@ pub struct Data {
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
     /// Convert the samples to another format
-    Convert(Convert),
+    Convert(ConvertArgs),
 }
 
 /// Convert the samples of a recording to another format.
@@ -26,7 +26,7 @@ Examples:
   pmc data convert --to-json samples.json               one document in perf's shape, with callers and names
   pmc data convert --to-json - | jq '.samples[0]'
 pmc script --json prints an object a line, with everything that was recorded.")]
-pub struct Convert {
+pub struct ConvertArgs {
     /// Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,

@@ -17,7 +17,7 @@ Examples:
   pmc diff --stream a.data b.data         the hottest call chains, matched
   pmc diff -c ratio -p a.data b.data      by how much the cost itself grew
 What counts as noise, and the fields of --json: docs/diff.md.")]
-pub struct Diff {
+pub struct DiffArgs {
     /// Recordings to compare, the baseline first [default: perf.data.old perf.data]
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,

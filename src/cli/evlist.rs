@@ -6,7 +6,7 @@ use clap::Args;
 
 /// List the events of a recording.
 #[derive(Debug, Args)]
-pub struct Evlist {
+pub struct EvlistArgs {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub file: Option<PathBuf>,

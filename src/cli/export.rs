@@ -18,7 +18,7 @@ Examples:
   pmc export --diff old.data -o diff.svg       what grew is red, what shrank is blue
   pmc record -o - -g -- make | pmc export -o make.svg
 The formats: docs/export.md.")]
-pub struct Export {
+pub struct ExportArgs {
     /// Format: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon (a directory, for gprof), json
     /// or csv [default: from the file name]
     #[arg(long, visible_alias = "type", value_name = "FORMAT")]
@@ -36,7 +36,7 @@ Examples:
   pmc flamegraph                          perf.data as flamegraph.svg
   pmc flamegraph -c make -o make.svg      one program
   pmc flamegraph --diff old.data          what grew is red, what shrank is blue")]
-pub struct Flamegraph {
+pub struct FlamegraphArgs {
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
     pub source: ExportSource,

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// An invalid option.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Wrong {
+pub(crate) enum InvalidOption {
     /// The letter is not an option.
     Unknown(char),
     /// The option requires a value.
@@ -17,7 +17,7 @@ pub(crate) enum Wrong {
 
 /// Whether options may follow the first operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum OperandOrder {
     /// Yes, as in glibc.
     Permuted,
     /// No, as in BSD and POSIX.
@@ -32,8 +32,8 @@ pub(crate) enum Order {
 pub(crate) fn read<E>(
     words: impl IntoIterator<Item = OsString>,
     letters: &str,
-    order: Order,
-    wrong: impl Fn(Wrong) -> E,
+    order: OperandOrder,
+    wrong: impl Fn(InvalidOption) -> E,
     mut take: impl FnMut(char, Option<OsString>) -> Result<(), E>,
 ) -> Result<Vec<OsString>, E> {
     let mut words = words.into_iter();
@@ -44,7 +44,7 @@ pub(crate) fn read<E>(
             [b'-', own @ ..] if !own.is_empty() => own,
             _ => {
                 operands.push(word);
-                if order == Order::OptionsFirst {
+                if order == OperandOrder::OptionsFirst {
                     break;
                 }
                 continue;
@@ -53,14 +53,14 @@ pub(crate) fn read<E>(
         for (at, &letter) in own.iter().enumerate() {
             let letter = char::from(letter);
             let place = letters.find(letter).filter(|_| letter != ':');
-            let place = place.ok_or_else(|| wrong(Wrong::Unknown(letter)))?;
+            let place = place.ok_or_else(|| wrong(InvalidOption::Unknown(letter)))?;
             if letters.as_bytes().get(place + 1) != Some(&b':') {
                 take(letter, None)?;
                 continue;
             }
             let rest = &own[at + 1..];
             let value = if rest.is_empty() { words.next() } else { Some(OsStr::from_bytes(rest).to_owned()) };
-            take(letter, Some(value.ok_or_else(|| wrong(Wrong::NoValue(letter)))?))?;
+            take(letter, Some(value.ok_or_else(|| wrong(InvalidOption::NoValue(letter)))?))?;
             break;
         }
     }

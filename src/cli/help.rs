@@ -7,7 +7,7 @@ use clap::{Arg, Args, Error};
 
 /// List the commands, or show the options of one.
 #[derive(Debug, Args)]
-pub struct Help {
+pub struct HelpArgs {
     /// Command, such as `record` or `stat report`
     #[arg(value_name = "COMMAND", value_parser = CommandName, hide_possible_values = true)]
     pub command: Vec<String>,

@@ -7,7 +7,7 @@
 use clap::{Arg, Command};
 
 /// Arrangement of a command's help.
-struct Help {
+struct HelpLayout {
     command: &'static str,
     /// The common options, which `-h` shows.
     usual: &'static [&'static str],
@@ -15,8 +15,8 @@ struct Help {
     groups: &'static [(&'static str, &'static [&'static str])],
 }
 
-const HELPS: &[Help] = &[
-    Help {
+const HELPS: &[HelpLayout] = &[
+    HelpLayout {
         command: "record",
         usual: &[
             "event",
@@ -122,7 +122,7 @@ const HELPS: &[Help] = &[
             ("Rings", &["mmap-pages", "no-buffering", "realtime"]),
         ],
     },
-    Help {
+    HelpLayout {
         command: "stat",
         usual: &[
             "event",
@@ -230,7 +230,7 @@ const HELPS: &[Help] = &[
             ),
         ],
     },
-    Help {
+    HelpLayout {
         command: "report",
         usual: &[
             "input",
@@ -347,7 +347,7 @@ const HELPS: &[Help] = &[
             ),
         ],
     },
-    Help {
+    HelpLayout {
         command: "top",
         usual: &[
             "event",
@@ -416,7 +416,7 @@ const HELPS: &[Help] = &[
             ("Output", &["delay", "duration", "stdio", "tui", "theme", "json", "verbose", "quiet"]),
         ],
     },
-    Help {
+    HelpLayout {
         command: "script",
         usual: &[
             "input",
@@ -494,7 +494,7 @@ const HELPS: &[Help] = &[
             ),
         ],
     },
-    Help {
+    HelpLayout {
         command: "annotate",
         usual: &[
             "input",
@@ -550,7 +550,7 @@ const HELPS: &[Help] = &[
     },
 ];
 
-fn of(command: &Command) -> Option<&'static Help> {
+fn of(command: &Command) -> Option<&'static HelpLayout> {
     HELPS.iter().find(|help| help.command == command.get_name())
 }
 
@@ -597,7 +597,7 @@ mod tests {
     fn every_name_is_an_option_and_stands_in_one_group() {
         let mut parser = Cli::command();
         parser.build();
-        for Help { command, usual, groups } in HELPS {
+        for HelpLayout { command, usual, groups } in HELPS {
             let command = parser.find_subcommand(command).expect("a command");
             let options: Vec<&Arg> = command.get_arguments().filter(|arg| !arg.is_hide_set()).collect();
             let named: Vec<&str> = groups.iter().flat_map(|(_, names)| *names).copied().collect();

@@ -11,7 +11,7 @@ use clap::Args;
 Everything is tried, not looked up: counters are counted by opening events, and each
 verdict comes from the requests that the command would make. docs/info-and-list.md
 explains each line and the fields of --json.")]
-pub struct Info {
+pub struct InfoArgs {
     /// Show the header, events, records and build-ids of this recording instead
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,

@@ -12,7 +12,7 @@ Examples:
   pmc record -o - … | pmc inject -b | pmc report        build-ids of what was hit, in the stream
   pmc inject -j -i perf.data -o jitted.data             generated code becomes files that any perf reads
   pmc inject --convert-callchain -i big.data -o small.data   copies of stacks become call chains")]
-pub struct Inject {
+pub struct InjectArgs {
     /// Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,

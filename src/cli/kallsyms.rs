@@ -4,7 +4,7 @@ use clap::Args;
 
 /// Show the addresses of symbols in the running kernel.
 #[derive(Debug, Args)]
-pub struct Kallsyms {
+pub struct KallsymsArgs {
     /// Names of functions and variables, including those of modules
     #[arg(value_name = "SYMBOL", value_delimiter = ',', required = true)]
     pub symbols: Vec<String>,

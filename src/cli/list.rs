@@ -14,7 +14,7 @@ Any other word is looked for in names and descriptions, and a pattern must fit t
   pmc list miss                everything about misses
   pmc list vendor l3_miss      the events of the makers' manuals that have this in their names
   pmc list 'sched:*' --long    the scheduler's tracepoints with their fields")]
-pub struct List {
+pub struct ListArgs {
     /// Kinds, search words, or patterns such as 'sched:*'
     #[arg(value_name = "WORD|GLOB")]
     pub words: Vec<String>,

@@ -193,59 +193,59 @@ pub fn typed<A: Args>(words: impl IntoIterator<Item = std::ffi::OsString>) -> Re
 
 commands! {
     /// Record a command, or what runs, and show where the time went
-    Profile(Box<profile::Profile>) = "profile",
+    Profile(Box<profile::ProfileArgs>) = "profile",
     /// Count events
-    Stat(Box<stat::Stat>) = "stat",
+    Stat(Box<stat::StatArgs>) = "stat",
     /// Count events into a file (`pmc stat record`)
-    StatRecord(Box<stat::StatRecord>) = "stat-record",
+    StatRecord(Box<stat::StatRecordArgs>) = "stat-record",
     /// Show the counts of such a file (`pmc stat report`)
-    StatReport(Box<stat::StatReport>) = "stat-report",
+    StatReport(Box<stat::StatReportArgs>) = "stat-report",
     /// Sample where time goes, into a file
-    Record(Box<record::Record>) = "record",
+    Record(Box<record::RecordArgs>) = "record",
     /// Show where the time went in a recording
-    Report(Box<report::Report>) = "report",
+    Report(Box<report::ReportArgs>) = "report",
     /// Show where time goes right now
-    Top(Box<top::Top>) = "top",
+    Top(Box<top::TopArgs>) = "top",
     /// Show what each instruction and source line of a function cost
-    Annotate(Box<annotate::Annotate>) = "annotate",
+    Annotate(Box<annotate::AnnotateArgs>) = "annotate",
     /// Compare recordings, and tell differences from noise
-    Diff(Box<diff::Diff>) = "diff",
+    Diff(Box<diff::DiffArgs>) = "diff",
     /// Print the samples of a recording one by one
-    Script(Box<script::Script>) = "script",
+    Script(Box<script::ScriptArgs>) = "script",
     /// Write a recording in a form that other programs and people read
-    Export(Box<export::Export>) = "export",
+    Export(Box<export::ExportArgs>) = "export",
     /// Draw a flame graph of a recording
-    Flamegraph(Box<export::Flamegraph>) = "flamegraph",
+    Flamegraph(Box<export::FlamegraphArgs>) = "flamegraph",
     /// List the events of a recording
-    Evlist(evlist::Evlist) = "evlist",
+    Evlist(evlist::EvlistArgs) = "evlist",
     /// List the build-ids of the files in a recording
-    BuildidList(buildid_list::BuildidList) = "buildid-list",
+    BuildidList(buildid_list::BuildidListArgs) = "buildid-list",
     /// Write a recording anew: with build-ids, generated code as files, unwound, unpacked
-    Inject(inject::Inject) = "inject",
+    Inject(inject::InjectArgs) = "inject",
     /// Turn a recording into another format
-    Data(data::Data) = "data",
+    Data(data::DataArgs) = "data",
     /// Keep the files of recordings by build-id, list and remove what is kept
-    BuildidCache(buildid_cache::BuildidCache) = "buildid-cache",
+    BuildidCache(buildid_cache::BuildidCacheArgs) = "buildid-cache",
     /// Pack up the files that a recording's names come from
-    Archive(archive::Archive) = "archive",
+    Archive(archive::ArchiveArgs) = "archive",
     /// Show where symbols of the running kernel lie
-    Kallsyms(kallsyms::Kallsyms) = "kallsyms",
+    Kallsyms(kallsyms::KallsymsArgs) = "kallsyms",
     /// Show and change perf's settings, as far as pmc heeds them
-    Config(config::Config) = "config",
+    Config(config::ConfigArgs) = "config",
     /// List the events that can be counted here, each tried
-    List(list::List) = "list",
+    List(list::ListArgs) = "list",
     /// Show what this machine can measure, who holds its counters, and what this user may do
-    Info(info::Info) = "info",
+    Info(info::InfoArgs) = "info",
     /// Keep events running with nobody looking, for whoever comes later
-    Persist(persist::Persist) = "persist",
+    Persist(persist::PersistArgs) = "persist",
     /// Count on all CPUs with nobody looking, until `pmc stop`
-    Start(start::Start) = "start",
+    Start(start::StartArgs) = "start",
     /// Show what `pmc start` has counted, and end it
-    Stop(start::Stop) = "stop",
+    Stop(start::StopArgs) = "stop",
     /// Reserve the hardware counters
-    Reserve(reserve::Reserve) = "reserve",
+    Reserve(reserve::ReserveArgs) = "reserve",
     /// Show the version
-    Version(version::Version) = "version",
+    Version(version::VersionArgs) = "version",
     /// Show the commands, or the options of one
-    Help(help::Help) = "help",
+    Help(help::HelpArgs) = "help",
 }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 /// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Old {
+pub enum NetbsdCommand {
     /// `-C`: remove what a killed `pmc` left behind.
     Cancel,
     /// `-c EVENT COMMAND …`.
@@ -22,14 +22,14 @@ pub enum Old {
 ///
 /// # Errors
 /// The message about an invalid command line.
-pub fn parse(words: &[OsString]) -> Option<Result<Old, &'static str>> {
+pub fn parse(words: &[OsString]) -> Option<Result<NetbsdCommand, &'static str>> {
     match words.split_first()? {
-        (first, []) if first == "-C" => Some(Ok(Old::Cancel)),
+        (first, []) if first == "-C" => Some(Ok(NetbsdCommand::Cancel)),
         (first, _) if first == "-C" => Some(Err("-C stands alone")),
         (first, rest) if first == "-c" => Some(match rest {
             [event, command @ ..] if !command.is_empty() => {
                 let event = event.to_string_lossy().into_owned();
-                Ok(Old::Count { event, command: command.to_vec() })
+                Ok(NetbsdCommand::Count { event, command: command.to_vec() })
             }
             [_] => Err("no command to count in"),
             _ => Err("option requires an argument -- c"),
@@ -42,16 +42,16 @@ pub fn parse(words: &[OsString]) -> Option<Result<Old, &'static str>> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Option<Result<Old, &'static str>> {
+    fn read(line: &str) -> Option<Result<NetbsdCommand, &'static str>> {
         parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
     fn options_of_the_old_pmc_are_read() {
-        assert_eq!(read("-C"), Some(Ok(Old::Cancel)));
+        assert_eq!(read("-C"), Some(Ok(NetbsdCommand::Cancel)));
         let count = |command: &[&str]| {
             let command = command.iter().map(OsString::from).collect();
-            Some(Ok(Old::Count { event: "cycles".into(), command }))
+            Some(Ok(NetbsdCommand::Count { event: "cycles".into(), command }))
         };
         assert_eq!(read("-c cycles ls -l"), count(&["ls", "-l"]));
         assert_eq!(read("-c cycles"), Some(Err("no command to count in")));

@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 /// The treatment of a perf option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum OptionTreatment {
     /// Accepted silently, because pmc already behaves that way; the text is the reason.
     IsSo(&'static str),
     /// Accepted with a note that it has no effect; the text is the reason.
@@ -18,7 +18,7 @@ pub enum Answer {
     Refused(&'static str, &'static str),
 }
 
-use Answer::{Ignored, IsSo, Refused};
+use OptionTreatment::{Ignored, IsSo, Refused};
 
 /// A perf option in the syntax of `perf -h`: `-f, --force`, `--objdump <path>`, `--itrace[=<opts>]`.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub struct PerfOption {
     commands: &'static str,
     spelling: &'static str,
     /// The answer to the option.
-    pub answer: Answer,
+    pub answer: OptionTreatment,
 }
 
 impl PerfOption {
@@ -91,45 +91,47 @@ pub fn typed<'a>(
     OPTIONS.iter().filter(|option| option.is_of(command)).filter(is_typed)
 }
 
-const fn row(commands: &'static str, spelling: &'static str, answer: Answer) -> PerfOption {
+const fn row(commands: &'static str, spelling: &'static str, answer: OptionTreatment) -> PerfOption {
     PerfOption { commands, spelling, answer }
 }
 
-const NO_TRACES: Answer = Refused(
+const NO_TRACES: OptionTreatment = Refused(
     "pmc does not decode instruction traces (Intel PT, CoreSight)",
     "use perf, which reads the same file",
 );
-const NO_OFF_CPU: Answer = Refused(
+const NO_OFF_CPU: OptionTreatment = Refused(
     "it requires a BPF program in the kernel (perf: built with BUILD_BPF_SKEL=1)",
     "-e sched:sched_switch -g shows where tasks start to wait; or use --switch-events",
 );
-const NO_SWITCH: Answer =
+const NO_SWITCH: OptionTreatment =
     Refused("pmc does not read samples in order", "select a time range: --time FROM,TO");
-const NO_SWITCH_LIVE: Answer =
+const NO_SWITCH_LIVE: OptionTreatment =
     Refused("pmc does not read samples in order", "pmc record, then pmc script --time FROM,TO");
-const NO_BRANCHES_LIVE: Answer = Refused("top does not count branches", "pmc record -b, then pmc report -b");
-const NO_DUMP: Answer =
+const NO_BRANCHES_LIVE: OptionTreatment =
+    Refused("top does not count branches", "pmc record -b, then pmc report -b");
+const NO_DUMP: OptionTreatment =
     Refused("it does not print records", "pmc report -D or pmc script -D, which dump every record");
-const NO_OBJDUMP: Answer = Ignored("pmc has its own disassembler");
-const NO_ADDR2LINE: Answer = Ignored("pmc has its own line reader");
-const NO_TYPES: Answer = Refused(
+const NO_OBJDUMP: OptionTreatment = Ignored("pmc has its own disassembler");
+const NO_ADDR2LINE: OptionTreatment = Ignored("pmc has its own line reader");
+const NO_TYPES: OptionTreatment = Refused(
     "pmc does not track data types",
     "perf annotate --data-type, which reads pmc's files; pmc annotate shows variable names next to the code",
 );
-const FOR_CODE: Answer = Ignored("report does not show code; use pmc annotate");
-const NO_SCRIPTS: Answer = Refused(
+const FOR_CODE: OptionTreatment = Ignored("report does not show code; use pmc annotate");
+const NO_SCRIPTS: OptionTreatment = Refused(
     "pmc does not embed Python or Perl, and does not load code",
     "pmc script --json prints one object per line, for any language",
 );
-const NO_GUEST_DATA: Answer = Refused(
+const NO_GUEST_DATA: OptionTreatment = Refused(
     "pmc does not merge guest and host recordings",
     "perf inject --guest-data, which reads the same file",
 );
-const NO_GUESTS: Answer =
+const NO_GUESTS: OptionTreatment =
     Refused("pmc does not look up guest symbols", "perf kvm --guest report, which reads the same file");
-const NO_BOOK: Answer =
+const NO_BOOK: OptionTreatment =
     Refused("pmc has no info pages and no web pages", "pmc help COMMAND, or man pmc-COMMAND");
-const NO_CODE: Answer = Refused("script does not show code", "pmc script -F +brstacksym, or pmc annotate");
+const NO_CODE: OptionTreatment =
+    Refused("script does not show code", "pmc script -F +brstacksym, or pmc annotate");
 
 /// All options, sorted by command.
 pub const OPTIONS: &[PerfOption] = &[

@@ -8,11 +8,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::getopt::{self, Order, Wrong};
+use super::getopt::{self, InvalidOption, OperandOrder};
 
 /// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Typed {
+pub enum PerfallocCommand {
     /// `-h`.
     Help,
     /// `-v`.
@@ -20,12 +20,12 @@ pub enum Typed {
     /// An invalid option, with getopt's message but without the program's name.
     Wrong(String),
     /// Reserve the counters.
-    Reserve(Perfalloc),
+    Reserve(PerfallocOptions),
 }
 
 /// Settings of the reservation.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Perfalloc {
+pub struct PerfallocOptions {
     /// Whether `-d` came after any `-D`.
     pub background: bool,
     /// `-f FILE`.
@@ -35,27 +35,27 @@ pub struct Perfalloc {
 }
 
 /// Parses the words after the program's name.
-pub fn parse(words: impl IntoIterator<Item = OsString>, posixly_correct: bool) -> Typed {
-    let order = if posixly_correct { Order::OptionsFirst } else { Order::Permuted };
+pub fn parse(words: impl IntoIterator<Item = OsString>, posixly_correct: bool) -> PerfallocCommand {
+    let order = if posixly_correct { OperandOrder::OptionsFirst } else { OperandOrder::Permuted };
     let wrong = |wrong| {
-        Typed::Wrong(match wrong {
-            Wrong::Unknown(letter) => format!("invalid option -- '{letter}'"),
-            Wrong::NoValue(letter) => format!("option requires an argument -- '{letter}'"),
+        PerfallocCommand::Wrong(match wrong {
+            InvalidOption::Unknown(letter) => format!("invalid option -- '{letter}'"),
+            InvalidOption::NoValue(letter) => format!("option requires an argument -- '{letter}'"),
         })
     };
-    let mut typed = Perfalloc::default();
+    let mut typed = PerfallocOptions::default();
     let operands = getopt::read(words, "dDf:hv", order, wrong, |letter, value| {
         match letter {
             'd' => typed.background = true,
             'D' => typed.background = false,
-            'h' => return Err(Typed::Help),
-            'v' => return Err(Typed::Version),
+            'h' => return Err(PerfallocCommand::Help),
+            'v' => return Err(PerfallocCommand::Version),
             _ => typed.file = value.map(PathBuf::from),
         }
         Ok(())
     });
     match operands {
-        Ok(command) => Typed::Reserve(Perfalloc { command, ..typed }),
+        Ok(command) => PerfallocCommand::Reserve(PerfallocOptions { command, ..typed }),
         Err(ended) => ended,
     }
 }
@@ -64,13 +64,17 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, posixly_correct: bool) -
 mod tests {
     use super::*;
 
-    fn read(line: &str, posixly_correct: bool) -> Typed {
+    fn read(line: &str, posixly_correct: bool) -> PerfallocCommand {
         parse(line.split_whitespace().map(OsString::from), posixly_correct)
     }
 
-    fn reserve(background: bool, file: &str, command: &[&str]) -> Typed {
+    fn reserve(background: bool, file: &str, command: &[&str]) -> PerfallocCommand {
         let file = (!file.is_empty()).then(|| file.into());
-        Typed::Reserve(Perfalloc { background, file, command: command.iter().map(OsString::from).collect() })
+        PerfallocCommand::Reserve(PerfallocOptions {
+            background,
+            file,
+            command: command.iter().map(OsString::from).collect(),
+        })
     }
 
     #[test]
@@ -84,10 +88,10 @@ mod tests {
 
     #[test]
     fn the_first_that_ends_the_program_counts() {
-        assert_eq!(read("-hv", false), Typed::Help);
-        assert_eq!(read("-v -x", false), Typed::Version);
-        assert_eq!(read("ls -l", false), Typed::Wrong("invalid option -- 'l'".into()));
-        assert_eq!(read("--help", false), Typed::Wrong("invalid option -- '-'".into()));
-        assert_eq!(read("-f", false), Typed::Wrong("option requires an argument -- 'f'".into()));
+        assert_eq!(read("-hv", false), PerfallocCommand::Help);
+        assert_eq!(read("-v -x", false), PerfallocCommand::Version);
+        assert_eq!(read("ls -l", false), PerfallocCommand::Wrong("invalid option -- 'l'".into()));
+        assert_eq!(read("--help", false), PerfallocCommand::Wrong("invalid option -- '-'".into()));
+        assert_eq!(read("-f", false), PerfallocCommand::Wrong("option requires an argument -- 'f'".into()));
     }
 }

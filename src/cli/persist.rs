@@ -9,7 +9,7 @@ use super::recording_options::RecordingOptions;
 
 /// Keep events running without a recorder, to read them later.
 #[derive(Debug, Args)]
-pub struct Persist {
+pub struct PersistArgs {
     /// What to do.
     #[command(subcommand)]
     pub command: PersistCommand,
@@ -20,32 +20,32 @@ pub struct Persist {
 pub enum PersistCommand {
     /// What leaves the events with the holder.
     #[command(flatten)]
-    Holding(Holding),
+    Holding(HoldingCommand),
     /// Take over an entry: record what it holds and what follows, until the end
-    Attach(Box<Attach>),
+    Attach(Box<AttachArgs>),
 }
 
 /// What can be done with what is held.
 #[derive(Debug, Subcommand)]
-pub enum Holding {
+pub enum HoldingCommand {
     /// Open an event and keep it running until it is removed
-    Add(Add),
+    Add(AddArgs),
     /// List the held events, and those lost when a holder ended
-    List(ListHeld),
+    List(ListHeldArgs),
     /// Show the details of an entry, including its perf_event_attr
-    Show(One),
+    Show(EntryArgs),
     /// Show the counts of an entry since it was added
-    Read(One),
+    Read(EntryArgs),
     /// Write the current records of an entry to a file for report, script and perf
-    Snapshot(Snapshot),
+    Snapshot(SnapshotArgs),
     /// Rename an entry; its id does not change
-    Rename(Rename),
+    Rename(RenameArgs),
     /// Take over the events of a running `pmc record` or `pmc stat`, which then ends
-    Adopt(Adopt),
+    Adopt(AdoptArgs),
     /// Close entries, or forget lost ones
-    Rm(Remove),
+    Rm(RemoveArgs),
     /// Run the holder in the foreground, as a service
-    Hold(Hold),
+    Hold(HoldArgs),
 }
 
 /// Open an event and keep it.
@@ -57,7 +57,7 @@ Examples:
   pmc stat -e persistent/execs/ make                   counted while make ran
   pmc persist snapshot execs -o perf.data              the newest records
 A holder is started where none runs. It ends when nothing is held any more.")]
-pub struct Add {
+pub struct AddArgs {
     /// Name of the entry: letters, digits, `_`, `-`, `.`
     pub name: String,
 
@@ -104,7 +104,7 @@ pub struct Add {
 
 /// List what is held.
 #[derive(Debug, Args)]
-pub struct ListHeld {
+pub struct ListHeldArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -112,7 +112,7 @@ pub struct ListHeld {
 
 /// An entry.
 #[derive(Debug, Args)]
-pub struct One {
+pub struct EntryArgs {
     /// Name or id of the entry
     pub name: String,
 
@@ -123,7 +123,7 @@ pub struct One {
 
 /// Write the records of an entry to a file.
 #[derive(Debug, Args)]
-pub struct Snapshot {
+pub struct SnapshotArgs {
     /// Name or id of the entry
     pub name: String,
 
@@ -134,7 +134,7 @@ pub struct Snapshot {
 
 /// Rename an entry.
 #[derive(Debug, Args)]
-pub struct Rename {
+pub struct RenameArgs {
     /// Name or id of the entry
     pub name: String,
 
@@ -148,7 +148,7 @@ pub struct Rename {
 The recording ends, its file whole; its events go on in the holder, with their rings, and nothing between is missing.
 pmc stat prints what it has counted and ends; its counters go on from there. A command that either started goes on, too.
 kill -USR1 PID does the same; the entry is called record-PID or stat-PID then.")]
-pub struct Adopt {
+pub struct AdoptArgs {
     /// Name of the new entry: letters, digits, `_`, `-`, `.`
     pub name: String,
 
@@ -164,7 +164,7 @@ Examples:
   pmc persist attach execs -o execs.data                until the processes have ended, or SIGINT
   pmc persist attach execs --switch-output=1m -z -- make
 What is sampled, on whom, how often and with which call chains was said when the events were opened.")]
-pub struct Attach {
+pub struct AttachArgs {
     /// Name or id of the entry
     pub name: String,
 
@@ -179,7 +179,7 @@ pub struct Attach {
 
 /// Close entries.
 #[derive(Debug, Args)]
-pub struct Remove {
+pub struct RemoveArgs {
     /// Names or ids of the entries
     #[arg(required = true)]
     pub names: Vec<String>,
@@ -187,7 +187,7 @@ pub struct Remove {
 
 /// Run the holder.
 #[derive(Debug, Args)]
-pub struct Hold {
+pub struct HoldArgs {
     /// Detach from the terminal, and end when no entry is left (used by `add`)
     #[arg(long)]
     pub until_empty: bool,

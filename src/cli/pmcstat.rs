@@ -1,18 +1,18 @@
 //! Options of the `pmcstat` personality: FreeBSD's letters and their order.
 //!
 //! A setting applies to the `-p`, `-s`, `-P` and `-S` after it. Letters without a value toggle. Parses the
-//! arguments into a [`Pmcstat`]. Checks only what does not depend on the machine.
+//! arguments into a [`PmcstatCommandLine`]. Checks only what does not depend on the machine.
 
 use std::ffi::OsString;
 
-use super::getopt::{self, Order, Wrong};
+use super::getopt::{self, InvalidOption, OperandOrder};
 
 /// Option letters; a colon marks an option with a value.
 const LETTERS: &str = "ACD:EF:G:ILM:NO:P:R:S:TUWZa:c:def:gi:k:l:m:n:o:p:qr:s:t:u:vw:z:";
 
 /// A requested counter, with the settings before it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counter {
+pub struct PmcstatCounter {
     /// The typed event.
     pub spec: String,
     /// `-s`, `-S`: counts system-wide.
@@ -35,7 +35,7 @@ pub struct Counter {
     pub rate: Option<u64>,
 }
 
-impl Counter {
+impl PmcstatCounter {
     /// Returns the letter of the option for this counter.
     pub fn letter(&self) -> char {
         match (self.system, self.samples) {
@@ -49,9 +49,9 @@ impl Counter {
 
 /// A parsed command line.
 #[derive(Debug, Default, PartialEq)]
-pub struct Pmcstat {
+pub struct PmcstatCommandLine {
     /// The counters in typed order.
-    pub counters: Vec<Counter>,
+    pub counters: Vec<PmcstatCounter>,
     /// `-t`: process ids and name patterns.
     pub targets: Vec<String>,
     /// `-w` and `-l`, in seconds.
@@ -86,7 +86,7 @@ usage: pmcstat [options] [COMMAND [ARG]...]
     -c LIST, -i TID  some CPUs, one thread     -r DIR  root of files
 ";
 
-impl Pmcstat {
+impl PmcstatCommandLine {
     /// Whether the letter was given.
     pub fn has(&self, letter: char) -> bool {
         self.flags.contains(&letter) || self.value(letter).is_some()
@@ -103,12 +103,12 @@ impl Pmcstat {
     /// The message about the first invalid option or combination.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let mut typed = Self::default();
-        let mut next = Counter { chains: true, ..Counter::default() };
+        let mut next = PmcstatCounter { chains: true, ..PmcstatCounter::default() };
         let wrong = |wrong| match wrong {
-            Wrong::Unknown(letter) => format!("illegal option -- {letter}"),
-            Wrong::NoValue(letter) => format!("option requires an argument -- {letter}"),
+            InvalidOption::Unknown(letter) => format!("illegal option -- {letter}"),
+            InvalidOption::NoValue(letter) => format!("option requires an argument -- {letter}"),
         };
-        typed.command = getopt::read(words, LETTERS, Order::OptionsFirst, wrong, |letter, value| {
+        typed.command = getopt::read(words, LETTERS, OperandOrder::OptionsFirst, wrong, |letter, value| {
             match value {
                 Some(value) => typed.take(letter, value.to_string_lossy().into_owned(), &mut next)?,
                 None => typed.flag(letter, &mut next),
@@ -119,7 +119,7 @@ impl Pmcstat {
         Ok(typed)
     }
 
-    fn flag(&mut self, letter: char, next: &mut Counter) {
+    fn flag(&mut self, letter: char, next: &mut PmcstatCounter) {
         match letter {
             'C' => next.cumulative = !next.cumulative,
             'd' => next.descendants = !next.descendants,
@@ -131,7 +131,7 @@ impl Pmcstat {
         self.flags.push(letter);
     }
 
-    fn take(&mut self, letter: char, value: String, next: &mut Counter) -> Result<(), String> {
+    fn take(&mut self, letter: char, value: String, next: &mut PmcstatCounter) -> Result<(), String> {
         let seconds = |text: &str| {
             let number = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
             number.ok_or_else(|| format!("Illegal value \"{text}\" of -{letter}: seconds, above 0"))
@@ -139,7 +139,7 @@ impl Pmcstat {
         match letter {
             'p' | 's' | 'P' | 'S' => {
                 let (system, samples) = (letter.eq_ignore_ascii_case(&'s'), letter.is_ascii_uppercase());
-                self.counters.push(Counter { spec: value, system, samples, ..next.clone() });
+                self.counters.push(PmcstatCounter { spec: value, system, samples, ..next.clone() });
             }
             'c' => {
                 next.cpus = Some(value).filter(|cpus| cpus != "*");
@@ -162,7 +162,7 @@ impl Pmcstat {
 
     /// Checks the rules of pmcstat(8), in its order.
     fn check(&self) -> Result<(), String> {
-        let any = |of: fn(&Counter) -> bool| self.counters.iter().any(of);
+        let any = |of: fn(&PmcstatCounter) -> bool| self.counters.iter().any(of);
         let [process, system] = [any(|one| !one.system), any(|one| one.system)];
         let [counting, sampling] = [any(|one| !one.samples), any(|one| one.samples)];
         let has = |letters: &str| letters.chars().any(|letter| self.has(letter));
@@ -210,8 +210,8 @@ impl Pmcstat {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Pmcstat, String> {
-        Pmcstat::parse(line.split_whitespace().map(OsString::from))
+    fn read(line: &str) -> Result<PmcstatCommandLine, String> {
+        PmcstatCommandLine::parse(line.split_whitespace().map(OsString::from))
     }
 
     #[test]

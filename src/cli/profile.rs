@@ -21,7 +21,7 @@ Examples:
   pmc profile --html make.html -- make  a page for a colleague
 It is pmc record --call-graph auto,65528 -F 999, then pmc report or pmc export; these have more options."
 )]
-pub struct Profile {
+pub struct ProfileArgs {
     /// Profile these running processes, by number or name
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", conflicts_with = "all_cpus")]
     pub pids: Option<String>,

@@ -19,7 +19,7 @@ Examples:
   pmc record -g -o - -- ./program | perf script -i -
 Event syntax: docs/event-syntax.md, or `pmc list`. More: docs/record.md."
 )]
-pub struct Record {
+pub struct RecordArgs {
     /// Events to sample (repeatable) [default: cycles, as precise as possible]
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,

@@ -20,7 +20,7 @@ Examples:
   pmc report -F overhead,sample,sym -t,   all rows, for a program to read
   pmc report --json                       everything, as one document
 Sort keys and the fields of --json: docs/report.md.")]
-pub struct Report {
+pub struct ReportArgs {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]. A
     /// word that is not a file name selects functions that contain it
     #[arg(value_name = "FILE|SYMBOL")]

@@ -31,7 +31,7 @@ Examples:
   ln -s $(command -v pmc) perfalloc        under that name pmc behaves as PCP's perfalloc does
 More: docs/reservation.md"
 )]
-pub struct Reserve {
+pub struct ReserveArgs {
     /// Stay in the foreground (the default)
     #[arg(short = 'D', overrides_with = "background")]
     pub foreground: bool,

@@ -20,7 +20,7 @@ Fields: comm, pid, tid, misc, cpu, time, tod, event, period, trace, ip, sym, sym
 data_src, weight, ins_lat, phys_addr, data_page_size, code_page_size, cgroup, uregs, iregs, brstack, brstacksym,
 brstackoff, bpf-output, stream_id, dsoff; flags, synth, ipc and callindent are empty (pmc reads no instruction traces),
 and so are machine_pid and vcpu (pmc reads no guests' samples).")]
-pub struct Script {
+pub struct ScriptArgs {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub file: Option<PathBuf>,

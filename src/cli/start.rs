@@ -13,7 +13,7 @@ Examples:
   pmc start --profile=cpu-clock:k               sample the kernel into rings of memory
   pmc stop -o kernel.data                       what is in them, for pmc report
 The events are entries of pmc persist (counter0, counter1, …, profile).")]
-pub struct Start {
+pub struct StartArgs {
     /// Events to count, each with its privilege levels: NAME:u, NAME:k, NAME:uk
     #[arg(value_name = "EVENT", required_unless_present = "profile")]
     pub events: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Start {
 
 /// Show the counts since `pmc start`, and stop counting.
 #[derive(Debug, Args)]
-pub struct Stop {
+pub struct StopArgs {
     /// Output file for the samples of --profile
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
     pub output: PathBuf,

@@ -14,18 +14,18 @@ Examples:
   pmc stat -r 10 -- ./bench                     ten runs, with their spread
   pmc stat --vs './old' --vs './new' -r 20      which is faster, and is it more than noise?
 Event syntax: docs/event-syntax.md, or `pmc list`.")]
-pub struct Stat {
+pub struct StatArgs {
     /// What is counted.
     #[command(flatten)]
-    pub counted: Counted,
+    pub counted: CountArgs,
 
     /// The destination of the text.
     #[command(flatten)]
-    pub to: ToFile,
+    pub to: OutputFileArgs,
 
     /// Output options.
     #[command(flatten)]
-    pub shown: Shown,
+    pub shown: StatDisplayArgs,
 }
 
 /// Count events into a file, for `pmc stat report`, `pmc script` and perf.
@@ -40,10 +40,10 @@ Examples:
   pmc stat report -i day.data -A                each CPU by itself
   pmc stat record -o - -a sleep 1 | pmc stat report --per-socket"
 )]
-pub struct StatRecord {
+pub struct StatRecordArgs {
     /// What is counted.
     #[command(flatten)]
-    pub counted: Counted,
+    pub counted: CountArgs,
 
     /// Write the counts to this file; `-` is stdout
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
@@ -51,13 +51,13 @@ pub struct StatRecord {
 
     /// How it is shown.
     #[command(flatten)]
-    pub shown: Shown,
+    pub shown: StatDisplayArgs,
 }
 
 /// Show the counts of a recording made by `pmc stat record` or `perf stat record`.
 #[derive(Debug, Args)]
 #[command(override_usage = "pmc stat report [OPTIONS] [FILE]")]
-pub struct StatReport {
+pub struct StatReportArgs {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub file: Option<PathBuf>,
@@ -68,7 +68,7 @@ pub struct StatReport {
 
     /// Where the text goes.
     #[command(flatten)]
-    pub to: ToFile,
+    pub to: OutputFileArgs,
 
     /// Show each thread's counts at its end (recorded by stat --log-exit or record -s)
     #[arg(long, conflicts_with_all = ["aggregation", "log_cswitch"])]
@@ -80,12 +80,12 @@ pub struct StatReport {
 
     /// How it is shown.
     #[command(flatten)]
-    pub shown: Shown,
+    pub shown: StatDisplayArgs,
 }
 
 /// A file for what is printed.
 #[derive(Debug, Args)]
-pub struct ToFile {
+pub struct OutputFileArgs {
     /// Write to this file instead of stderr
     #[arg(short = 'o', long, value_name = "FILE", conflicts_with = "log_fd")]
     pub output: Option<PathBuf>,
@@ -97,7 +97,7 @@ pub struct ToFile {
 
 /// How counts are added up, and what is printed of them.
 #[derive(Debug, Args)]
-pub struct Shown {
+pub struct StatDisplayArgs {
     /// Print one row per CPU instead of the sum (with -a or -C)
     #[arg(short = 'A', long = "no-aggr", group = "aggregation")]
     pub no_aggr: bool,
@@ -210,7 +210,7 @@ pub struct Shown {
 
 /// What is counted, on whom, when, and how often.
 #[derive(Debug, Args)]
-pub struct Counted {
+pub struct CountArgs {
     /// Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,

@@ -19,7 +19,7 @@ Examples:
   pmc top --stdio --duration 10s -d 5 | cat
   pmc top --json -d 1 | jq .rate   an object a second, for programs
 Keys, columns and what the numbers mean: docs/top.md.")]
-pub struct Top {
+pub struct TopArgs {
     /// Events to sample (repeatable) [default: cycles, as precise as possible]
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,

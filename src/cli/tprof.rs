@@ -1,19 +1,19 @@
 //! Subcommands and options of NetBSD's `tprof(8)`.
 //!
-//! Receives the words after the program's name, and returns [`Tprof`].
+//! Receives the words after the program's name, and returns [`TprofCommandLine`].
 
 use std::ffi::OsString;
 
-use super::getopt::{self, Order, Wrong};
+use super::getopt::{self, InvalidOption, OperandOrder};
 
 /// Default file for samples, written and read.
 pub const FILE: &str = "tprof.out";
 
 /// A parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Tprof {
+pub struct TprofCommandLine {
     /// The subcommand.
-    pub action: Action,
+    pub action: TprofAction,
     /// `-e`, in pmc's event syntax.
     pub events: Vec<String>,
     /// `-o`.
@@ -31,7 +31,7 @@ pub struct Tprof {
 /// A subcommand.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "tprof's own names")]
-pub enum Action {
+pub enum TprofAction {
     #[default]
     Help,
     List,
@@ -42,13 +42,13 @@ pub enum Action {
 }
 
 /// The subcommands with their option letters; a colon marks an option with a value.
-const ACTIONS: [(&str, Action, &str); 6] = [
-    ("-h", Action::Help, ""),
-    ("list", Action::List, ""),
-    ("monitor", Action::Monitor, "e:o:"),
-    ("count", Action::Count, "e:i:"),
-    ("analyze", Action::Analyze, "CkLPp:s"),
-    ("top", Action::Top, "ace:i:u"),
+const ACTIONS: [(&str, TprofAction, &str); 6] = [
+    ("-h", TprofAction::Help, ""),
+    ("list", TprofAction::List, ""),
+    ("monitor", TprofAction::Monitor, "e:o:"),
+    ("count", TprofAction::Count, "e:i:"),
+    ("analyze", TprofAction::Analyze, "CkLPp:s"),
+    ("top", TprofAction::Top, "ace:i:u"),
 ];
 
 /// The text of `tprof -h`.
@@ -68,7 +68,7 @@ usage:
 OPTION is u (user mode), k (the kernel) or uk. SCALE is accepted: the kernel adapts the period by itself.
 ";
 
-impl Tprof {
+impl TprofCommandLine {
     /// Parses the words after the program's name.
     ///
     /// # Errors
@@ -81,10 +81,10 @@ impl Tprof {
             action.ok_or_else(|| format!("unknown command `{}`", name.to_string_lossy()))?;
         let mut typed = Self { action, ..Self::default() };
         let wrong = |wrong| match wrong {
-            Wrong::Unknown(letter) => format!("{name}: unknown option -- {letter}"),
-            Wrong::NoValue(letter) => format!("option requires an argument -- {letter}"),
+            InvalidOption::Unknown(letter) => format!("{name}: unknown option -- {letter}"),
+            InvalidOption::NoValue(letter) => format!("option requires an argument -- {letter}"),
         };
-        typed.operands = getopt::read(words, letters, Order::OptionsFirst, wrong, |letter, value| {
+        typed.operands = getopt::read(words, letters, OperandOrder::OptionsFirst, wrong, |letter, value| {
             match value {
                 Some(value) => typed.take(letter, value.to_string_lossy().into_owned())?,
                 None => typed.flags.push(letter),
@@ -92,14 +92,14 @@ impl Tprof {
             Ok(())
         })?;
         match action {
-            Action::Monitor | Action::Count if typed.operands.is_empty() => {
+            TprofAction::Monitor | TprofAction::Count if typed.operands.is_empty() => {
                 Err(format!("{name}: a command is required"))
             }
-            Action::Count if typed.events.is_empty() => Err("count: -e is required".to_owned()),
-            Action::List | Action::Top if !typed.operands.is_empty() => {
+            TprofAction::Count if typed.events.is_empty() => Err("count: -e is required".to_owned()),
+            TprofAction::List | TprofAction::Top if !typed.operands.is_empty() => {
                 Err(format!("{name} takes no operands"))
             }
-            Action::Analyze if typed.operands.len() > 1 => Err("analyze reads one file".to_owned()),
+            TprofAction::Analyze if typed.operands.len() > 1 => Err("analyze reads one file".to_owned()),
             _ => Ok(typed),
         }
     }
@@ -139,8 +139,8 @@ fn event(text: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Tprof, String> {
-        Tprof::parse(line.split_whitespace().map(OsString::from))
+    fn read(line: &str) -> Result<TprofCommandLine, String> {
+        TprofCommandLine::parse(line.split_whitespace().map(OsString::from))
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
         let typed = read("analyze -CLPsk -p 12 file").unwrap();
         assert_eq!((typed.flags.as_slice(), typed.pid), (&['C', 'L', 'P', 's', 'k'][..], Some(12)));
         assert_eq!(read("count -e a -i 0.5 true").unwrap().interval_ms, Some(500));
-        assert_eq!(read("list").unwrap().action, Action::List);
+        assert_eq!(read("list").unwrap().action, TprofAction::List);
         assert_eq!(read("top -acu -i2").unwrap().interval_ms, Some(2000));
     }
 

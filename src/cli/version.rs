@@ -4,7 +4,7 @@ use clap::Args;
 
 /// Show the version.
 #[derive(Debug, Args)]
-pub struct Version {
+pub struct VersionArgs {
     /// Also show the features of this build
     #[arg(short = 'v', long)]
     pub build_options: bool,

@@ -6,20 +6,20 @@ use super::plan::{self, sort_key};
 use crate::analysis::request::{TraceField, USUAL_KEYS};
 use crate::error::{Error, Result};
 use crate::profile::sampled::SortKey;
-use crate::profile::sampled::table::Rank;
-use crate::view::report::{Column, IN_MODES};
+use crate::profile::sampled::table::RowRank;
+use crate::view::report::{IN_MODES, ReportColumn};
 
 /// Keys, columns and order of rows.
-pub(super) struct Rows {
+pub(super) struct RowLayout {
     pub(super) keys: Vec<SortKey>,
     /// Tracepoint fields among the keys.
     pub(super) trace_fields: Vec<TraceField>,
     /// `None` stands for the default columns.
-    pub(super) columns: Option<Vec<Column>>,
+    pub(super) columns: Option<Vec<ReportColumn>>,
     /// Columns in addition to the default ones.
-    pub(super) added: Vec<Column>,
+    pub(super) added: Vec<ReportColumn>,
     /// Sort order of rows, before the default order.
-    pub(super) ranks: Vec<Rank>,
+    pub(super) ranks: Vec<RowRank>,
     /// Whether the default sort keys precede these.
     pub(super) are_usual: bool,
 }
@@ -27,7 +27,7 @@ pub(super) struct Rows {
 /// Interprets `-s` and `-F`. With `-F` only, rows are sorted by its columns, the first one first. With
 /// both, rows are sorted by `-s`, whose words also become columns. With only `-s`, its words become
 /// columns if one of them is a number. `+` adds to the default columns, and to the default sort keys.
-pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
+pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<RowLayout> {
     let adds = |list: &[String]| list.iter().any(|name| name.trim().starts_with('+'));
     let mut trace_fields = Vec::new();
     let mut columns = |list: &[String], is_output| {
@@ -36,11 +36,11 @@ pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
     let (adds_fields, adds_keys) = (adds(fields), adds(sort));
     let (sort, fields) = (columns(sort, false)?, columns(fields, true)?);
     let are_all = !adds_fields && !fields.is_empty();
-    let is_number = |column: &Column| !matches!(column, Column::Key(_));
+    let is_number = |column: &ReportColumn| !matches!(column, ReportColumn::Key(_));
     let has_numbers = !adds_keys && sort.iter().any(is_number);
     let mut keys: Vec<SortKey> = Vec::new();
     for column in sort.iter().chain(&fields) {
-        if let Column::Key(key) = column
+        if let ReportColumn::Key(key) = column
             && !keys.contains(key)
         {
             keys.push(*key);
@@ -53,14 +53,14 @@ pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
     }
     let ranked = if sort.is_empty() && are_all { &fields } else { &sort };
     let ranks = ranked.iter().filter(|_| are_all || has_numbers).map(|column| match column {
-        Column::Own | Column::Period => Rank::Own,
-        Column::Total => Rank::Total,
-        Column::OwnLatency => Rank::OwnLatency,
-        Column::TotalLatency => Rank::TotalLatency,
-        Column::Samples => Rank::Samples,
-        Column::InMode(mode) => Rank::InMode(*mode),
-        Column::Weight(_) => Rank::Own,
-        Column::Key(key) => Rank::Key(*key),
+        ReportColumn::Own | ReportColumn::Period => RowRank::Own,
+        ReportColumn::Total => RowRank::Total,
+        ReportColumn::OwnLatency => RowRank::OwnLatency,
+        ReportColumn::TotalLatency => RowRank::TotalLatency,
+        ReportColumn::Samples => RowRank::Samples,
+        ReportColumn::InMode(mode) => RowRank::InMode(*mode),
+        ReportColumn::Weight(_) => RowRank::Own,
+        ReportColumn::Key(key) => RowRank::Key(*key),
     });
     let ranks = ranks.collect();
     let (columns, added) = match (are_all, has_numbers) {
@@ -69,11 +69,11 @@ pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
         _ if adds_keys => (None, [fields, sort.into_iter().filter(is_number).collect()].concat()),
         _ => (None, fields),
     };
-    Ok(Rows { keys, trace_fields, columns: columns.map(once), added: once(added), ranks, are_usual })
+    Ok(RowLayout { keys, trace_fields, columns: columns.map(once), added: once(added), ranks, are_usual })
 }
 
 /// Keeps the first occurrence of each column.
-fn once(mut columns: Vec<Column>) -> Vec<Column> {
+fn once(mut columns: Vec<ReportColumn>) -> Vec<ReportColumn> {
     let mut seen = Vec::new();
     columns.retain(|column| {
         let is_new = !seen.contains(column);
@@ -84,23 +84,23 @@ fn once(mut columns: Vec<Column>) -> Vec<Column> {
 }
 
 /// Parses a word of `-s` or `-F`. A word that is not a sort key may be a field of recorded tracepoints.
-fn column(name: &str, is_output: bool, trace_fields: &mut Vec<TraceField>) -> Result<Column> {
+fn column(name: &str, is_output: bool, trace_fields: &mut Vec<TraceField>) -> Result<ReportColumn> {
     let name = name.trim().trim_start_matches('+');
     if let Some(mode) = IN_MODES.iter().position(|word| *word == name) {
-        return Ok(Column::InMode(mode));
+        return Ok(ReportColumn::InMode(mode));
     }
     Ok(match name {
-        "overhead" | "self" => Column::Own,
-        "overhead_children" => Column::Total,
-        "latency" => Column::OwnLatency,
-        "latency_children" => Column::TotalLatency,
-        "sample" => Column::Samples,
-        "period" => Column::Period,
-        "weight1" => Column::Weight(0),
-        "weight2" => Column::Weight(1),
-        "weight3" => Column::Weight(2),
+        "overhead" | "self" => ReportColumn::Own,
+        "overhead_children" => ReportColumn::Total,
+        "latency" => ReportColumn::OwnLatency,
+        "latency_children" => ReportColumn::TotalLatency,
+        "sample" => ReportColumn::Samples,
+        "period" => ReportColumn::Period,
+        "weight1" => ReportColumn::Weight(0),
+        "weight2" => ReportColumn::Weight(1),
+        "weight3" => ReportColumn::Weight(2),
         name => match sort_key(name) {
-            Ok(key) => Column::Key(key),
+            Ok(key) => ReportColumn::Key(key),
             Err(error) if !plan::may_be_trace_field(name) => return Err(error),
             Err(_) => {
                 let field = TraceField::new(name);
@@ -116,7 +116,7 @@ fn column(name: &str, is_output: bool, trace_fields: &mut Vec<TraceField>) -> Re
                     trace_fields.push(field);
                 }
                 let few = || Error::usage("too many tracepoint fields as sort keys");
-                Column::Key(SortKey::TraceField(u8::try_from(number).map_err(|_| few())?))
+                ReportColumn::Key(SortKey::TraceField(u8::try_from(number).map_err(|_| few())?))
             }
         },
     })

@@ -1,15 +1,15 @@
 //! `pmc info`: examines the machine, its kernel and the current user, and shows the results.
 //!
-//! Collects the findings of `host`, `sys` and `counter` into a [`Machine`]. It formats and judges
+//! Collects the findings of `host`, `sys` and `counter` into a [`MachineReport`]. It formats and judges
 //! nothing.
 
 use std::io::Write;
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use super::reasons::{cleaned, no_tracepoint, why};
 use crate::abi::attr::kind;
 use crate::abi::{Attr, generic};
-use crate::cli::info::Info;
+use crate::cli::info::InfoArgs;
 use crate::counter::capability::{self, Ability, Capability, ThisKernel};
 use crate::counter::core_counters::{self, CoreUnit, CounterState};
 use crate::counter::facts::Facts;
@@ -21,7 +21,7 @@ use crate::event::vendor::Vendor;
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
 use crate::host::holders::Holders;
-use crate::profile::machine::{self as shown, Machine};
+use crate::profile::machine::{self as shown, MachineReport};
 use crate::sys::credentials::{Limits, LinuxCapability, Seccomp};
 use crate::sys::process;
 use crate::text::as_json;
@@ -31,15 +31,15 @@ use crate::view;
 ///
 /// # Errors
 /// A write fails. A feature that the machine lacks is a result, not an error.
-pub(super) fn run(typed: &Info) -> Result<Exit> {
+pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
     if let Some(file) = &typed.file {
         return recording(typed, file);
     }
     let mut kernel = ThisKernel::default();
     let machine = machine(&Host::live(), &mut kernel);
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     let written = if typed.json && typed.counters {
-        let Machine { counters, hardware_events, holders, .. } = &machine;
+        let MachineReport { counters, hardware_events, holders, .. } = &machine;
         let document = serde_json::json!({
             "version": 1, "counters": counters, "hardware_events": hardware_events, "holders": holders,
         });
@@ -58,7 +58,7 @@ pub(super) fn run(typed: &Info) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
+fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
     let reader = crate::perfdata::Reader::open(file)?;
     let mut recording = crate::analysis::header::of(&reader);
     if !typed.header {
@@ -68,10 +68,10 @@ fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
         recording.records = index.counts().map(|(kind, count)| (name(kind), count)).collect();
         recording.notes = index.notes.iter().map(ToString::to_string).collect();
     }
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     let written = match typed {
-        Info { json: true, .. } => writeln!(out, "{:#}", as_json(&recording)),
-        Info { header: true, .. } => view::header::write(&mut out, &recording),
+        InfoArgs { json: true, .. } => writeln!(out, "{:#}", as_json(&recording)),
+        InfoArgs { header: true, .. } => view::header::write(&mut out, &recording),
         _ => view::header::everything(&mut out, &recording),
     };
     written
@@ -80,7 +80,7 @@ fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn machine(host: &Host, kernel: &mut ThisKernel) -> Machine {
+fn machine(host: &Host, kernel: &mut ThisKernel) -> MachineReport {
     let mut facts = Facts::own(host);
     let reservation = reservation(host);
     if !reservation.holders.is_empty() {
@@ -89,7 +89,7 @@ fn machine(host: &Host, kernel: &mut ThisKernel) -> Machine {
     let limits = Limits::own();
     let tracepoint = host.tracepoint_id("sched", "sched_switch").map_err(no_tracepoint);
     let capabilities = capability::capabilities(kernel, &facts, &tracepoint);
-    Machine {
+    MachineReport {
         version: shown::VERSION,
         kernel: host.text("/proc/sys/kernel/osrelease").map(cleaned),
         architecture: std::env::consts::ARCH,
@@ -105,9 +105,9 @@ fn machine(host: &Host, kernel: &mut ThisKernel) -> Machine {
     }
 }
 
-fn cpu(host: &Host, facts: &Facts) -> shown::Cpu {
+fn cpu(host: &Host, facts: &Facts) -> shown::CpuReport {
     let (topology, processor) = (Topology::read(host), Processor::read(host));
-    shown::Cpu {
+    shown::CpuReport {
         model: processor.model.map(cleaned),
         id: processor.id.map(cleaned),
         online: facts.online.to_string(),
@@ -154,11 +154,11 @@ fn event_tables(host: &Host) -> shown::EventTables {
     shown::EventTables { cpu: vendor.id().map(cleaned), tables: tables.collect() }
 }
 
-fn pmu(pmu: &crate::host::pmu::Pmu) -> shown::Pmu {
+fn pmu(pmu: &crate::host::pmu::Pmu) -> shown::PmuReport {
     let named = |names: Vec<String>, value: &dyn Fn(&str) -> Option<String>| {
         names.into_iter().filter_map(|name| Some((cleaned(&name), cleaned(value(&name)?)))).collect()
     };
-    shown::Pmu {
+    shown::PmuReport {
         name: cleaned(&pmu.name),
         kind: pmu.kind,
         events: pmu.events().into_iter().map(cleaned).collect(),
@@ -170,7 +170,7 @@ fn pmu(pmu: &crate::host::pmu::Pmu) -> shown::Pmu {
 }
 
 /// Describes both sources in one line; the kernel's value counts if they differ.
-fn counters(unit: &CoreUnit) -> shown::Counters {
+fn counters(unit: &CoreUnit) -> shown::CoreCounterReport {
     let (claimed, probed) = (unit.claimed, unit.probed);
     let mut how = Vec::new();
     if let Some(claimed) = claimed {
@@ -190,7 +190,7 @@ fn counters(unit: &CoreUnit) -> shown::Counters {
         (false, false) => "none",
     };
     let widest = unit.width.map(u32::from);
-    shown::Counters {
+    shown::CoreCounterReport {
         pmu: cleaned(&unit.pmu),
         cpus: unit.cpus.as_ref().map(ToString::to_string),
         general: probed.map(|p| p.general).or(claimed.map(|c| c.general)),
@@ -222,15 +222,15 @@ fn hardware_events(facts: &Facts) -> Vec<shown::HardwareEvent> {
     tried.collect()
 }
 
-fn holders(host: &Host, facts: &Facts, reservation: shown::Reservation) -> shown::Holders {
+fn holders(host: &Host, facts: &Facts, reservation: shown::ReservationReport) -> shown::HolderReport {
     let found = Holders::find(host, std::process::id());
-    let process = |holder: crate::host::holders::Holder| shown::Process {
+    let process = |holder: crate::host::holders::Holder| shown::HolderProcess {
         pid: holder.pid,
         comm: cleaned(holder.comm),
         uid: holder.uid,
         events: holder.events,
     };
-    shown::Holders {
+    shown::HolderReport {
         nmi_watchdog: facts.settings.nmi_watchdog,
         reservation,
         processes: found.processes.into_iter().map(process).collect(),
@@ -239,7 +239,7 @@ fn holders(host: &Host, facts: &Facts, reservation: shown::Reservation) -> shown
     }
 }
 
-fn reservation(host: &Host) -> shown::Reservation {
+fn reservation(host: &Host) -> shown::ReservationReport {
     let status = reservation::status(&LockFile::default_path(host));
     let (holders, unknown) = match status.holders {
         Ok(holders) => (holders.iter().map(|holder| cleaned(holder.to_string())).collect(), None),
@@ -249,7 +249,7 @@ fn reservation(host: &Host) -> shown::Reservation {
         let chosen = status.agents.iter().filter(move |agent| (agent.watches != Some(false)) == watch);
         chosen.map(|agent| agent.pid).collect()
     };
-    shown::Reservation {
+    shown::ReservationReport {
         lock_file: cleaned(status.path.to_string_lossy()),
         exists: status.exists,
         holders,
@@ -259,9 +259,9 @@ fn reservation(host: &Host) -> shown::Reservation {
     }
 }
 
-fn settings(facts: &Facts) -> shown::Settings {
+fn settings(facts: &Facts) -> shown::KernelSettings {
     let settings = &facts.settings;
-    shown::Settings {
+    shown::KernelSettings {
         perf_event_paranoid: settings.paranoid,
         perf_event_mlock_kb: settings.mlock_kb,
         perf_event_max_sample_rate: settings.max_sample_rate,
@@ -276,12 +276,12 @@ fn settings(facts: &Facts) -> shown::Settings {
     }
 }
 
-fn user(host: &Host, facts: &Facts, limits: Limits) -> shown::User {
+fn user(host: &Host, facts: &Facts, limits: Limits) -> shown::UserReport {
     let who = &facts.credentials;
     let allowed = facts.settings.allowance(who.perfmon());
     // The allowance is per CPU. A user who may lock any amount of memory has no limit.
     let ring_kb = facts.settings.mlock_kb.filter(|_| !who.ipc_lock());
-    shown::User {
+    shown::UserReport {
         uid: who.uid,
         capabilities: LinuxCapability::ALL
             .iter()
@@ -298,7 +298,7 @@ fn user(host: &Host, facts: &Facts, limits: Limits) -> shown::User {
         ring_kb: ring_kb.map(|kb| kb.saturating_mul(facts.online.len() as u64)),
         open_files: [limits.open_files, limits.open_files_most],
         kernel_symbols: host.kernel_symbols(),
-        allowed: shown::Allowed {
+        allowed: shown::AllowedUses {
             user: allowed.user,
             kernel: allowed.kernel,
             cpu_wide: allowed.cpu_wide,
@@ -307,8 +307,8 @@ fn user(host: &Host, facts: &Facts, limits: Limits) -> shown::User {
     }
 }
 
-fn capability(capability: Capability) -> shown::Verdict {
-    shown::Verdict {
+fn capability(capability: Capability) -> shown::UseVerdict {
+    shown::UseVerdict {
         command: capability.command,
         purpose: capability.purpose,
         state: match capability.ability {

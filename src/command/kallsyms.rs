@@ -2,7 +2,7 @@
 //!
 //! Connects the kernel's symbol list and the view.
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use crate::error::{Error, Exit, Result};
 use crate::symbol::kernel;
 use crate::view;
@@ -17,7 +17,7 @@ pub(super) fn run(names: &[String]) -> Result<Exit> {
             .why("kernel.kptr_restrict or kernel.perf_event_paranoid keeps them from this user")
             .try_this("as root")
     })?;
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     view::listings::kernel_symbols(&mut out, names, &found)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the symbols", error))?;

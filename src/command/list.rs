@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::destination::Destination;
-use super::pager::Output;
+use super::pager::PagedOutput;
 use super::reasons::{cleaned, no_tracepoint, why};
-use crate::cli::list::List;
+use crate::cli::list::ListArgs;
 use crate::counter::facts::Facts;
 use crate::counter::open::{OpenCache, TrialOpen};
 use crate::counter::refusal::Refusal;
@@ -20,9 +20,10 @@ use crate::event::vendor::{self, Vendor};
 use crate::event::{glob, parse};
 use crate::host::Host;
 use crate::profile::catalog::{
-    self, AsPerf, Catalog, Encoding, Entry, Field, Imported, Manual, Opens, Unreadable, Why,
+    self, Catalog, CatalogEntry, CatalogField, Encoding, EventAvailability, ImportSummary, MissingReason,
+    PerfListEntry, UnreadableKind, VendorInfo,
 };
-use crate::profile::metrics::library::Definition;
+use crate::profile::metrics::library::MetricDefinition;
 use crate::profile::metrics::named::{NAMED, of_group};
 use crate::symbol::build_id_cache::BuildIdCache;
 use crate::sys::process;
@@ -34,12 +35,12 @@ use crate::view;
 ///
 /// # Errors
 /// Nothing matches (the error suggests similar names), or a write fails.
-pub(super) fn run(typed: &List) -> Result<Exit> {
+pub(super) fn run(typed: &ListArgs) -> Result<Exit> {
     let host = Host::live();
     if let Some(from) = &typed.import {
         return import(from, &host);
     }
-    let wanted = Wanted::new(typed, &host)?;
+    let wanted = ListRequest::new(typed, &host)?;
     let write = |out: &mut dyn Write| match (typed.names, typed.raw_dump) {
         (true, _) => names(&wanted, out),
         (_, true) => raw_dump(&wanted, out),
@@ -53,7 +54,7 @@ pub(super) fn run(typed: &List) -> Result<Exit> {
     if let Some(path) = &typed.output {
         Destination { path, option: "-o", keeps: false }.write(find)?;
     } else {
-        let mut out = Output::new();
+        let mut out = PagedOutput::new();
         find(&mut out)?;
         out.finish().map_err(failed)?;
     }
@@ -70,7 +71,7 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
     let summary = vendor::import::import(from, &into)?;
     let vendor = Vendor::of(host);
     let ours = vendor.models().iter().find(|model| model.imported_events());
-    let came = Imported {
+    let came = ImportSummary {
         form: summary.form,
         events: summary.events,
         metrics: summary.metrics,
@@ -85,7 +86,7 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
         cpu: vendor.id().map(cleaned),
         model: ours.map(|model| cleaned(&model.name)),
     };
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     view::list::imported(&mut out, &came)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("what was imported", error))?;
@@ -93,13 +94,13 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
 }
 
 /// The request. Kinds and PMUs form a list, `--unit` narrows it, and words and patterns search it.
-struct Wanted<'h> {
+struct ListRequest<'h> {
     sources: Sources<'h>,
     kinds: Vec<Kind>,
     pmus: Vec<String>,
     words: Vec<String>,
-    unit: Option<Unit>,
-    metrics: Metrics,
+    unit: Option<UnitFilter>,
+    metrics: MetricChoice,
     /// Only metrics are requested.
     only_metrics: bool,
     /// Whether to include events that the vendor has deprecated.
@@ -108,7 +109,7 @@ struct Wanted<'h> {
 
 /// The metrics to show.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Metrics {
+enum MetricChoice {
     /// None: only events are requested.
     None,
     /// Every metric, with events or without.
@@ -118,7 +119,7 @@ enum Metrics {
 }
 
 /// The PMUs of `--unit`, which hides all others.
-struct Unit {
+struct UnitFilter {
     /// The typed name, without control characters.
     name: String,
     pmus: Vec<String>,
@@ -126,7 +127,7 @@ struct Unit {
     kinds: Vec<Kind>,
 }
 
-impl Unit {
+impl UnitFilter {
     /// Returns the PMUs that match this name or pattern.
     fn named(typed: &str, sources: &Sources<'_>) -> Result<Self> {
         let mut unit = Self { name: cleaned(typed), pmus: Vec::new(), kinds: Vec::new() };
@@ -161,15 +162,15 @@ fn is_among(pmus: &[String], pmu: &str) -> bool {
     pmus.iter().any(|asked| listing::is_same_pmu(asked, pmu))
 }
 
-impl<'h> Wanted<'h> {
-    fn new(typed: &List, host: &'h Host) -> Result<Self> {
+impl<'h> ListRequest<'h> {
+    fn new(typed: &ListArgs, host: &'h Host) -> Result<Self> {
         let mut wanted = Self {
             sources: Sources::of(host).with_markers(markers),
             kinds: Vec::new(),
             pmus: Vec::new(),
             words: Vec::new(),
             unit: None,
-            metrics: Metrics::None,
+            metrics: MetricChoice::None,
             only_metrics: false,
             deprecated: typed.deprecated,
         };
@@ -180,16 +181,17 @@ impl<'h> Wanted<'h> {
                 (Some(Kind::Pmu), _) => wanted.kinds.extend([Kind::Pmu, Kind::Vendor]),
                 (Some(kind), "sdt") => wanted.kinds.extend([kind, Kind::Marker]),
                 (Some(kind), _) => wanted.kinds.push(kind),
-                (_, "metric" | "metrics") => wanted.metrics = Metrics::Each,
-                (_, "metricgroup" | "metricgroups") => wanted.metrics = Metrics::Groups,
+                (_, "metric" | "metrics") => wanted.metrics = MetricChoice::Each,
+                (_, "metricgroup" | "metricgroups") => wanted.metrics = MetricChoice::Groups,
                 _ if pmus.contains(word) => wanted.pmus.push(word.clone()),
                 _ => wanted.words.push(word.clone()),
             }
         }
-        wanted.unit = typed.unit.as_ref().map(|typed| Unit::named(typed, &wanted.sources)).transpose()?;
-        wanted.only_metrics = wanted.metrics != Metrics::None;
-        if wanted.metrics == Metrics::None && wanted.is_of_all_kinds() && wanted.unit.is_none() {
-            wanted.metrics = Metrics::Each;
+        wanted.unit =
+            typed.unit.as_ref().map(|typed| UnitFilter::named(typed, &wanted.sources)).transpose()?;
+        wanted.only_metrics = wanted.metrics != MetricChoice::None;
+        if wanted.metrics == MetricChoice::None && wanted.is_of_all_kinds() && wanted.unit.is_none() {
+            wanted.metrics = MetricChoice::Each;
         }
         Ok(wanted)
     }
@@ -216,11 +218,11 @@ impl<'h> Wanted<'h> {
     }
 
     /// Returns the selected built-in metrics.
-    fn metrics(&self) -> impl Iterator<Item = &'static Definition<'static>> {
-        let fits = |metric: &&Definition<'_>| {
+    fn metrics(&self) -> impl Iterator<Item = &'static MetricDefinition<'static>> {
+        let fits = |metric: &&MetricDefinition<'_>| {
             let names = [metric.name, metric.groups].into_iter().chain(metric.aliases.iter().copied());
             // Built-in metrics are independent of the PMU that supplies their events.
-            self.metrics != Metrics::None && self.unit.is_none() && self.has_word(names, metric.help)
+            self.metrics != MetricChoice::None && self.unit.is_none() && self.has_word(names, metric.help)
         };
         NAMED.iter().filter(fits)
     }
@@ -228,7 +230,7 @@ impl<'h> Wanted<'h> {
     /// Returns the selected metrics of the vendor's tables for the cores of this machine.
     fn vendor_metrics(&self) -> impl Iterator<Item = vendor::Metric<'_>> {
         let Sources { pmus: here, vendor, .. } = &self.sources;
-        let metrics = (self.metrics != Metrics::None).then(|| vendor.metrics()).into_iter().flatten();
+        let metrics = (self.metrics != MetricChoice::None).then(|| vendor.metrics()).into_iter().flatten();
         metrics.filter(move |metric| {
             let is_here = here.contains(metric.pmu)
                 || metric.pmu.is_empty() && !here.is_empty()
@@ -315,7 +317,7 @@ fn contains(text: &str, word: &str) -> bool {
     word.is_empty() || text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
-fn names(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
+fn names(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let is_all = wanted.is_of_all_kinds() && wanted.unit.is_none() && wanted.words.is_empty();
     if is_all && !wanted.only_metrics {
         for name in wanted.sources.names() {
@@ -332,8 +334,8 @@ fn names(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
     }
     if wanted.only_metrics {
         // The arguments of -M: metrics and metric groups.
-        let groups =
-            (wanted.metrics == Metrics::Each).then(|| groups(wanted).into_iter().map(|(group, _)| group));
+        let groups = (wanted.metrics == MetricChoice::Each)
+            .then(|| groups(wanted).into_iter().map(|(group, _)| group));
         for name in metric_names(wanted).into_iter().chain(groups.into_iter().flatten()) {
             writeln!(out, "{}", cleaned(name))?;
             found = true;
@@ -344,22 +346,22 @@ fn names(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
 
 /// Prints the names of all events that open here on one line, in perf's format: shells split it at the
 /// spaces.
-fn raw_dump(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
+fn raw_dump(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = Facts::own(host);
-    let mut trier = Trier::new(host, &facts);
+    let mut trier = EventTrier::new(host, &facts);
     let mut found = false;
     // perf does not print FreeBSD's names.
     for listed in select(wanted).filter(|listed| !listed.form && listed.kind != Kind::FreeBsd) {
         let entry = trier.entry(&listed, false, false);
-        if entry.opens != Opens::No {
+        if entry.opens != EventAvailability::No {
             for name in [&entry.name].into_iter().chain(&entry.aliases) {
                 write!(out, "{name} ")?;
             }
         }
         found = true;
     }
-    if wanted.metrics != Metrics::None {
+    if wanted.metrics != MetricChoice::None {
         for name in metric_names(wanted) {
             write!(out, "{} ", cleaned(name))?;
             found = true;
@@ -374,8 +376,8 @@ fn raw_dump(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
 }
 
 /// Returns the names of the metrics, or of their groups.
-fn metric_names(wanted: &Wanted<'_>) -> Vec<String> {
-    if wanted.metrics == Metrics::Groups {
+fn metric_names(wanted: &ListRequest<'_>) -> Vec<String> {
+    if wanted.metrics == MetricChoice::Groups {
         return groups(wanted).into_iter().map(|(group, _)| group).collect();
     }
     let own = wanted.metrics().map(|metric| metric.name.to_owned());
@@ -387,7 +389,7 @@ fn metric_names(wanted: &Wanted<'_>) -> Vec<String> {
 
 /// Returns the metric groups and their members: first the built-in ones, then those of the vendor's
 /// tables.
-fn groups(wanted: &Wanted<'_>) -> Vec<(String, Vec<String>)> {
+fn groups(wanted: &ListRequest<'_>) -> Vec<(String, Vec<String>)> {
     let mut own: Vec<(String, Vec<String>)> = Vec::new();
     for group in wanted.metrics().map(|metric| metric.groups) {
         if own.iter().all(|(known, _)| known != group) {
@@ -410,8 +412,8 @@ fn groups(wanted: &Wanted<'_>) -> Vec<(String, Vec<String>)> {
 }
 
 /// Returns the metrics as list entries. Metrics need no opening themselves, only their events do.
-fn metrics(wanted: &Wanted<'_>) -> Vec<Entry> {
-    let entry = |name: &str, kind, text: String, means| Entry {
+fn metrics(wanted: &ListRequest<'_>) -> Vec<CatalogEntry> {
+    let entry = |name: &str, kind, text: String, means| CatalogEntry {
         name: cleaned(name),
         aliases: Vec::new(),
         kind,
@@ -421,18 +423,18 @@ fn metrics(wanted: &Wanted<'_>) -> Vec<Entry> {
         unit: String::new(),
         scale: 1.0,
         encoding: None,
-        opens: Opens::Form,
+        opens: EventAvailability::Form,
         reason: None,
         fields: None,
         manual: None,
     };
-    if wanted.metrics == Metrics::Groups {
+    if wanted.metrics == MetricChoice::Groups {
         let groups = groups(wanted).into_iter();
         return groups
             .map(|(group, members)| entry(&group, "metricgroup", members.join(", "), None))
             .collect();
     }
-    let metric = |metric: &'static Definition<'static>| Entry {
+    let metric = |metric: &'static MetricDefinition<'static>| CatalogEntry {
         aliases: metric.aliases.iter().map(|&alias| alias.to_owned()).collect(),
         unit: metric.scale.to_owned(),
         ..entry(metric.name, "metric", metric.help.to_owned(), Some(metric.expression.to_owned()))
@@ -440,7 +442,7 @@ fn metrics(wanted: &Wanted<'_>) -> Vec<Entry> {
     let of_vendor = |metric: vendor::Metric<'_>| {
         let model = wanted.sources.vendor.models().iter().find(|model| model.pmu == metric.pmu);
         let said = |text: &str| (!text.is_empty()).then(|| cleaned(text));
-        let perf = AsPerf {
+        let perf = PerfListEntry {
             unit: said(metric.pmu),
             metric_name: said(metric.name),
             metric_group: said(metric.groups),
@@ -448,16 +450,16 @@ fn metrics(wanted: &Wanted<'_>) -> Vec<Entry> {
             metric_threshold: said(metric.threshold),
             scale_unit: said(metric.scale),
             brief_description: metric.text.map(cleaned),
-            ..AsPerf::default()
+            ..PerfListEntry::default()
         };
         let text = cleaned(metric.text.unwrap_or_default());
-        Entry {
+        CatalogEntry {
             pmu: said(metric.pmu),
-            manual: Some(Manual {
+            manual: Some(VendorInfo {
                 table: model.map(|model| model.name.clone()).unwrap_or_default(),
                 imported: model.is_some_and(|model| model.imported_metrics()),
                 perf,
-                ..Manual::default()
+                ..VendorInfo::default()
             }),
             ..entry(metric.name, "metric", text, said(metric.expr))
         }
@@ -465,16 +467,16 @@ fn metrics(wanted: &Wanted<'_>) -> Vec<Entry> {
     wanted.metrics().map(metric).chain(wanted.vendor_metrics().map(of_vendor)).collect()
 }
 
-fn select<'a>(wanted: &'a Wanted<'_>) -> impl Iterator<Item = Listed> + 'a {
+fn select<'a>(wanted: &'a ListRequest<'_>) -> impl Iterator<Item = Listed> + 'a {
     let kinds = Kind::ALL.into_iter().filter(|&kind| wanted.kind(kind));
     kinds.flat_map(|kind| wanted.sources.of_kind(kind)).filter(|listed| wanted.takes(listed))
 }
 
 /// Writes the events; returns `false` if there are none.
-fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<bool> {
+fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = Facts::own(host);
-    let mut trier = Trier::new(host, &facts);
+    let mut trier = EventTrier::new(host, &facts);
     // Reading the attributes of tracepoints takes thousands of files, so read them only if they are
     // shown.
     let exact = typed.long || typed.json;
@@ -485,11 +487,11 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
         }
         entry
     });
-    let unreadable = || -> Vec<Unreadable> {
+    let unreadable = || -> Vec<UnreadableKind> {
         let asked = wanted.kind(Kind::Tracepoint);
         let error = host.tracepoint_systems().err().filter(|_| asked);
         let reason = error.map(|error| why("", no_tracepoint(error)));
-        reason.map(|reason| Unreadable { kind: Kind::Tracepoint.word(), reason }).into_iter().collect()
+        reason.map(|reason| UnreadableKind { kind: Kind::Tracepoint.word(), reason }).into_iter().collect()
     };
     // Unreadable tracepoints are only of interest if tracepoints were requested.
     let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
@@ -502,7 +504,7 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
     // A file has no width.
     let terminal = Stream::Output.size().filter(|_| typed.output.is_none());
     let columns = terminal.map(|(columns, _)| usize::from(columns).max(60));
-    let mut writer = view::list::Writer::new(out, columns, typed.long);
+    let mut writer = view::list::ListWriter::new(out, columns, typed.long);
     let mut found = false;
     entries.try_for_each(|entry| {
         found = true;
@@ -524,24 +526,24 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
 }
 
 /// Converts listed events into entries, and tries to open them.
-struct Trier<'a> {
+struct EventTrier<'a> {
     host: &'a Host,
     pmus: Vec<String>,
     facts: &'a Facts,
     cache: OpenCache,
     /// Results of the representative events: one per PMU for vendor events, and one for all tracepoints.
-    tried: BTreeMap<String, (Opens, Option<Why>)>,
+    tried: BTreeMap<String, (EventAvailability, Option<MissingReason>)>,
 }
 
-impl<'a> Trier<'a> {
+impl<'a> EventTrier<'a> {
     fn new(host: &'a Host, facts: &'a Facts) -> Self {
         let pmus = host.pmu_names();
         Self { host, pmus, facts, cache: OpenCache::new(&facts.online), tried: BTreeMap::new() }
     }
 
-    fn entry(&mut self, listed: &Listed, exact: bool, long: bool) -> Entry {
+    fn entry(&mut self, listed: &Listed, exact: bool, long: bool) -> CatalogEntry {
         let tracepoint = listed.kind == Kind::Tracepoint;
-        let mut entry = Entry {
+        let mut entry = CatalogEntry {
             name: cleaned(&listed.name),
             aliases: listed.aliases.iter().map(|&alias| alias.to_owned()).collect(),
             kind: listed.kind.word(),
@@ -551,7 +553,7 @@ impl<'a> Trier<'a> {
             unit: cleaned(&listed.unit),
             scale: listed.scale,
             encoding: None,
-            opens: Opens::Form,
+            opens: EventAvailability::Form,
             reason: None,
             fields: (tracepoint && long).then(|| self.fields(&listed.name)),
             manual: listed.manual.as_ref().map(|manual| of_manual(listed, manual)),
@@ -583,7 +585,8 @@ impl<'a> Trier<'a> {
                 // valid.
                 let (opens, reason) = (entry.opens, entry.reason.clone());
                 if entry.encoding.is_some() || is_absent {
-                    let opens = if opens == Opens::Yes { Opens::AsAnother } else { opens };
+                    let opens =
+                        if opens == EventAvailability::Yes { EventAvailability::AsAnother } else { opens };
                     self.tried.insert(all, (opens, reason));
                 }
             }
@@ -593,7 +596,7 @@ impl<'a> Trier<'a> {
     }
 
     /// Fills in the encoding and, with `try_it`, whether the event opens.
-    fn resolve(&mut self, listed: &Listed, entry: &mut Entry, try_it: bool) {
+    fn resolve(&mut self, listed: &Listed, entry: &mut CatalogEntry, try_it: bool) {
         // The encoding of a vendor event avoids a search among thousands of names.
         let text = match listed.kind {
             Kind::Vendor | Kind::Marker => listed.means.as_ref().unwrap_or(&listed.name),
@@ -608,8 +611,9 @@ impl<'a> Trier<'a> {
                 let cause =
                     wrong.cause.map_or(wrong.message.clone(), |cause| format!("{}: {cause}", wrong.message));
                 let remedy = cleaned(wrong.remedy.unwrap_or_default());
-                entry.opens = Opens::No;
-                entry.reason = Some(Why { missing: "", errno: None, cause: cleaned(cause), remedy });
+                entry.opens = EventAvailability::No;
+                entry.reason =
+                    Some(MissingReason { missing: "", errno: None, cause: cleaned(cause), remedy });
                 return;
             }
         };
@@ -627,16 +631,16 @@ impl<'a> Trier<'a> {
         }
         let because = |refusal: Refusal| Some(why("", refusal.explain(self.facts)));
         (entry.opens, entry.reason) = match self.cache.trial(&spec) {
-            TrialOpen::Opens => (Opens::Yes, None),
-            TrialOpen::UserOnly(refusal) => (Opens::UserOnly, because(refusal)),
-            TrialOpen::Refused(refusal) => (Opens::No, because(refusal)),
+            TrialOpen::Opens => (EventAvailability::Yes, None),
+            TrialOpen::UserOnly(refusal) => (EventAvailability::UserOnly, because(refusal)),
+            TrialOpen::Refused(refusal) => (EventAvailability::No, because(refusal)),
         };
     }
 
-    fn fields(&self, name: &str) -> Vec<Field> {
+    fn fields(&self, name: &str) -> Vec<CatalogField> {
         let Some((system, name)) = name.split_once(':') else { return Vec::new() };
         let fields = self.host.tracepoint_fields(system, name).unwrap_or_default();
-        let field = |field: crate::abi::TracepointField| Field {
+        let field = |field: crate::abi::TracepointField| CatalogField {
             name: cleaned(&field.name),
             declaration: cleaned(&field.declaration),
             offset: field.offset,
@@ -647,17 +651,17 @@ impl<'a> Trier<'a> {
 }
 
 /// Returns the vendor's description of an event.
-fn of_manual(listed: &Listed, manual: &listing::Manual) -> Manual {
+fn of_manual(listed: &Listed, manual: &listing::Manual) -> VendorInfo {
     let own = listed.name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let perf = AsPerf {
+    let perf = PerfListEntry {
         unit: listed.pmu.as_ref().map(cleaned),
         event_name: Some(cleaned(own)),
         encoding: listed.means.as_ref().map(cleaned),
         deprecated: manual.is_deprecated.then_some("1"),
         brief_description: (!listed.text.is_empty()).then(|| cleaned(&listed.text)),
-        ..AsPerf::default()
+        ..PerfListEntry::default()
     };
-    Manual {
+    VendorInfo {
         table: cleaned(&manual.table),
         imported: manual.is_imported,
         counters: cleaned(&manual.counters),

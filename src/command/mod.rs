@@ -49,17 +49,17 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};
 
 use crate::cli::help_groups::brief;
 use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
-use crate::cli::perf_options::{self, Answer};
+use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::persist::PersistCommand;
-use crate::cli::record::Record;
-use crate::cli::script::Script;
+use crate::cli::record::RecordArgs;
+use crate::cli::script::ScriptArgs;
 use crate::cli::{self, Cli, Command, has_option, part_glued_values};
-use crate::config::{Config, Place};
+use crate::config::{Config, ConfigFiles};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::sys::signal;
 use crate::units;
-use crate::view::pmcstat::Form;
+use crate::view::pmcstat::PmcstatFormat;
 
 /// Parses the command line, runs one command, prints its error, and returns the exit status.
 pub fn main() -> Exit {
@@ -90,15 +90,15 @@ pub fn main() -> Exit {
 }
 
 /// Prints a log in one of pmcstat's formats; `words` are arguments of `pmc script`.
-fn print_for_pmcstat(words: Vec<OsString>, form: Form, out: &mut dyn Write) -> Result<Exit> {
-    let typed: Script =
+fn print_for_pmcstat(words: Vec<OsString>, form: PmcstatFormat, out: &mut dyn Write) -> Result<Exit> {
+    let typed: ScriptArgs =
         cli::typed(words).map_err(|complaint| usage::error(&complaint, [&[], &[]], |_| false))?;
-    script::print_for_pmcstat(script::Plan::new(&typed)?, form, out)?;
+    script::print_for_pmcstat(script::ScriptPlan::new(&typed)?, form, out)?;
     Ok(Exit::Done)
 }
 
 /// Runs a command line. `columns` are the counters that pmcstat prints while it records.
-fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::Columns>) -> Exit {
+fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::PmcstatColumns>) -> Exit {
     if let Some(exit) = words.get(1..).and_then(netbsd::if_old) {
         return exit;
     }
@@ -116,7 +116,7 @@ fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::Columns>) -> Exit {
         Err(answer) => return show(&answer),
     };
     let ran = answer_perf_options(&matches)
-        .and_then(|()| heed(&mut cli, &matches))
+        .and_then(|()| load_settings(&mut cli, &matches))
         .and_then(|settings| run(cli, &settings, columns));
     ended(ran)
 }
@@ -156,7 +156,7 @@ fn show(answer: &clap::Error) -> Exit {
         }
         return ended(printed.map(|()| Exit::Done).map_err(|error| Error::output("the help", error)));
     }
-    say::error(&usage::error(answer, [PERF_ONLY, FREEBSD_ONLY], has_option::<Record>));
+    say::error(&usage::error(answer, [PERF_ONLY, FREEBSD_ONLY], has_option::<RecordArgs>));
     Exit::Usage
 }
 
@@ -179,7 +179,7 @@ fn help(command: &[String]) -> Exit {
 fn parse(words: Vec<OsString>) -> std::result::Result<(Cli, ArgMatches), clap::Error> {
     let mut words = joined_words(words);
     if let Some(first) = first_word(&words).filter(|at| words[*at] == "record") {
-        part_glued_values::<Record>(&mut words[first + 1..]);
+        part_glued_values::<RecordArgs>(&mut words[first + 1..]);
     }
     let mut matches = parser().try_get_matches_from(&words)?;
     if let Some(at) = mode_behind_g(&words, &matches) {
@@ -241,9 +241,11 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     let of_command = perf_options::typed(command, typed).map(|option| (command, option));
     for (command, option) in of_pmc.chain(of_command) {
         match option.answer {
-            Answer::IsSo(_) => {}
-            Answer::Ignored(why) => say::warn(&Warning::OptionIgnored { option: option.typed(), why }),
-            Answer::Refused(why, instead) => {
+            OptionTreatment::IsSo(_) => {}
+            OptionTreatment::Ignored(why) => {
+                say::warn(&Warning::OptionIgnored { option: option.typed(), why })
+            }
+            OptionTreatment::Refused(why, instead) => {
                 let name = ["pmc", command].join(" ");
                 let refused = Error::usage(format!("{} has no {}", name.trim_end(), option.typed()));
                 return Err(refused.why(why).try_this(instead));
@@ -276,33 +278,33 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
 ///
 /// # Errors
 /// A setting has an invalid value.
-fn heed(cli: &mut Cli, matches: &ArgMatches) -> Result<Config> {
-    let settings = Config::load(Place::Usual);
+fn load_settings(cli: &mut Cli, matches: &ArgMatches) -> Result<Config> {
+    let settings = Config::load(ConfigFiles::Usual);
     settings.left_out.iter().for_each(|what| say::warn(&Warning::SettingLeftOut { what: what.clone() }));
     match &cli.command {
         // A broken setting must not block `config`.
         Command::Config(_) => pager::allow(!cli.no_pager),
         _ => {
             pager::allow(config::pages(&settings, cli, matches)?);
-            config::heed(&settings, cli, matches)?;
+            config::apply(&settings, cli, matches)?;
         }
     }
     Ok(settings)
 }
 
-fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::Columns>) -> Result<Exit> {
+fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -> Result<Exit> {
     match cli.command {
-        Command::Stat(typed) => stat::run(stat::Plan::new(*typed, &Host::live())?, None),
+        Command::Stat(typed) => stat::run(stat::StatPlan::new(*typed, &Host::live())?, None),
         Command::StatRecord(typed) => {
-            let plan = stat::Plan::recording(*typed, &Host::live())?;
+            let plan = stat::StatPlan::recording(*typed, &Host::live())?;
             match columns {
                 None => stat::run(plan, None),
                 Some(columns) => pmcstat::beside(columns, |counted| stat::run(plan, Some(counted))),
             }
         }
-        Command::StatReport(typed) => stat::report(&stat::ReportPlan::new(*typed)?),
+        Command::StatReport(typed) => stat::report(&stat::StatReportPlan::new(*typed)?),
         Command::Record(typed) => {
-            let mut plan = record::Plan::new(*typed, &Host::live())?;
+            let mut plan = record::RecordPlan::new(*typed, &Host::live())?;
             match columns {
                 None => record::run(plan, None),
                 Some(columns) => {
@@ -312,31 +314,33 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::Columns>) -> Resul
             }
         }
         Command::Info(typed) => info::run(&typed),
-        Command::Report(typed) => report::run(report::Plan::new(&typed)?),
-        Command::Top(typed) => top::run(top::Plan::new(&typed, &Host::live())?),
-        Command::Annotate(typed) => annotate::run(annotate::Plan::new(&typed)?),
-        Command::Diff(typed) => diff::run(&diff::Plan::new(&typed)?),
-        Command::Script(typed) => script::run(&script::Plan::new(&typed)?),
-        Command::Export(typed) => export::run(&export::Plan::new(&typed.source, typed.format.as_deref())?),
-        Command::Flamegraph(typed) => export::run(&export::Plan::flame_graph(&typed.source)?),
-        Command::Evlist(typed) => evlist::run(&evlist::Plan::new(&typed)),
-        Command::BuildidList(typed) => buildid_list::run(&buildid_list::Plan::new(&typed)),
+        Command::Report(typed) => report::run(report::ReportPlan::new(&typed)?),
+        Command::Top(typed) => top::run(top::TopPlan::new(&typed, &Host::live())?),
+        Command::Annotate(typed) => annotate::run(annotate::AnnotatePlan::new(&typed)?),
+        Command::Diff(typed) => diff::run(&diff::DiffPlan::new(&typed)?),
+        Command::Script(typed) => script::run(&script::ScriptPlan::new(&typed)?),
+        Command::Export(typed) => {
+            export::run(&export::ExportPlan::new(&typed.source, typed.format.as_deref())?)
+        }
+        Command::Flamegraph(typed) => export::run(&export::ExportPlan::flame_graph(&typed.source)?),
+        Command::Evlist(typed) => evlist::run(&evlist::EvlistPlan::new(&typed)),
+        Command::BuildidList(typed) => buildid_list::run(&buildid_list::BuildidListPlan::new(&typed)),
         Command::Profile(typed) => {
-            let mut plan = profile::Plan::new(*typed)?;
-            config::heed_recording(settings, &mut plan.record)?;
+            let mut plan = profile::ProfilePlan::new(*typed)?;
+            config::apply_recording(settings, &mut plan.record)?;
             // Reports invalid display options before the recording starts.
             let show: Box<dyn FnOnce() -> Result<Exit>> = match plan.answer {
-                profile::Answer::Report(mut typed) => {
-                    config::heed_reporting(settings, &mut typed, false)?;
-                    let plan = report::Plan::new(&typed)?;
+                profile::ViewCommand::Report(mut typed) => {
+                    config::apply_reporting(settings, &mut typed, false)?;
+                    let plan = report::ReportPlan::new(&typed)?;
                     Box::new(|| report::run(plan))
                 }
-                profile::Answer::Export(typed) => {
-                    let plan = export::Plan::new(&typed.source, typed.format.as_deref())?;
+                profile::ViewCommand::Export(typed) => {
+                    let plan = export::ExportPlan::new(&typed.source, typed.format.as_deref())?;
                     Box::new(move || export::run(&plan))
                 }
             };
-            let mut recorded = record::Plan::new(plan.record, &Host::live())?;
+            let mut recorded = record::RecordPlan::new(plan.record, &Host::live())?;
             recorded.prints_perf_summary = false;
             let exit = record::run(recorded, None)?;
             signal::release();
@@ -346,22 +350,22 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::Columns>) -> Resul
                 _ => Ok(exit),
             }
         }
-        Command::Data(typed) => data::run(&data::Plan::new(&typed)?),
-        Command::Inject(typed) => inject::run(&inject::Plan::new(typed)?),
-        Command::BuildidCache(typed) => buildid_cache::run(&buildid_cache::Plan::new(typed)?),
-        Command::Archive(typed) => archive::run(&archive::Plan::new(typed)?),
+        Command::Data(typed) => data::run(&data::DataPlan::new(&typed)?),
+        Command::Inject(typed) => inject::run(&inject::InjectPlan::new(typed)?),
+        Command::BuildidCache(typed) => buildid_cache::run(&buildid_cache::BuildidCachePlan::new(typed)?),
+        Command::Archive(typed) => archive::run(&archive::ArchivePlan::new(typed)?),
         Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
-        Command::Config(typed) => config::run(&config::Plan::new(&typed)?),
+        Command::Config(typed) => config::run(&config::ConfigPlan::new(&typed)?),
         Command::Help(typed) => Ok(help(&typed.command)),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Persist(typed) => match typed.command {
-            PersistCommand::Holding(typed) => persist::run(persist::Plan::new(typed, &Host::live())?),
+            PersistCommand::Holding(typed) => persist::run(persist::PersistPlan::new(typed, &Host::live())?),
             PersistCommand::Attach(typed) => {
-                record::run(record::Plan::attaching(*typed, &Host::live())?, None)
+                record::run(record::RecordPlan::attaching(*typed, &Host::live())?, None)
             }
         },
-        Command::Start(typed) => persist::run(persist::Plan::start(typed)),
-        Command::Stop(typed) => persist::run(persist::Plan::stop(typed)),
+        Command::Start(typed) => persist::run(persist::PersistPlan::start(typed)),
+        Command::Stop(typed) => persist::run(persist::PersistPlan::stop(typed)),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
     }

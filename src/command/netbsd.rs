@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use super::plan;
-use crate::cli::netbsd::{Old, parse};
+use crate::cli::netbsd::{NetbsdCommand, parse};
 use crate::counter::Levels;
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::facts::Facts;
@@ -28,11 +28,11 @@ pub(super) fn if_old(words: &[OsString]) -> Option<Exit> {
             let error = Error::usage(wrong).try_this("pmc -c EVENT COMMAND, or pmc stat --user-kernel");
             Err(error.exit(Exit::Command(USAGE)))
         }
-        Ok(Old::Cancel) => {
+        Ok(NetbsdCommand::Cancel) => {
             say::note("nothing to cancel: counters end with the process that opened them");
             Ok(Exit::Done)
         }
-        Ok(Old::Count { event, command }) => count(&event, command),
+        Ok(NetbsdCommand::Count { event, command }) => count(&event, command),
     };
     Some(done.unwrap_or_else(|error| {
         say::error(&error);
@@ -73,7 +73,7 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
         control: None,
         watcher: None,
     };
-    let run = measure(setup, &mut Judge { host, event })?;
+    let run = measure(setup, &mut RefusalCheck { host, event })?;
     // The first half of the events is for user mode; a hybrid machine has several per half.
     let users = run.set.specs().len() / 2;
     let sum = |is_user: bool| {
@@ -89,12 +89,12 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
 }
 
 /// Reports before the command starts if an event cannot be counted.
-struct Judge<'a> {
+struct RefusalCheck<'a> {
     host: &'a Host,
     event: &'a str,
 }
 
-impl Observer for Judge<'_> {
+impl Observer for RefusalCheck<'_> {
     fn opened(&mut self, set: &CounterSet, _: &[Thread]) -> Result<()> {
         let users = set.specs().len() / 2;
         let refused = |range: std::ops::Range<usize>| {

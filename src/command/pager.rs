@@ -19,10 +19,10 @@ pub(super) fn allow(yes: bool) {
     ALLOWED.store(yes, Ordering::Relaxed);
 }
 
-/// Output for results. Dropping it writes the rest, unless it was [finished](Output::finish).
-pub(super) struct Output(To);
+/// Output for results. Dropping it writes the rest, unless it was [finished](PagedOutput::finish).
+pub(super) struct PagedOutput(PagedState);
 
-enum To {
+enum PagedState {
     /// Not a terminal, no pager, or a pager that did not start.
     Plain(BufWriter<Box<dyn Write>>),
     /// The text fits the terminal so far; `left` lines remain.
@@ -34,7 +34,7 @@ enum To {
     Finished,
 }
 
-impl Output {
+impl PagedOutput {
     /// Returns standard output, paged if it is a terminal; or standard error, which is never paged,
     /// since pagers write to standard output.
     pub(super) fn to(stream: Stream) -> Self {
@@ -52,7 +52,7 @@ impl Output {
         // The last line is for the shell's prompt.
         let lines = Stream::Output.size().map_or(24, |(_, lines)| lines).saturating_sub(1);
         Self(match is_paged {
-            true => To::Held { text: Vec::new(), left: lines.into() },
+            true => PagedState::Held { text: Vec::new(), left: lines.into() },
             false => plain(stdout()),
         })
     }
@@ -66,25 +66,25 @@ impl Output {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        match std::mem::replace(&mut self.0, To::Finished) {
-            To::Plain(mut out) => out.flush(),
-            To::Held { text, .. } => stdout().write_all(&text).and_then(|()| stdout().flush()),
-            To::Paged(pager) => pager.end(),
-            To::Finished => Ok(()),
+        match std::mem::replace(&mut self.0, PagedState::Finished) {
+            PagedState::Plain(mut out) => out.flush(),
+            PagedState::Held { text, .. } => stdout().write_all(&text).and_then(|()| stdout().flush()),
+            PagedState::Paged(pager) => pager.end(),
+            PagedState::Finished => Ok(()),
         }
     }
 }
 
-impl Write for Output {
+impl Write for PagedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
-            To::Plain(out) => out.write(bytes),
-            To::Paged(pager) => match pager.text.write(bytes) {
+            PagedState::Plain(out) => out.write(bytes),
+            PagedState::Paged(pager) => match pager.text.write(bytes) {
                 // The pager is gone. Its exit status tells whether the user closed it or it never ran.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => self.end().and(Err(error)),
                 written => written,
             },
-            To::Held { text, left } => {
+            PagedState::Held { text, left } => {
                 text.extend_from_slice(bytes);
                 let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
                 if let Some(still) = left.checked_sub(lines) {
@@ -92,31 +92,31 @@ impl Write for Output {
                     return Ok(bytes.len());
                 }
                 let text = std::mem::take(text);
-                self.0 = Pager::start().map_or_else(|_| plain(stdout()), To::Paged);
+                self.0 = Pager::start().map_or_else(|_| plain(stdout()), PagedState::Paged);
                 self.write_all(&text).map(|()| bytes.len())
             }
-            To::Finished => Err(ErrorKind::BrokenPipe.into()),
+            PagedState::Finished => Err(ErrorKind::BrokenPipe.into()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
-            To::Plain(out) => out.flush(),
-            To::Paged(pager) => pager.text.flush(),
+            PagedState::Plain(out) => out.flush(),
+            PagedState::Paged(pager) => pager.text.flush(),
             // Text that fits so far may still outgrow the terminal.
-            To::Held { .. } | To::Finished => Ok(()),
+            PagedState::Held { .. } | PagedState::Finished => Ok(()),
         }
     }
 }
 
-impl Drop for Output {
+impl Drop for PagedOutput {
     fn drop(&mut self) {
         let _ = self.end();
     }
 }
 
-fn plain(to: impl Write + 'static) -> To {
-    To::Plain(BufWriter::with_capacity(1 << 16, Box::new(to)))
+fn plain(to: impl Write + 'static) -> PagedState {
+    PagedState::Plain(BufWriter::with_capacity(1 << 16, Box::new(to)))
 }
 
 /// Signals from keys that belong to the pager while it runs.
@@ -126,7 +126,7 @@ const ITS_OWN: [i32; 2] = [signal::INT, signal::QUIT];
 struct Pager {
     text: BufWriter<ChildStdin>,
     process: Child,
-    _hold: Option<say::Hold>,
+    _hold: Option<say::MessageHold>,
 }
 
 impl Pager {

@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::cli::perfalloc::{Perfalloc, Typed, parse};
+use crate::cli::perfalloc::{PerfallocCommand, PerfallocOptions, parse};
 use crate::counter::reservation::{self, LockFile};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
@@ -31,13 +31,15 @@ pub(super) fn main_if_named() -> Option<Exit> {
     }
     let program = program.to_string_lossy();
     let result = match parse(words, std::env::var_os("POSIXLY_CORRECT").is_some()) {
-        Typed::Help => print(&usage(&program)).map(|()| Exit::Done),
-        Typed::Version => print(&format!("{NAME} {}\n", env!("CARGO_PKG_VERSION"))).map(|()| Exit::Done),
-        Typed::Wrong(words) => {
+        PerfallocCommand::Help => print(&usage(&program)).map(|()| Exit::Done),
+        PerfallocCommand::Version => {
+            print(&format!("{NAME} {}\n", env!("CARGO_PKG_VERSION"))).map(|()| Exit::Done)
+        }
+        PerfallocCommand::Wrong(words) => {
             say::plainly(format!("{program}: {words}"));
             print(&usage(&program)).map(|()| Exit::Failure)
         }
-        Typed::Reserve(typed) => reserve(typed),
+        PerfallocCommand::Reserve(typed) => reserve(typed),
     };
     Some(result.unwrap_or_else(|error| {
         if !error.is_quiet() {
@@ -69,7 +71,7 @@ fn print(text: &str) -> Result<()> {
     io::stdout().write_all(text.as_bytes()).map_err(|error| Error::output("standard output", error))
 }
 
-fn reserve(typed: Perfalloc) -> Result<Exit> {
+fn reserve(typed: PerfallocOptions) -> Result<Exit> {
     let path = typed.file.unwrap_or_else(|| LockFile::default_path(&Host::live()));
     match typed.command.split_first() {
         Some((command, arguments)) => beside(command, arguments, &path),

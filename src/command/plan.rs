@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::analysis::request::{Pattern, SampleSelection, StackChanges, TimeSpan};
+use crate::analysis::request::{NamePattern, SampleSelection, StackChanges, TimeSpan};
 use crate::cli::sample_filter::SampleFilter;
 use crate::cli::stack_options::StackOptions;
 use crate::cli::symbol_files::SymbolFiles;
@@ -13,7 +13,7 @@ use crate::event::EventSpec;
 use crate::host::cpulist::CpuList;
 use crate::profile::sampled::SortKey;
 use crate::profile::sampled::sort::REFUSED;
-use crate::profile::sampled::table::Only;
+use crate::profile::sampled::table::RowSelection;
 use crate::recording::plan::Delay;
 use crate::symbol::{Debuginfod, Options};
 use crate::sys::standard_input;
@@ -155,10 +155,10 @@ const PARENT: &str = "^sys_|^do_page_fault";
 /// A pattern is invalid.
 pub(super) fn stack_changes(typed: &StackOptions) -> Result<StackChanges> {
     Ok(StackChanges {
-        ignore_callees: typed.ignore_callees.as_deref().map(Pattern::new).transpose()?,
+        ignore_callees: typed.ignore_callees.as_deref().map(NamePattern::new).transpose()?,
         parent: match (&typed.parent, typed.exclude_other) {
-            (Some(text), _) => Some(Pattern::new(text)?),
-            (None, true) => Some(Pattern::new(PARENT)?),
+            (Some(text), _) => Some(NamePattern::new(text)?),
+            (None, true) => Some(NamePattern::new(PARENT)?),
             _ => None,
         },
         parents_only: typed.exclude_other,
@@ -166,13 +166,13 @@ pub(super) fn stack_changes(typed: &StackOptions) -> Result<StackChanges> {
 }
 
 /// Returns the selected modules and functions.
-pub(super) fn only(typed: &StackOptions) -> Only {
-    Only {
+pub(super) fn only(typed: &StackOptions) -> RowSelection {
+    RowSelection {
         dsos: listed(&typed.dsos),
         symbols: listed(&typed.symbols),
         part: typed.symbol_filter.clone(),
         named: typed.hide_unresolved,
-        ..Only::default()
+        ..RowSelection::default()
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::cli::getopt::{self, Order, Wrong};
+use crate::cli::getopt::{self, InvalidOption, OperandOrder};
 use crate::error::{Error, Exit, say};
 
 // sysexits(3)
@@ -35,11 +35,11 @@ fn in_words(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, Erro
         Error::usage(format!("ERROR: {why}")).try_this(instead).exit(Exit::Command(USAGE))
     };
     let wrong = |wrong| match wrong {
-        Wrong::Unknown(letter) => usage(format!("illegal option -- {letter}")),
-        Wrong::NoValue(letter) => usage(format!("option requires an argument -- {letter}")),
+        InvalidOption::Unknown(letter) => usage(format!("illegal option -- {letter}")),
+        InvalidOption::NoValue(letter) => usage(format!("option requires an argument -- {letter}")),
     };
     let mut typed = Vec::new();
-    let operands = getopt::read(words, LETTERS, Order::OptionsFirst, wrong, |letter, _| {
+    let operands = getopt::read(words, LETTERS, OperandOrder::OptionsFirst, wrong, |letter, _| {
         typed.push(letter);
         Ok(())
     })?;

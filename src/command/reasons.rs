@@ -8,9 +8,9 @@ use crate::host::tracepoint::TracepointError;
 use crate::profile::machine as shown;
 use crate::text::clean;
 
-pub(super) fn why(missing: &'static str, why: Explanation) -> shown::Why {
+pub(super) fn why(missing: &'static str, why: Explanation) -> shown::MissingReason {
     let errno = why.errno_name();
-    shown::Why { missing, errno, cause: cleaned(why.cause), remedy: cleaned(why.remedy) }
+    shown::MissingReason { missing, errno, cause: cleaned(why.cause), remedy: cleaned(why.remedy) }
 }
 
 /// Explains why tracepoints have no ids here.

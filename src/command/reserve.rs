@@ -30,7 +30,7 @@ const PASSED_ON: [i32; 7] =
     [signal::INT, signal::HUP, signal::TERM, signal::QUIT, signal::USR1, signal::USR2, signal::CHLD];
 
 /// Runs the command.
-pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
+pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {
     let is_chosen = typed.file.is_some();
     let path = typed.file.unwrap_or_else(|| LockFile::default_path(&Host::live()));
     if typed.create {
@@ -50,8 +50,8 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
     let starter = match typed.background {
         false => None,
         true => match leave()? {
-            Left::Starter(exit) => return Ok(exit),
-            Left::Background(starter) => Some(starter),
+            ForkSide::Starter(exit) => return Ok(exit),
+            ForkSide::Background(starter) => Some(starter),
         },
     };
     let _prepared = reserve(&path, typed.json)?;
@@ -116,7 +116,7 @@ fn beside(command: &[std::ffi::OsString], signals: &Signals) -> Result<Exit> {
 }
 
 /// The side of the fork that this process is on.
-enum Left {
+enum ForkSide {
     /// The process that the user started, with its exit status.
     Starter(Exit),
     /// The background process. It writes a byte to the pipe to report success to the starter.
@@ -125,17 +125,17 @@ enum Left {
 
 /// Forks before the lock is taken, since a POSIX lock stays with the parent. The starter waits for the
 /// outcome.
-fn leave() -> Result<Left> {
+fn leave() -> Result<ForkSide> {
     let failed = |error| Error::io("going to the background", error);
     let (mut outcome, report) = io::pipe().map_err(failed)?;
     match background::fork().map_err(failed)? {
-        Side::Child => Ok(Left::Background(report)),
+        Side::Child => Ok(ForkSide::Background(report)),
         Side::Parent => {
             drop(report);
             // End of file without a byte: the child has failed and has printed the reason.
             let mut byte = [0];
             let reserved = outcome.read(&mut byte).map_err(failed)? == 1;
-            Ok(Left::Starter(if reserved { Exit::Done } else { Exit::Failure }))
+            Ok(ForkSide::Starter(if reserved { Exit::Done } else { Exit::Failure }))
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn pfm_events(lists: &[String]) -> impl Iterator<Item = String> {
 
 /// The options that select the targets.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Whom<'a> {
+pub(super) struct TargetArgs<'a> {
     pub(super) pids: &'a [String],
     pub(super) tids: &'a [String],
     pub(super) user: Option<&'a str>,
@@ -30,7 +30,7 @@ pub(super) struct Whom<'a> {
 }
 
 /// Returns a warning if `-p`, `-t` or `-u` override `-a` or `-C`, as in perf.
-pub(super) fn overridden(typed: Whom<'_>) -> Option<Warning> {
+pub(super) fn overridden(typed: TargetArgs<'_>) -> Option<Warning> {
     let named =
         [("-p", !typed.pids.is_empty()), ("-t", !typed.tids.is_empty()), ("-u", typed.user.is_some())];
     let whole = [("-a", typed.all_cpus), ("-C", typed.cpus.is_some())];
@@ -46,7 +46,7 @@ pub(super) fn are_held(events: &[String]) -> bool {
 }
 
 /// Returns the selected targets; the command, if no other target is selected.
-pub(super) fn scope(typed: Whom<'_>, host: &Host) -> Result<Scope> {
+pub(super) fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<Scope> {
     if !typed.pids.is_empty() {
         let lists = typed.pids.iter().map(|word| processes(word, host)).collect::<Result<Vec<_>>>()?;
         return Ok(Scope::Processes(lists.concat()));

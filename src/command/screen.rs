@@ -10,10 +10,10 @@ use crate::profile::sampled::{Profile, Query, StackProfile};
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
 use crate::terminal::theme::Background;
-use crate::tui::{self, End, EngineHandle, Inbox, ScreenSurroundings, Waker};
+use crate::tui::{self, EngineHandle, Inbox, ScreenContext, ScreenEnd, Waker};
 use crate::view;
-use crate::view::export::{Circumstances, Contents, Format};
-use crate::view::report::Layout;
+use crate::view::export::{ExportContents, ExportFormat, RecordingCircumstances};
+use crate::view::report::ReportLayout;
 
 /// Environment variable that makes the screen panic while it draws, for tests of the cleanup.
 const PANIC: &str = "PMC_TEST_PANIC";
@@ -54,15 +54,15 @@ pub(in crate::command) fn show(
     first: Query,
     background: Option<Background>,
 ) -> Result<Exit> {
-    let around = ScreenSurroundings {
+    let around = ScreenContext {
         stop: signal::stop,
         background,
         panics: std::env::var_os(PANIC).is_some_and(|value| value == "draw"),
     };
     match tui::run(engine, inbox, first, around) {
-        Ok(End::Quit) => Ok(Exit::Done),
-        Ok(End::Signal(signal)) => Ok(Exit::Interrupted(signal)),
-        Ok(End::Failed(why)) => Err(why),
+        Ok(ScreenEnd::Quit) => Ok(Exit::Done),
+        Ok(ScreenEnd::Signal(signal)) => Ok(Exit::Interrupted(signal)),
+        Ok(ScreenEnd::Failed(why)) => Err(why),
         Err(error) => Err(Error::io("drawing on the terminal", error)),
     }
 }
@@ -74,17 +74,17 @@ pub(in crate::command) fn show(
 pub(in crate::command) fn export(
     (stacks, event): (&StackProfile<'_>, Option<usize>),
     answer: &Profile,
-    (title, layout): (&str, &Layout),
-    format: Format,
+    (title, layout): (&str, &ReportLayout),
+    format: ExportFormat,
     path: &Path,
 ) -> Result<()> {
-    let contents = Contents {
+    let contents = ExportContents {
         stacks,
         event: event.unwrap_or(0),
         answer,
         layout,
         title,
-        recording: &Circumstances::default(),
+        recording: &RecordingCircumstances::default(),
         listings: &[],
         before: None,
     };

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::cli::tprof::{Action, FILE, Tprof, USAGE};
+use crate::cli::tprof::{FILE, TprofAction, TprofCommandLine, USAGE};
 use crate::error::{Error, Exit, say};
 
 const NAME: &str = "tprof";
@@ -17,8 +17,8 @@ pub(super) fn if_named() -> Option<std::result::Result<Vec<OsString>, Exit>> {
     if Path::new(&program).file_name() != Some(OsStr::new(NAME)) {
         return None;
     }
-    Some(match Tprof::parse(words) {
-        Ok(Tprof { action: Action::Help, .. }) => {
+    Some(match TprofCommandLine::parse(words) {
+        Ok(TprofCommandLine { action: TprofAction::Help, .. }) => {
             let written = std::io::Write::write_all(&mut std::io::stdout(), USAGE.as_bytes());
             Err(written.map_or(Exit::Failure, |()| Exit::Done))
         }
@@ -31,18 +31,18 @@ pub(super) fn if_named() -> Option<std::result::Result<Vec<OsString>, Exit>> {
     })
 }
 
-fn in_words(typed: &Tprof) -> Vec<OsString> {
+fn in_words(typed: &TprofCommandLine) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut add = |more: &[&str]| words.extend(more.iter().map(OsString::from));
     let has = |letter| typed.flags.contains(&letter);
     let output = typed.output.as_deref().unwrap_or(FILE);
     let interval = typed.interval_ms.map(|ms| format!("{ms}ms"));
     match typed.action {
-        Action::Help | Action::List => add(&["list"]),
+        TprofAction::Help | TprofAction::List => add(&["list"]),
         // `record` prints the same summary at the end as tprof does.
-        Action::Monitor => add(&["record", "-a", "-o", output]),
-        Action::Count => add(&["stat", "-a", "-A"]),
-        Action::Analyze => {
+        TprofAction::Monitor => add(&["record", "-a", "-o", output]),
+        TprofAction::Count => add(&["stat", "-a", "-A"]),
+        TprofAction::Analyze => {
             // Sums over the attributes that are not distinguished. Without -s each address has its own
             // row.
             let place = if has('s') { "sym" } else { "symoff" };
@@ -62,7 +62,7 @@ fn in_words(typed: &Tprof) -> Vec<OsString> {
             words.push(file.to_owned());
             return words;
         }
-        Action::Top => {
+        TprofAction::Top => {
             add(&["top", "-n", "--sort", if has('c') { "cpu,dso,sym" } else { "dso,sym" }]);
             let flags = [(has('a'), "--accumulate"), (!has('u'), "-U")];
             flags.iter().filter(|(is_set, _)| *is_set).for_each(|(_, flag)| add(&[flag]));
@@ -72,7 +72,7 @@ fn in_words(typed: &Tprof) -> Vec<OsString> {
         add(&["-e", event]);
     }
     if let Some(interval) = interval {
-        add(&[if typed.action == Action::Top { "-d" } else { "-I" }, &interval]);
+        add(&[if typed.action == TprofAction::Top { "-d" } else { "-I" }, &interval]);
     }
     if !typed.operands.is_empty() {
         add(&["--"]);

@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::error::Error;
 
 /// Names of commands that pmc does not have, their purpose, and the nearest pmc equivalent.
-type Elsewhere = (&'static [&'static str], &'static str, &'static str);
+type MissingCommands = (&'static [&'static str], &'static str, &'static str);
 
 /// The command that records events that are already open.
 const ATTACH: &str = "pmc persist attach";
@@ -17,7 +17,7 @@ const ATTACH: &str = "pmc persist attach";
 /// pmc does not have. `is_of_record` tests for an option of `pmc record`.
 pub(super) fn error(
     complaint: &clap::Error,
-    [of_perf, of_freebsd]: [&[Elsewhere]; 2],
+    [of_perf, of_freebsd]: [&[MissingCommands]; 2],
     is_of_record: impl FnOnce(&str) -> bool,
 ) -> Error {
     let texts = |kind| match complaint.get(kind) {
@@ -62,7 +62,7 @@ pub(super) fn error(
     error.try_this(format!("{command} --help"))
 }
 
-fn find<'a>(list: &'a [Elsewhere], name: &&str) -> Option<&'a Elsewhere> {
+fn find<'a>(list: &'a [MissingCommands], name: &&str) -> Option<&'a MissingCommands> {
     list.iter().find(|(names, ..)| names.contains(name))
 }
 

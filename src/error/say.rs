@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Error;
-use super::warning::{Loudness, Warning};
+use super::warning::{Severity, Warning};
 use crate::terminal::{self, Stream};
 use crate::text;
 
@@ -56,10 +56,10 @@ pub fn error(error: &Error) {
 pub fn warn(warning: &Warning) {
     let text = warning.text(advice);
     match warning.loudness() {
-        Loudness::Warning if QUIET.load(Ordering::Relaxed) => {}
-        Loudness::Warning => print("warning: ", &text),
-        Loudness::Note => note(text),
-        Loudness::Once => {
+        Severity::Warning if QUIET.load(Ordering::Relaxed) => {}
+        Severity::Warning => print("warning: ", &text),
+        Severity::Note => note(text),
+        Severity::Once => {
             let Ok(mut said) = SAID.lock() else { return };
             if !said.contains(&text) {
                 note(&text);
@@ -78,8 +78,8 @@ pub fn note(text: impl AsRef<str>) {
 
 /// Gives a command the terminal until the returned value is dropped: errors, warnings and notes are held
 /// back. Returns `None` if stderr is not a terminal.
-pub fn hold() -> Option<Hold> {
-    Stream::Error.is_terminal().then(Hold::begin)
+pub fn hold() -> Option<MessageHold> {
+    Stream::Error.is_terminal().then(MessageHold::begin)
 }
 
 /// Whether messages are held back.
@@ -89,9 +89,9 @@ pub fn is_held() -> bool {
 
 /// Holds messages back until it is dropped.
 #[derive(Debug)]
-pub struct Hold(());
+pub struct MessageHold(());
 
-impl Hold {
+impl MessageHold {
     fn begin() -> Self {
         if let Ok(mut held) = HELD.lock() {
             held.get_or_insert_default();
@@ -100,7 +100,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for MessageHold {
     fn drop(&mut self) {
         let held = HELD.lock().ok().and_then(|mut held| held.take());
         let _ = std::io::stderr().write_all(held.unwrap_or_default().as_bytes());

@@ -2,7 +2,7 @@
 //! one.
 //!
 //! The code that detects a hazard supplies the facts. [`say`](super::say) prints the warning, and prints
-//! a [`Loudness::Once`] note only once.
+//! a [`Severity::Once`] note only once.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum RingLimit {
 
 /// Severity of a [`Warning`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loudness {
+pub enum Severity {
     /// The result may be incomplete.
     Warning,
     /// Useful to know.
@@ -80,7 +80,7 @@ pub enum Warning {
 
 impl Warning {
     /// Returns the severity.
-    pub fn loudness(&self) -> Loudness {
+    pub fn loudness(&self) -> Severity {
         match self {
             Self::BackgroundIgnored
             | Self::UnknownOrder { .. }
@@ -98,15 +98,15 @@ impl Warning {
             | Self::RecordsTorn
             | Self::DamagedRecording { .. }
             | Self::NamesMissing { .. }
-            | Self::CommandFailed { .. } => Loudness::Warning,
+            | Self::CommandFailed { .. } => Severity::Warning,
             Self::CountersLeftAlone
             | Self::ChainsNotDeferred
             | Self::NoCycles { .. }
             | Self::UserModeOnly { .. }
             | Self::OwnProcessesOnly
             | Self::GuestsTogether { .. }
-            | Self::FieldMissing { .. } => Loudness::Once,
-            _ => Loudness::Note,
+            | Self::FieldMissing { .. } => Severity::Once,
+            _ => Severity::Note,
         }
     }
 
@@ -296,7 +296,7 @@ mod tests {
             lost.to_string(),
             "records were lost because the ring buffers were full (lower the frequency (-F), or use larger ring buffers (-m))"
         );
-        assert_eq!(lost.loudness(), Loudness::Warning);
+        assert_eq!(lost.loudness(), Severity::Warning);
         let word = "on".to_owned();
         assert!(
             Warning::UnknownOrder { word }

@@ -1,5 +1,5 @@
-//! The list of events, ready to be printed. Lists contain thousands of events, so one [`Entry`] is handled at
-//! a time.
+//! The list of events, ready to be printed. Lists contain thousands of events, so one [`CatalogEntry`] is
+//! handled at a time.
 //!
 //! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned
 //! in the same way as the one of `pmc info`. Control characters are removed from the system's strings when an
@@ -7,14 +7,14 @@
 
 use serde::Serialize;
 
-pub use super::machine::Why;
+pub use super::machine::MissingReason;
 
 /// The version of the JSON document of `pmc list`.
 pub const VERSION: u32 = 1;
 
 /// An event or an event form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Entry {
+pub struct CatalogEntry {
     /// The name to type.
     pub name: String,
     /// Other names of the same event.
@@ -35,20 +35,20 @@ pub struct Entry {
     /// The request to the kernel; `None` for forms, tool events, and events that were not looked up.
     pub encoding: Option<Encoding>,
     /// Whether the event opens on this machine.
-    pub opens: Opens,
+    pub opens: EventAvailability,
     /// Why the event does not open, or only opens in user mode.
-    pub reason: Option<Why>,
+    pub reason: Option<MissingReason>,
     /// The fields of a tracepoint's record; `None` if they were not requested.
-    pub fields: Option<Vec<Field>>,
+    pub fields: Option<Vec<CatalogField>>,
     /// Information from the vendor's manual, for events and metrics listed there.
     #[serde(flatten)]
-    pub manual: Option<Manual>,
+    pub manual: Option<VendorInfo>,
 }
 
 /// Information from the vendors' tables about an event or a metric. Fields that perf also prints have perf's
 /// JSON names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Manual {
+pub struct VendorInfo {
     /// Name of the table that contains the event: `skylakex`.
     pub table: String,
     /// Whether the user imported the table (`pmc list --import`).
@@ -61,13 +61,13 @@ pub struct Manual {
     pub period: Option<u64>,
     /// The fields that `perf list` prints.
     #[serde(flatten)]
-    pub perf: AsPerf,
+    pub perf: PerfListEntry,
 }
 
 /// An event or a metric, with the names of `perf list --json`. Missing fields are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct AsPerf {
+pub struct PerfListEntry {
     /// The PMU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
@@ -103,7 +103,7 @@ pub struct AsPerf {
 /// Whether an event opens on this machine, and how pmc knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Opens {
+pub enum EventAvailability {
     /// The event opened.
     Yes,
     /// The event opened in user mode only.
@@ -132,7 +132,7 @@ pub struct Encoding {
 
 /// A field of a tracepoint's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Field {
+pub struct CatalogField {
     /// The field's name, as used in filters.
     pub name: String,
     /// The field's C declaration.
@@ -149,23 +149,23 @@ pub struct Catalog {
     /// [`VERSION`].
     pub version: u32,
     /// The events.
-    pub events: Vec<Entry>,
+    pub events: Vec<CatalogEntry>,
     /// Event kinds that could not be read, and why.
-    pub unreadable: Vec<Unreadable>,
+    pub unreadable: Vec<UnreadableKind>,
 }
 
 /// An event kind that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unreadable {
+pub struct UnreadableKind {
     /// The kind.
     pub kind: &'static str,
     /// The reason.
-    pub reason: Why,
+    pub reason: MissingReason,
 }
 
 /// Result of an import of tables (`pmc list --import`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportSummary {
     /// Origin of the tables: `Intel's perfmon`.
     pub form: &'static str,
     /// Number of events.

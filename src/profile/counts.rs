@@ -1,19 +1,19 @@
 //! The result of counting, ready to be printed: events, places and values.
 //!
-//! A command fills one [`Counts`] from its counters for each printing, that is, for the whole run or for an
-//! interval. `view` only reads it. Does not decide the format.
+//! A command fills one [`StatCounts`] from its counters for each printing, that is, for the whole run or for
+//! an interval. `view` only reads it. Does not decide the format.
 
 use crate::units::Count;
 
 /// The counts of one printing.
 ///
-/// `rows` contains one row per place. Each row has one [`Value`] per event, in the order of `events`.
+/// `rows` contains one row per place. Each row has one [`StatValue`] per event, in the order of `events`.
 #[derive(Debug, Clone, Default)]
-pub struct Counts {
+pub struct StatCounts {
     /// The events, in the requested order.
-    pub events: Vec<Event>,
+    pub events: Vec<StatEvent>,
     /// One row per place; a single row without aggregation.
-    pub rows: Vec<Row>,
+    pub rows: Vec<StatRow>,
     /// How places are grouped into rows.
     pub aggregation: Aggregation,
     /// End of this interval, in nanoseconds since the start; `None` for a whole run.
@@ -30,7 +30,7 @@ pub struct Counts {
     pub runs: Vec<RunTime>,
     /// Named and user-defined metrics by row, as computed by [`derive`](super::metrics::derive). Empty if
     /// none was requested.
-    pub derived: Vec<Vec<Derived>>,
+    pub derived: Vec<Vec<DerivedResult>>,
 }
 
 /// The times of one run with `-r N`.
@@ -88,7 +88,7 @@ impl Aggregation {
 
 /// A part of a count, in the order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum CountPart {
     /// The processes themselves, with all their threads.
     Own,
     /// Their child processes.
@@ -101,7 +101,7 @@ pub enum Part {
     Kernel,
 }
 
-impl Part {
+impl CountPart {
     /// Returns the part's name in tables and machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
@@ -116,11 +116,11 @@ impl Part {
 
 /// An event, with everything the tables need.
 #[derive(Debug, Clone)]
-pub struct Event {
+pub struct StatEvent {
     /// The displayed name.
     pub name: String,
     /// The event's role in derived metrics.
-    pub role: Option<Role>,
+    pub role: Option<EventRole>,
     /// The privilege level from the modifiers (`u`, `k`, `uk`, …; empty for all). Metrics combine only events
     /// of the same level.
     pub level: String,
@@ -140,7 +140,7 @@ pub struct Event {
 /// An event's meaning for derived metrics, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names of perf's generic events")]
-pub enum Role {
+pub enum EventRole {
     TaskClock,
     CpuClock,
     Cycles,
@@ -171,9 +171,9 @@ pub enum Role {
     Other,
 }
 
-impl Role {
-    /// Returns the factor and the unit in which perf prints a clock (`Event::scale`, `Event::unit`). For
-    /// example, task-clock counts nanoseconds and is printed in `msec`. Returns `None` for other events.
+impl EventRole {
+    /// Returns the factor and the unit in which perf prints a clock (`StatEvent::scale`, `StatEvent::unit`).
+    /// For example, task-clock counts nanoseconds and is printed in `msec`. Returns `None` for other events.
     pub fn shown_in(self) -> Option<(f64, &'static str)> {
         match self {
             Self::TaskClock | Self::CpuClock => Some((1e-6, "msec")),
@@ -185,13 +185,13 @@ impl Role {
 
 /// The counts of one place.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct StatRow {
     /// The place, with the fields that the aggregation uses.
     pub place: PlaceLabel,
     /// Number of CPUs or threads summed up in this row; perf prints it in aggregated rows.
     pub summed: u32,
     /// One value per event.
-    pub values: Vec<Value>,
+    pub values: Vec<StatValue>,
 }
 
 /// The place of a row. Fields that the aggregation does not use are `None`.
@@ -214,33 +214,33 @@ pub struct PlaceLabel {
     /// Thread: name and id.
     pub thread: Option<(String, u32)>,
     /// Part of the count.
-    pub part: Option<Part>,
+    pub part: Option<CountPart>,
 }
 
 /// The result of one event in one place.
 #[derive(Debug, Clone)]
-pub enum Value {
+pub enum StatValue {
     /// A count of this interval or of the whole run.
     Counted {
         /// The sum over the row's places, not scaled. With `runs`, also the sum over the runs.
         count: Count,
         /// Number of counters in the sum: of CPUs, threads, PMUs of one kind.
         counters: u32,
-        /// With `-r N`, one scaled value (in events, before `Event::scale`) per run, in order. Otherwise
+        /// With `-r N`, one scaled value (in events, before `StatEvent::scale`) per run, in order. Otherwise
         /// empty.
         runs: Vec<f64>,
     },
     /// The event opened but never ran on a counter while enabled (`<not counted>`), and why.
-    NotCounted(Reason),
+    NotCounted(MissingValueReason),
     /// The machine does not support the event (`<not supported>`), and why.
-    NotSupported(Reason),
+    NotSupported(MissingValueReason),
     /// The event does not exist in this place, such as a socket's event on another CPU. Printed as nothing.
     Absent,
 }
 
 /// Why a value is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reason {
+pub struct MissingValueReason {
     /// Name of the kernel's error, such as `ENOENT`, if there was one.
     pub errno: Option<&'static str>,
     /// The cause: one clause without a full stop.
@@ -249,8 +249,8 @@ pub struct Reason {
     pub remedy: String,
 }
 
-impl Value {
-    /// Returns the number of events before [`Event::scale`]: the mean of the runs, or the scaled count.
+impl StatValue {
+    /// Returns the number of events before [`StatEvent::scale`]: the mean of the runs, or the scaled count.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Counted { count, runs, .. } if runs.is_empty() => count.scaled(),
@@ -267,7 +267,7 @@ impl Value {
         }
     }
 
-    /// Returns the value of each run of `-r N`, before [`Event::scale`].
+    /// Returns the value of each run of `-r N`, before [`StatEvent::scale`].
     pub fn runs(&self) -> &[f64] {
         match self {
             Self::Counted { runs, .. } => runs,
@@ -292,7 +292,7 @@ impl Value {
     }
 
     /// Returns why the number is missing, if there should be one.
-    pub fn reason(&self) -> Option<&Reason> {
+    pub fn reason(&self) -> Option<&MissingValueReason> {
         match self {
             Self::NotCounted(reason) | Self::NotSupported(reason) => Some(reason),
             _ => None,
@@ -300,22 +300,22 @@ impl Value {
     }
 }
 
-impl Reason {
+impl MissingValueReason {
     /// Creates a reason without a kernel error.
     pub fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { errno: None, cause: cause.into(), remedy: remedy.into() }
     }
 }
 
-impl Counts {
+impl StatCounts {
     /// Returns the wall-clock time of these counts in seconds. "CPUs utilized" and watts are relative to it.
     pub fn elapsed_seconds(&self) -> f64 {
         self.elapsed_ns as f64 / 1e9
     }
 
-    /// Returns an event's value in a row, or [`Value::Absent`] if an index is out of range.
-    pub fn value(&self, row: usize, event: usize) -> &Value {
-        self.rows.get(row).and_then(|r| r.values.get(event)).unwrap_or(&Value::Absent)
+    /// Returns an event's value in a row, or [`StatValue::Absent`] if an index is out of range.
+    pub fn value(&self, row: usize, event: usize) -> &StatValue {
+        self.rows.get(row).and_then(|r| r.values.get(event)).unwrap_or(&StatValue::Absent)
     }
 
     /// Whether the events are counted in cgroups, and the table needs a column for them.
@@ -326,7 +326,7 @@ impl Counts {
 
 /// The result of a named or user-defined metric in one row.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Derived {
+pub struct DerivedResult {
     /// The metric's name.
     pub name: String,
     /// The metric's unit.
@@ -336,7 +336,7 @@ pub struct Derived {
     /// The cgroup of the events, if they are counted in cgroups.
     pub cgroup: Option<String>,
     /// The value, or why it is missing.
-    pub value: Result<f64, Reason>,
+    pub value: Result<f64, MissingValueReason>,
     /// Whether the value is past its threshold; `None` without a threshold or if its events were not counted.
     pub crossed: Option<bool>,
     /// Whether the events were counted at different times, which makes the value an estimate.
@@ -345,12 +345,12 @@ pub struct Derived {
     /// if all events were counted all the time.
     pub error: Option<f64>,
     /// Position in the tree of the top-down analysis.
-    pub branch: Option<Branch>,
+    pub branch: Option<TopdownBranch>,
 }
 
 /// A metric's position in the tree of the top-down analysis.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Branch {
+pub struct TopdownBranch {
     /// The kind of cores that the tree describes; empty if all cores are of one kind.
     pub pmu: String,
     /// Level in the tree; 1 is the top.

@@ -7,13 +7,13 @@ pub const VERSION: u32 = 1;
 
 /// A recording's description of itself. All texts are untrusted.
 #[derive(Debug, Default, Serialize)]
-pub struct Recording {
+pub struct RecordingHeader {
     /// [`VERSION`].
     pub version: u32,
     /// perf's labels, such as `hostname`, and their values.
     pub facts: Vec<(String, String)>,
     /// The events.
-    pub events: Vec<EventAsked>,
+    pub events: Vec<RequestedEvent>,
     /// Build ID in hexadecimal, and the file.
     pub build_ids: Vec<(String, String)>,
     /// Number of records of each kind; empty if they were not counted.
@@ -24,7 +24,7 @@ pub struct Recording {
 
 /// The description of a recording in another format, under perf's names.
 #[derive(Debug, Default)]
-pub struct Conversion {
+pub struct ConversionInfo {
     /// Modification time of the file, in seconds since 1970.
     pub captured_on: Option<u64>,
     /// Offsets, sizes, numbers of CPUs.
@@ -37,7 +37,7 @@ pub struct Conversion {
 
 /// An event as it was requested.
 #[derive(Debug, Default, Serialize)]
-pub struct EventAsked {
+pub struct RequestedEvent {
     /// The event's name.
     pub name: String,
     /// Ids of the event's instances.
@@ -58,7 +58,7 @@ pub struct EventAsked {
 
 /// A thread in the recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Task {
+pub struct RecordedTask {
     /// The process id.
     pub pid: i32,
     /// The thread id.
@@ -68,12 +68,12 @@ pub struct Task {
     /// The thread's last name; untrusted text.
     pub comm: String,
     /// The process's code mappings at the end of the recording.
-    pub maps: Vec<Mapping>,
+    pub maps: Vec<RecordedMapping>,
 }
 
 /// A mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Mapping {
+pub struct RecordedMapping {
     /// First address.
     pub start: u64,
     /// End address (exclusive).
@@ -86,7 +86,7 @@ pub struct Mapping {
 
 /// Final value of a thread's counter, read when the thread ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Count {
+pub struct FinalCount {
     /// The process id.
     pub pid: i32,
     /// The thread id.

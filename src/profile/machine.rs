@@ -14,7 +14,7 @@ pub const VERSION: u32 = 1;
 
 /// The content of `pmc info`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Machine {
+pub struct MachineReport {
     /// [`VERSION`].
     pub version: u32,
     /// Release of the running kernel.
@@ -22,28 +22,28 @@ pub struct Machine {
     /// Architecture: `x86_64` or `aarch64`.
     pub architecture: &'static str,
     /// The CPUs.
-    pub cpu: Cpu,
+    pub cpu: CpuReport,
     /// The vendors' events and metrics that pmc knows for these CPUs.
     pub event_tables: EventTables,
     /// The PMUs, by name.
-    pub pmus: Vec<Pmu>,
+    pub pmus: Vec<PmuReport>,
     /// Hardware counters, one entry per kind of core; empty if the kernel has no core PMU.
-    pub counters: Vec<Counters>,
+    pub counters: Vec<CoreCounterReport>,
     /// The generic hardware events, with the result of a test of each.
     pub hardware_events: Vec<HardwareEvent>,
     /// Holders of counters and perf events.
-    pub holders: Holders,
+    pub holders: HolderReport,
     /// Kernel settings.
-    pub settings: Settings,
+    pub settings: KernelSettings,
     /// The current user and the user's permissions.
-    pub user: User,
+    pub user: UserReport,
     /// Whether each use of pmc works, with the result of a test.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<UseVerdict>,
 }
 
 /// The CPUs.
 #[derive(Debug, Clone, Serialize)]
-pub struct Cpu {
+pub struct CpuReport {
     /// The vendor's model name.
     pub model: Option<String>,
     /// Vendor and model numbers, as used in event tables.
@@ -98,7 +98,7 @@ pub struct EventTable {
 
 /// A PMU in `/sys/bus/event_source/devices`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Pmu {
+pub struct PmuReport {
     /// The PMU's name.
     pub name: String,
     /// `attr.type` of its events.
@@ -118,7 +118,7 @@ pub struct Pmu {
 
 /// The counters of one kind of core.
 #[derive(Debug, Clone, Serialize)]
-pub struct Counters {
+pub struct CoreCounterReport {
     /// The PMU.
     pub pmu: String,
     /// CPUs with these counters; `None` means all.
@@ -149,18 +149,18 @@ pub struct HardwareEvent {
     /// For `shared`: the fraction of the time on a counter, 0 to 1.
     pub share: Option<f64>,
     /// For `refused`: the reason.
-    pub reason: Option<Why>,
+    pub reason: Option<MissingReason>,
 }
 
 /// Holders of counters and perf events.
 #[derive(Debug, Clone, Serialize)]
-pub struct Holders {
+pub struct HolderReport {
     /// Whether the NMI watchdog uses a counter on each CPU.
     pub nmi_watchdog: Option<bool>,
     /// The reservation by PCP's `perfalloc`.
-    pub reservation: Reservation,
+    pub reservation: ReservationReport,
     /// Processes with open perf events; those with the most events come first.
-    pub processes: Vec<Process>,
+    pub processes: Vec<HolderProcess>,
     /// Number of processes that this user may not inspect.
     pub hidden: u32,
     /// Whether the search was cut short.
@@ -169,7 +169,7 @@ pub struct Holders {
 
 /// State of the hardware counters' reservation: see `pmc reserve`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Reservation {
+pub struct ReservationReport {
     /// The lock file.
     pub lock_file: String,
     /// Whether the lock file exists. Without it, no program takes part in reservations.
@@ -186,7 +186,7 @@ pub struct Reservation {
 
 /// A process with open perf events.
 #[derive(Debug, Clone, Serialize)]
-pub struct Process {
+pub struct HolderProcess {
     /// Process id.
     pub pid: u32,
     /// The process's name.
@@ -200,7 +200,7 @@ pub struct Process {
 /// Kernel settings, named as in `/proc/sys/kernel`; `null` if the kernel lacks the setting.
 #[derive(Debug, Clone, Serialize)]
 #[allow(missing_docs, reason = "the kernel's names")]
-pub struct Settings {
+pub struct KernelSettings {
     pub perf_event_paranoid: Option<i32>,
     pub perf_event_mlock_kb: Option<u64>,
     pub perf_event_max_sample_rate: Option<u64>,
@@ -217,7 +217,7 @@ pub struct Settings {
 
 /// The current user.
 #[derive(Debug, Clone, Serialize)]
-pub struct User {
+pub struct UserReport {
     /// Effective user id.
     pub uid: u32,
     /// Effective capabilities that matter for perf events.
@@ -236,12 +236,12 @@ pub struct User {
     /// Whether `/proc/kallsyms` shows real addresses to this user. pmc needs them to name kernel functions.
     pub kernel_symbols: bool,
     /// What the paranoid level permits.
-    pub allowed: Allowed,
+    pub allowed: AllowedUses,
 }
 
 /// What the paranoid level permits.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Allowed {
+pub struct AllowedUses {
     /// Measuring the user's own processes in user mode.
     pub user: bool,
     /// Measuring the user's own processes in the kernel.
@@ -254,7 +254,7 @@ pub struct Allowed {
 
 /// Whether one use of pmc works on this machine.
 #[derive(Debug, Clone, Serialize)]
-pub struct Verdict {
+pub struct UseVerdict {
     /// The command to type, such as `stat -a`.
     pub command: &'static str,
     /// Purpose of the command, in a few words.
@@ -262,12 +262,12 @@ pub struct Verdict {
     /// State: `works`, `limited` or `not`.
     pub state: &'static str,
     /// What is missing, and why.
-    pub reasons: Vec<Why>,
+    pub reasons: Vec<MissingReason>,
 }
 
 /// The reason why something is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Why {
+pub struct MissingReason {
     /// The missing part: `hardware events`, `the kernel's part`; empty if everything is missing.
     pub missing: &'static str,
     /// The kernel's errno, if there is one.

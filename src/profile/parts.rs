@@ -3,27 +3,27 @@
 //! Receives a row for the process without its children and a row for both together. Adds a row for the
 //! children, the difference of the two.
 
-use super::counts::{Part, PlaceLabel, Row, Value};
+use super::counts::{CountPart, PlaceLabel, StatRow, StatValue};
 use crate::units::Count;
 
-/// Inserts a row for the children between the rows [`Part::Own`] and [`Part::Sum`].
-pub fn add_children(rows: &mut Vec<Row>) {
-    let of = |part| rows.iter().position(|row: &Row| row.place.part == Some(part));
-    let (Some(own), Some(sum)) = (of(Part::Own), of(Part::Sum)) else { return };
+/// Inserts a row for the children between the rows [`CountPart::Own`] and [`CountPart::Sum`].
+pub fn add_children(rows: &mut Vec<StatRow>) {
+    let of = |part| rows.iter().position(|row: &StatRow| row.place.part == Some(part));
+    let (Some(own), Some(sum)) = (of(CountPart::Own), of(CountPart::Sum)) else { return };
     let pairs = rows[own].values.iter().zip(&rows[sum].values);
     let values = pairs.map(|(own, sum)| children(own, sum)).collect();
-    let place = PlaceLabel { part: Some(Part::Children), ..PlaceLabel::default() };
-    rows.insert(sum, Row { place, summed: 0, values });
+    let place = PlaceLabel { part: Some(CountPart::Children), ..PlaceLabel::default() };
+    rows.insert(sum, StatRow { place, summed: 0, values });
 }
 
-fn children(own: &Value, sum: &Value) -> Value {
+fn children(own: &StatValue, sum: &StatValue) -> StatValue {
     match (own, sum) {
-        (Value::Counted { count: own, .. }, &Value::Counted { count: ref sum, counters, .. }) => {
-            Value::Counted { count: beyond(*own, *sum), counters, runs: Vec::new() }
+        (StatValue::Counted { count: own, .. }, &StatValue::Counted { count: ref sum, counters, .. }) => {
+            StatValue::Counted { count: beyond(*own, *sum), counters, runs: Vec::new() }
         }
         // Elapsed time cannot be split: children have no time of their own.
-        (Value::Absent, _) | (_, Value::Absent) => Value::Absent,
-        (Value::Counted { .. }, missing) | (missing, _) => missing.clone(),
+        (StatValue::Absent, _) | (_, StatValue::Absent) => StatValue::Absent,
+        (StatValue::Counted { .. }, missing) | (missing, _) => missing.clone(),
     }
 }
 
@@ -44,14 +44,19 @@ fn beyond(own: Count, sum: Count) -> Count {
 mod tests {
     use super::*;
 
-    fn row(part: Part, value: u64, enabled_ns: u64, running_ns: u64) -> Row {
+    fn row(part: CountPart, value: u64, enabled_ns: u64, running_ns: u64) -> StatRow {
         let count = Count { value, enabled_ns, running_ns };
         let place = PlaceLabel { part: Some(part), ..PlaceLabel::default() };
-        Row { place, summed: 0, values: vec![Value::Counted { count, counters: 1, runs: Vec::new() }] }
+        StatRow {
+            place,
+            summed: 0,
+            values: vec![StatValue::Counted { count, counters: 1, runs: Vec::new() }],
+        }
     }
 
-    fn numbers(own: [u64; 3], sum: [u64; 3]) -> Vec<(Option<Part>, f64)> {
-        let [a, b] = [(Part::Own, own), (Part::Sum, sum)].map(|(part, [v, e, r])| row(part, v, e, r));
+    fn numbers(own: [u64; 3], sum: [u64; 3]) -> Vec<(Option<CountPart>, f64)> {
+        let [a, b] =
+            [(CountPart::Own, own), (CountPart::Sum, sum)].map(|(part, [v, e, r])| row(part, v, e, r));
         let mut rows = vec![a, b];
         add_children(&mut rows);
         rows.iter().map(|row| (row.place.part, row.values[0].number().unwrap())).collect()
@@ -60,7 +65,10 @@ mod tests {
     #[test]
     fn children_are_what_the_sum_has_more() {
         let parts = numbers([30, 10, 10], [100, 50, 50]);
-        assert_eq!(parts, [(Some(Part::Own), 30.0), (Some(Part::Children), 70.0), (Some(Part::Sum), 100.0)]);
+        assert_eq!(
+            parts,
+            [(Some(CountPart::Own), 30.0), (Some(CountPart::Children), 70.0), (Some(CountPart::Sum), 100.0)]
+        );
     }
 
     #[test]

@@ -1,22 +1,22 @@
 //! Joins several runs of the same events into one table, for `-r N` and `--exact`.
 //!
-//! Receives whole-run [`Counts`] and returns one whose values contain every run. `statistics` computes mean,
-//! spread and outliers.
+//! Receives whole-run [`StatCounts`] and returns one whose values contain every run. `statistics` computes
+//! mean, spread and outliers.
 
-use super::counts::{Counts, CpuTime, RunTime, Value};
+use super::counts::{CpuTime, RunTime, StatCounts, StatValue};
 
 /// Joins runs of the same events in the same places. Adds up the counts, keeps each run's scaled number, and
 /// averages the times. Returns a single run unchanged, and an empty table for no runs. A value that is
 /// missing in one run is missing in the result.
-pub fn join(runs: Vec<Counts>) -> Counts {
+pub fn join(runs: Vec<StatCounts>) -> StatCounts {
     let mut runs = runs.into_iter();
-    let Some(mut joined) = runs.next() else { return Counts::default() };
+    let Some(mut joined) = runs.next() else { return StatCounts::default() };
     if runs.len() == 0 {
         return joined;
     }
     let mut times = vec![RunTime { elapsed_ns: joined.elapsed_ns, cpu_time: joined.cpu_time }];
     for value in joined.rows.iter_mut().flat_map(|row| &mut row.values) {
-        if let Value::Counted { count, runs, .. } = value {
+        if let StatValue::Counted { count, runs, .. } = value {
             runs.extend(count.scaled());
         }
     }
@@ -27,11 +27,11 @@ pub fn join(runs: Vec<Counts>) -> Counts {
             let Some(other) = run.rows.iter().find(|r| r.place == row.place) else { continue };
             for (value, more) in row.values.iter_mut().zip(&other.values) {
                 match (&mut *value, more) {
-                    (Value::Counted { count, runs, .. }, Value::Counted { count: more, .. }) => {
+                    (StatValue::Counted { count, runs, .. }, StatValue::Counted { count: more, .. }) => {
                         *count += *more;
                         runs.extend(more.scaled());
                     }
-                    (Value::Counted { .. }, missing) => *value = missing.clone(),
+                    (StatValue::Counted { .. }, missing) => *value = missing.clone(),
                     _ => {}
                 }
             }
@@ -51,10 +51,10 @@ pub fn join(runs: Vec<Counts>) -> Counts {
 
 /// Joins tables of different events into one, as if all events had been counted in one run. `orders`
 /// contains, for each table, the final index of each of its events. Times are averaged over the tables.
-pub fn beside(tables: Vec<(Vec<usize>, Counts)>) -> Counts {
+pub fn beside(tables: Vec<(Vec<usize>, StatCounts)>) -> StatCounts {
     let all: usize = tables.iter().map(|(order, _)| order.len()).sum();
     let number = tables.len().max(1) as u64;
-    let mut joined = Counts::default();
+    let mut joined = StatCounts::default();
     let mut events = vec![None; all];
     let (mut elapsed, mut user, mut system, mut timed) = (0, 0, 0, false);
     for (order, table) in tables {
@@ -71,10 +71,10 @@ pub fn beside(tables: Vec<(Vec<usize>, Counts)>) -> Counts {
         }
         for row in table.rows {
             let index = joined.rows.iter().position(|r| r.place == row.place).unwrap_or_else(|| {
-                joined.rows.push(super::counts::Row {
+                joined.rows.push(super::counts::StatRow {
                     place: row.place.clone(),
                     summed: row.summed,
-                    values: vec![Value::Absent; all],
+                    values: vec![StatValue::Absent; all],
                 });
                 joined.rows.len() - 1
             });
@@ -93,13 +93,13 @@ pub fn beside(tables: Vec<(Vec<usize>, Counts)>) -> Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counts::{Event, PlaceLabel, Row};
+    use super::super::counts::{PlaceLabel, StatEvent, StatRow};
     use super::*;
     use crate::units::Count;
 
-    fn table(name: &str, value: u64, elapsed_ns: u64) -> Counts {
-        Counts {
-            events: vec![Event {
+    fn table(name: &str, value: u64, elapsed_ns: u64) -> StatCounts {
+        StatCounts {
+            events: vec![StatEvent {
                 name: name.into(),
                 role: None,
                 level: String::new(),
@@ -109,17 +109,17 @@ mod tests {
                 group: 0,
                 cgroup: None,
             }],
-            rows: vec![Row {
+            rows: vec![StatRow {
                 place: PlaceLabel::default(),
                 summed: 1,
-                values: vec![Value::Counted {
+                values: vec![StatValue::Counted {
                     count: Count { value, enabled_ns: 10, running_ns: 10 },
                     counters: 1,
                     runs: vec![],
                 }],
             }],
             elapsed_ns,
-            ..Counts::default()
+            ..StatCounts::default()
         }
     }
 

@@ -1,7 +1,7 @@
 //! Single samples with names, as printed by `pmc script`.
 //!
-//! Plain data: `analysis` fills one [`Entry`] per sample, and a view prints it. [`Fields`] selects the fields
-//! to print.
+//! Plain data: `analysis` fills one [`ScriptEntry`] per sample, and a view prints it. [`ScriptFields`]
+//! selects the fields to print.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::record::{RawRecord, Record, Sample};
 
 /// A function at an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct AddressFunction {
     /// The recorded address.
     pub address: u64,
     /// Offset in the mapped file, or the address if the code is not mapped from a file.
@@ -37,20 +37,20 @@ pub struct Place {
 
 /// The places at all addresses of a recording: one per address, or several if calls were inlined.
 #[derive(Debug, Default)]
-pub struct Places {
-    all: Vec<Place>,
+pub struct AddressFunctions {
+    all: Vec<AddressFunction>,
     ends: Vec<u32>,
 }
 
-impl Places {
+impl AddressFunctions {
     /// Adds the places at the next address, innermost first.
-    pub fn push(&mut self, places: impl IntoIterator<Item = Place>) {
+    pub fn push(&mut self, places: impl IntoIterator<Item = AddressFunction>) {
         self.all.extend(places);
         self.ends.push(self.all.len() as u32);
     }
 
     /// Returns the places at the address with this number; empty if there is no such number.
-    pub fn at(&self, number: u32) -> &[Place] {
+    pub fn at(&self, number: u32) -> &[AddressFunction] {
         let number = number as usize;
         let Some(&end) = self.ends.get(number) else { return &[] };
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -70,22 +70,22 @@ impl Places {
 
 /// A branch, with the numbers of its source and target address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Branch {
+pub struct ScriptBranch {
     /// The source address.
     pub from: u64,
     /// The target address.
     pub to: u64,
     /// Flags and cycles: whether it was predicted, whether it was in a transaction.
     pub flags: BranchFlags,
-    /// Number of `from` in [`Places`].
+    /// Number of `from` in [`AddressFunctions`].
     pub from_at: u32,
-    /// Number of `to` in [`Places`].
+    /// Number of `to` in [`AddressFunctions`].
     pub to_at: u32,
 }
 
 /// One sample. Fields that were not recorded are `None`.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Entry<'a> {
+pub struct ScriptEntry<'a> {
     /// The thread's name; untrusted text.
     pub comm: &'a str,
     /// The process id.
@@ -104,7 +104,7 @@ pub struct Entry<'a> {
     pub misc: u16,
     /// Address of the data.
     pub addr: Option<u64>,
-    /// Number of that address in [`Places`], if the names of data were requested.
+    /// Number of that address in [`AddressFunctions`], if the names of data were requested.
     pub addr_at: Option<u32>,
     /// Cost of the instruction.
     pub weight: Option<Weight>,
@@ -125,7 +125,7 @@ pub struct Entry<'a> {
     /// Registers at the interrupt.
     pub intr_regs: Option<Registers<'a>>,
     /// The last branches, newest first.
-    pub branches: &'a [Branch],
+    pub branches: &'a [ScriptBranch],
     /// A tracepoint's payload as text; untrusted.
     pub trace: Option<&'a str>,
     /// The tracepoint's fields by name, if they were requested; untrusted.
@@ -140,7 +140,7 @@ pub struct Entry<'a> {
 
 /// A record as stored in the file, with its owner.
 #[derive(Debug, Clone)]
-pub struct Dumped<'a> {
+pub struct DumpedRecord<'a> {
     /// The record's bytes.
     pub raw: RawRecord<'a>,
     /// The file; untrusted text.
@@ -166,14 +166,14 @@ pub struct Dumped<'a> {
     /// Whether the branches are the callers (LBR call stacks).
     pub calls_are_branches: bool,
     /// Owner of the sample.
-    pub owner: Option<Owner>,
+    pub owner: Option<SampleOwner>,
     /// Whether the machine's registers are those of `aarch64` instead of `x86_64`.
     pub is_aarch64: bool,
 }
 
 /// Owner of a sample; untrusted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
+pub struct SampleOwner {
     /// The thread's name.
     pub comm: String,
     /// The module that was running.
@@ -183,7 +183,7 @@ pub struct Owner {
 /// An output field, with perf's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "perf's names")]
-pub enum Field {
+pub enum ScriptField {
     Comm,
     Pid,
     Tid,
@@ -225,67 +225,67 @@ pub enum Field {
 }
 
 /// All fields and their names.
-pub const FIELDS: [(&str, Field); 38] = [
-    ("comm", Field::Comm),
-    ("pid", Field::Pid),
-    ("tid", Field::Tid),
-    ("cpu", Field::Cpu),
-    ("time", Field::Time),
-    ("event", Field::Event),
-    ("period", Field::Period),
-    ("trace", Field::Trace),
-    ("ip", Field::Ip),
-    ("sym", Field::Sym),
-    ("symoff", Field::SymOff),
-    ("dso", Field::Dso),
-    ("addr", Field::Addr),
-    ("srcline", Field::SrcLine),
-    ("weight", Field::Weight),
-    ("phys_addr", Field::PhysAddr),
-    ("misc", Field::Misc),
-    ("uregs", Field::UserRegs),
-    ("iregs", Field::IntrRegs),
-    ("brstack", Field::BrStack),
-    ("brstacksym", Field::BrStackSym),
-    ("brstackoff", Field::BrStackOff),
-    ("data_src", Field::DataSrc),
-    ("data_page_size", Field::DataPageSize),
-    ("code_page_size", Field::CodePageSize),
-    ("ins_lat", Field::InsLat),
-    ("flags", Field::Flags),
-    ("synth", Field::Synth),
-    ("bpf-output", Field::BpfOutput),
-    ("srccode", Field::SrcCode),
-    ("cgroup", Field::Cgroup),
-    ("ipc", Field::Ipc),
-    ("callindent", Field::CallIndent),
-    ("tod", Field::Tod),
-    ("stream_id", Field::StreamId),
-    ("dsoff", Field::DsOff),
+pub const FIELDS: [(&str, ScriptField); 38] = [
+    ("comm", ScriptField::Comm),
+    ("pid", ScriptField::Pid),
+    ("tid", ScriptField::Tid),
+    ("cpu", ScriptField::Cpu),
+    ("time", ScriptField::Time),
+    ("event", ScriptField::Event),
+    ("period", ScriptField::Period),
+    ("trace", ScriptField::Trace),
+    ("ip", ScriptField::Ip),
+    ("sym", ScriptField::Sym),
+    ("symoff", ScriptField::SymOff),
+    ("dso", ScriptField::Dso),
+    ("addr", ScriptField::Addr),
+    ("srcline", ScriptField::SrcLine),
+    ("weight", ScriptField::Weight),
+    ("phys_addr", ScriptField::PhysAddr),
+    ("misc", ScriptField::Misc),
+    ("uregs", ScriptField::UserRegs),
+    ("iregs", ScriptField::IntrRegs),
+    ("brstack", ScriptField::BrStack),
+    ("brstacksym", ScriptField::BrStackSym),
+    ("brstackoff", ScriptField::BrStackOff),
+    ("data_src", ScriptField::DataSrc),
+    ("data_page_size", ScriptField::DataPageSize),
+    ("code_page_size", ScriptField::CodePageSize),
+    ("ins_lat", ScriptField::InsLat),
+    ("flags", ScriptField::Flags),
+    ("synth", ScriptField::Synth),
+    ("bpf-output", ScriptField::BpfOutput),
+    ("srccode", ScriptField::SrcCode),
+    ("cgroup", ScriptField::Cgroup),
+    ("ipc", ScriptField::Ipc),
+    ("callindent", ScriptField::CallIndent),
+    ("tod", ScriptField::Tod),
+    ("stream_id", ScriptField::StreamId),
+    ("dsoff", ScriptField::DsOff),
     // Fields for samples of guests. No recording that pmc reads contains such samples, so they are empty.
-    ("machine_pid", Field::MachinePid),
-    ("vcpu", Field::Vcpu),
+    ("machine_pid", ScriptField::MachinePid),
+    ("vcpu", ScriptField::Vcpu),
 ];
 
 /// A set of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Fields(u64);
+pub struct ScriptFields(u64);
 
-impl Fields {
+impl ScriptFields {
     /// Creates a set from a list.
-    pub fn of(list: &[Field]) -> Self {
+    pub fn of(list: &[ScriptField]) -> Self {
         let mut fields = Self::default();
         list.iter().for_each(|field| fields.set(*field, true));
         fields
     }
 
     /// Whether the set contains a field.
-    pub fn has(self, field: Field) -> bool {
+    pub fn has(self, field: ScriptField) -> bool {
         self.0 >> field as u32 & 1 == 1
     }
 
     /// Whether the set contains one of these fields.
-    pub fn has_any(self, list: &[Field]) -> bool {
+    pub fn has_any(self, list: &[ScriptField]) -> bool {
         list.iter().any(|field| self.has(*field))
     }
 
@@ -295,7 +295,7 @@ impl Fields {
     }
 
     /// Adds or removes a field.
-    pub fn set(&mut self, field: Field, on: bool) {
+    pub fn set(&mut self, field: ScriptField, on: bool) {
         let bit = 1 << field as u32;
         if on { self.0 |= bit } else { self.0 &= !bit }
     }

@@ -1,35 +1,35 @@
 //! Compares commands measured in turn: their differences, and whether chance explains them.
 //!
-//! Receives the [`Counts`] and metrics of each command, with the values of every run. Returns a
-//! [`Comparison`] with the first command as the base. Decides the level of significance (5 %) and the
+//! Receives the [`StatCounts`] and metrics of each command, with the values of every run. Returns a
+//! [`CommandComparison`] with the first command as the base. Decides the level of significance (5 %) and the
 //! verdict; `view` prints the table.
 
-use super::counts::{Counts, Derived, Role};
-use super::statistics::{SIGNIFICANCE, Summary, Welch, welch};
+use super::counts::{DerivedResult, EventRole, StatCounts};
+use super::statistics::{MeasurementSummary, SIGNIFICANCE, WelchTest, welch};
 
 /// A comparison of commands, measure by measure.
 #[derive(Debug, Clone)]
-pub struct Comparison {
+pub struct CommandComparison {
     /// The commands as typed; the first is the base.
     pub commands: Vec<String>,
     /// Elapsed time first, then the events in order, then the metrics.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ComparedMeasure>,
 }
 
 /// The measurements of one command.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub struct CommandMeasurements {
     /// The command as typed.
     pub command: String,
     /// The counts of all runs.
-    pub counts: Counts,
+    pub counts: StatCounts,
     /// The metrics of each run, in the same order.
-    pub metrics: Vec<Vec<Derived>>,
+    pub metrics: Vec<Vec<DerivedResult>>,
 }
 
 /// Kind of a measure; the verdict depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum MeasureKind {
     /// A time.
     Time,
     /// A number of events.
@@ -40,35 +40,35 @@ pub enum Measure {
 
 /// One measure over all commands.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct ComparedMeasure {
     /// `elapsed`, or the event's name.
     pub name: String,
     /// Unit of the values; empty for plain counts.
     pub unit: String,
     /// Kind of the measure.
-    pub measure: Measure,
+    pub measure: MeasureKind,
     /// Whether the values have a fraction worth printing.
     pub fractional: bool,
     /// One side per command.
-    pub sides: Vec<Side>,
+    pub sides: Vec<ComparedSide>,
 }
 
 /// One measure of one command, compared with the base.
 #[derive(Debug, Clone)]
-pub struct Side {
+pub struct ComparedSide {
     /// Summary of the runs; `None` if the measure was not counted.
-    pub summary: Option<Summary>,
+    pub summary: Option<MeasurementSummary>,
     /// Difference between the mean and the base's, in percent; `None` for the base, or if the base is 0.
     pub difference: Option<f64>,
     /// The test against the base; `None` for the base, and with fewer than two runs.
-    pub test: Option<Welch>,
+    pub test: Option<WelchTest>,
     /// The meaning of the difference.
-    pub verdict: Verdict,
+    pub verdict: DifferenceVerdict,
 }
 
 /// The meaning of a difference, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DifferenceVerdict {
     /// The command that the others are compared with.
     Base,
     /// Takes less time than the base.
@@ -89,7 +89,7 @@ pub enum Verdict {
     Unknown,
 }
 
-impl Verdict {
+impl DifferenceVerdict {
     /// Returns the word for this verdict.
     pub fn word(self) -> &'static str {
         match self {
@@ -107,15 +107,15 @@ impl Verdict {
 }
 
 /// Compares commands that were measured with the same events. Ignores all rows except the first.
-pub fn compare(commands: &[Measured]) -> Comparison {
+pub fn compare(commands: &[CommandMeasurements]) -> CommandComparison {
     let Some(base) = commands.first() else {
-        return Comparison { commands: Vec::new(), lines: Vec::new() };
+        return CommandComparison { commands: Vec::new(), lines: Vec::new() };
     };
-    let elapsed = |counts: &Counts| match counts.runs.as_slice() {
+    let elapsed = |counts: &StatCounts| match counts.runs.as_slice() {
         [] => vec![counts.elapsed_seconds()],
         runs => runs.iter().map(|run| run.elapsed_ns as f64 / 1e9).collect(),
     };
-    let values = |counts: &Counts, event: usize| {
+    let values = |counts: &StatCounts, event: usize| {
         let value = counts.value(0, event);
         let scale = counts.events.get(event).map_or(1.0, |e| e.scale);
         match value.runs() {
@@ -123,36 +123,41 @@ pub fn compare(commands: &[Measured]) -> Comparison {
             runs => runs.iter().map(|n| n * scale).collect::<Vec<f64>>(),
         }
     };
-    let line = |name: &str, unit: &str, measure, fractional, values: &dyn Fn(&Measured) -> Vec<f64>| {
-        let sides = sides(commands.iter().map(values), measure);
-        Line { name: name.to_owned(), unit: unit.to_owned(), measure, fractional, sides }
-    };
-    let mut lines = vec![line("elapsed", "s", Measure::Time, true, &|command| elapsed(&command.counts))];
+    let line =
+        |name: &str, unit: &str, measure, fractional, values: &dyn Fn(&CommandMeasurements) -> Vec<f64>| {
+            let sides = sides(commands.iter().map(values), measure);
+            ComparedMeasure { name: name.to_owned(), unit: unit.to_owned(), measure, fractional, sides }
+        };
+    let mut lines = vec![line("elapsed", "s", MeasureKind::Time, true, &|command| elapsed(&command.counts))];
     for (at, event) in base.counts.events.iter().enumerate() {
         let measure = match event.role {
             Some(
-                Role::TaskClock | Role::CpuClock | Role::DurationTime | Role::UserTime | Role::SystemTime,
-            ) => Measure::Time,
-            _ => Measure::Count,
+                EventRole::TaskClock
+                | EventRole::CpuClock
+                | EventRole::DurationTime
+                | EventRole::UserTime
+                | EventRole::SystemTime,
+            ) => MeasureKind::Time,
+            _ => MeasureKind::Count,
         };
-        let values = |command: &Measured| values(&command.counts, at);
+        let values = |command: &CommandMeasurements| values(&command.counts, at);
         lines.push(line(&event.name, &event.unit, measure, event.scale.fract() != 0.0, &values));
     }
     for (at, metric) in base.metrics.first().into_iter().flatten().enumerate() {
-        let value = |run: &Vec<Derived>| run.get(at)?.value.as_ref().ok().copied();
-        let values = |command: &Measured| command.metrics.iter().filter_map(value).collect();
-        lines.push(line(&metric.name, &metric.unit, Measure::Metric, true, &values));
+        let value = |run: &Vec<DerivedResult>| run.get(at)?.value.as_ref().ok().copied();
+        let values = |command: &CommandMeasurements| command.metrics.iter().filter_map(value).collect();
+        lines.push(line(&metric.name, &metric.unit, MeasureKind::Metric, true, &values));
     }
-    Comparison { commands: commands.iter().map(|command| command.command.clone()).collect(), lines }
+    CommandComparison { commands: commands.iter().map(|command| command.command.clone()).collect(), lines }
 }
 
 /// Summarizes the values of each command's runs and compares them with the first command's.
-fn sides(values: impl Iterator<Item = Vec<f64>>, measure: Measure) -> Vec<Side> {
-    let summaries: Vec<Option<Summary>> = values.map(|v| Summary::of(&v)).collect();
+fn sides(values: impl Iterator<Item = Vec<f64>>, measure: MeasureKind) -> Vec<ComparedSide> {
+    let summaries: Vec<Option<MeasurementSummary>> = values.map(|v| MeasurementSummary::of(&v)).collect();
     let base = summaries.first().cloned().flatten();
-    let side = |(at, summary): (usize, Option<Summary>)| {
+    let side = |(at, summary): (usize, Option<MeasurementSummary>)| {
         if at == 0 {
-            return Side { summary, difference: None, test: None, verdict: Verdict::Base };
+            return ComparedSide { summary, difference: None, test: None, verdict: DifferenceVerdict::Base };
         }
         let (difference, test) = match (&summary, &base) {
             (Some(s), Some(b)) => {
@@ -161,18 +166,18 @@ fn sides(values: impl Iterator<Item = Vec<f64>>, measure: Measure) -> Vec<Side> 
             _ => (None, None),
         };
         let verdict = match test {
-            None => Verdict::Unknown,
-            Some(test) if test.p >= SIGNIFICANCE => Verdict::NotShown,
+            None => DifferenceVerdict::Unknown,
+            Some(test) if test.p >= SIGNIFICANCE => DifferenceVerdict::NotShown,
             Some(test) => match (test.t < 0.0, measure) {
-                (true, Measure::Time) => Verdict::Faster,
-                (false, Measure::Time) => Verdict::Slower,
-                (true, Measure::Count) => Verdict::Fewer,
-                (false, Measure::Count) => Verdict::More,
-                (true, Measure::Metric) => Verdict::Lower,
-                (false, Measure::Metric) => Verdict::Higher,
+                (true, MeasureKind::Time) => DifferenceVerdict::Faster,
+                (false, MeasureKind::Time) => DifferenceVerdict::Slower,
+                (true, MeasureKind::Count) => DifferenceVerdict::Fewer,
+                (false, MeasureKind::Count) => DifferenceVerdict::More,
+                (true, MeasureKind::Metric) => DifferenceVerdict::Lower,
+                (false, MeasureKind::Metric) => DifferenceVerdict::Higher,
             },
         };
-        Side { summary, difference, test, verdict }
+        ComparedSide { summary, difference, test, verdict }
     };
     summaries.into_iter().enumerate().map(side).collect()
 }
@@ -182,11 +187,11 @@ mod tests {
     use super::*;
     use crate::profile::counts::RunTime;
 
-    fn timed(times_ms: &[u64]) -> Measured {
+    fn timed(times_ms: &[u64]) -> CommandMeasurements {
         let runs = times_ms.iter().map(|ms| RunTime { elapsed_ns: ms * 1_000_000, cpu_time: None }).collect();
-        Measured {
+        CommandMeasurements {
             command: "work".to_owned(),
-            counts: Counts { runs, ..Default::default() },
+            counts: StatCounts { runs, ..Default::default() },
             metrics: vec![],
         }
     }
@@ -203,6 +208,6 @@ mod tests {
     #[test]
     fn one_run_proves_nothing() {
         let (a, b) = (timed(&[100]), timed(&[50]));
-        assert_eq!(compare(&[a, b]).lines[0].sides[1].verdict, Verdict::Unknown);
+        assert_eq!(compare(&[a, b]).lines[0].sides[1].verdict, DifferenceVerdict::Unknown);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::theme::{Colour, Look, Role, Theme};
+use super::theme::{Colour, TextRole, TextStyle, Theme};
 
 /// Styles of text; the default has no styles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,10 +17,10 @@ impl Paint {
 
     /// Returns the words in the style of the role; `words` must be free of control characters. Blanks at
     /// both ends stay plain, so that nothing is underlined between columns.
-    pub fn words(self, role: Role, words: &str) -> String {
+    pub fn words(self, role: TextRole, words: &str) -> String {
         let look = self.0.map(|theme| theme.look(role)).unwrap_or_default();
         let inner = words.trim();
-        if look == Look::default() || inner.is_empty() {
+        if look == TextStyle::default() || inner.is_empty() {
             return words.to_owned();
         }
         let begin = words.len() - words.trim_start().len();
@@ -30,7 +30,7 @@ impl Paint {
 }
 
 /// Returns the SGR parameters of a look (ECMA-48).
-fn parameters(look: Look) -> String {
+fn parameters(look: TextStyle) -> String {
     let mut words: Vec<String> = [(look.bold, 1), (look.dim, 2), (look.underlined, 4), (look.reversed, 7)]
         .iter()
         .filter(|(has, _)| *has)
@@ -59,13 +59,13 @@ mod tests {
     #[test]
     fn words_have_the_looks_of_the_theme() {
         let paint = |colours| Paint::new(Theme::new(colours, Background::Dark));
-        assert_eq!(Paint::default().words(Role::Heading, " Self"), " Self");
-        assert_eq!(paint(Colours::All).words(Role::Plain, "main"), "main");
-        assert_eq!(paint(Colours::All).words(Role::Heading, " Self "), " \x1b[1;4mSelf\x1b[0m ");
-        assert_eq!(paint(Colours::All).words(Role::Kernel, "f"), "\x1b[38;2;86;182;224mf\x1b[0m");
-        assert_eq!(paint(Colours::Many).words(Role::Kernel, "f"), "\x1b[38;5;74mf\x1b[0m");
-        assert_eq!(paint(Colours::Sixteen).words(Role::Kernel, "f"), "\x1b[96mf\x1b[0m");
-        assert_eq!(paint(Colours::Sixteen).words(Role::Bar, "f"), "\x1b[33mf\x1b[0m");
-        assert_eq!(paint(Colours::Sixteen).words(Role::Quiet, "  "), "  ");
+        assert_eq!(Paint::default().words(TextRole::Heading, " Self"), " Self");
+        assert_eq!(paint(Colours::All).words(TextRole::Plain, "main"), "main");
+        assert_eq!(paint(Colours::All).words(TextRole::Heading, " Self "), " \x1b[1;4mSelf\x1b[0m ");
+        assert_eq!(paint(Colours::All).words(TextRole::Kernel, "f"), "\x1b[38;2;86;182;224mf\x1b[0m");
+        assert_eq!(paint(Colours::Many).words(TextRole::Kernel, "f"), "\x1b[38;5;74mf\x1b[0m");
+        assert_eq!(paint(Colours::Sixteen).words(TextRole::Kernel, "f"), "\x1b[96mf\x1b[0m");
+        assert_eq!(paint(Colours::Sixteen).words(TextRole::Bar, "f"), "\x1b[33mf\x1b[0m");
+        assert_eq!(paint(Colours::Sixteen).words(TextRole::Quiet, "  "), "  ");
     }
 }

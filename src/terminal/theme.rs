@@ -1,7 +1,7 @@
 //! The theme: colours and weights of everything drawn on the screen and in text.
 //!
-//! Receives the terminal's colour depth and background. Returns a [`Look`] for each [`Role`]; it does
-//! not generate escape sequences. Everything is readable on black and on white. A test computes the
+//! Receives the terminal's colour depth and background. Returns a [`TextStyle`] for each [`TextRole`]; it
+//! does not generate escape sequences. Everything is readable on black and on white. A test computes the
 //! contrast of every colour as defined by the Web Content Accessibility Guidelines (WCAG 2.1).
 
 use super::Colours;
@@ -31,7 +31,7 @@ pub enum Colour {
 /// Appearance of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "as terminals call them")]
-pub struct Look {
+pub struct TextStyle {
     pub text: Option<Colour>,
     pub ground: Option<Colour>,
     pub bold: bool,
@@ -42,7 +42,7 @@ pub struct Look {
 
 /// The visual role of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum TextRole {
     /// Normal text.
     Plain,
     /// Less important.
@@ -76,7 +76,7 @@ pub enum Role {
 /// The kind of code in a box of the flame graph. Each has a family of hues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as they are called")]
-pub enum Family {
+pub enum HueFamily {
     Program,
     Library,
     Kernel,
@@ -159,45 +159,45 @@ impl Theme {
     }
 
     /// Returns the look of a role. Without colours it uses weight, underline and reverse video.
-    pub fn look(self, role: Role) -> Look {
+    pub fn look(self, role: TextRole) -> TextStyle {
         let palette = match self.background {
             Background::Dark => &DARK,
             Background::Light => &LIGHT,
             Background::Unknown => &EITHER,
         };
-        let plain = Look::default();
-        let bold = Look { bold: true, ..plain };
+        let plain = TextStyle::default();
+        let bold = TextStyle { bold: true, ..plain };
         let ink = |ink: Ink| self.ink(ink);
         match role {
-            Role::Plain => plain,
+            TextRole::Plain => plain,
             // None of the 16 colours is a reliably readable grey; the terminal's dimming is.
-            Role::Quiet => match self.colours {
-                Colours::None | Colours::Sixteen => Look { dim: true, ..plain },
-                _ => Look { text: self.ink((palette.quiet, None)), ..plain },
+            TextRole::Quiet => match self.colours {
+                Colours::None | Colours::Sixteen => TextStyle { dim: true, ..plain },
+                _ => TextStyle { text: self.ink((palette.quiet, None)), ..plain },
             },
-            Role::Strong => bold,
-            Role::Heading => Look { underlined: true, ..bold },
-            Role::Cursor => Look { reversed: true, ..plain },
-            Role::Found => Look { text: ink(palette.found), underlined: true, ..bold },
-            Role::Marked | Role::Key => Look { text: ink(palette.key), ..bold },
-            Role::Warning => Look { text: ink(palette.warning), ..bold },
-            Role::Costly => Look { text: ink(palette.costly), ..bold },
-            Role::Bar => Look { text: ink(palette.bar), ..plain },
-            Role::Source => Look { text: ink(palette.source), ..plain },
-            Role::Kernel => Look { text: ink(palette.kernel), ..plain },
-            Role::Generated => Look { text: ink(palette.generated), ..plain },
+            TextRole::Strong => bold,
+            TextRole::Heading => TextStyle { underlined: true, ..bold },
+            TextRole::Cursor => TextStyle { reversed: true, ..plain },
+            TextRole::Found => TextStyle { text: ink(palette.found), underlined: true, ..bold },
+            TextRole::Marked | TextRole::Key => TextStyle { text: ink(palette.key), ..bold },
+            TextRole::Warning => TextStyle { text: ink(palette.warning), ..bold },
+            TextRole::Costly => TextStyle { text: ink(palette.costly), ..bold },
+            TextRole::Bar => TextStyle { text: ink(palette.bar), ..plain },
+            TextRole::Source => TextStyle { text: ink(palette.source), ..plain },
+            TextRole::Kernel => TextStyle { text: ink(palette.kernel), ..plain },
+            TextRole::Generated => TextStyle { text: ink(palette.generated), ..plain },
         }
     }
 
     /// Returns the look of a box in the flame graph. The same name has the same colour in every run.
     /// Without colours, only borders separate boxes.
-    pub fn flame(self, name: &str, family: Family) -> Look {
+    pub fn flame(self, name: &str, family: HueFamily) -> TextStyle {
         let (many, few): (&[u32; 5], &[u8]) = match family {
-            Family::Program => (&PROGRAM, &[9, 13]),
-            Family::Library => (&LIBRARY, &[3, 11]),
-            Family::Kernel => (&KERNEL, &[6, 14]),
-            Family::Generated => (&GENERATED, &[2, 10]),
-            Family::Unknown => (&UNKNOWN, &[7]),
+            HueFamily::Program => (&PROGRAM, &[9, 13]),
+            HueFamily::Library => (&LIBRARY, &[3, 11]),
+            HueFamily::Kernel => (&KERNEL, &[6, 14]),
+            HueFamily::Generated => (&GENERATED, &[2, 10]),
+            HueFamily::Unknown => (&UNKNOWN, &[7]),
         };
         // FNV-1a, 32 bits.
         let hash = name
@@ -205,22 +205,22 @@ impl Theme {
             .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
             as usize;
         let (ground, text) = match self.colours {
-            Colours::None => return Look::default(),
+            Colours::None => return TextStyle::default(),
             Colours::Sixteen => (Some(Colour::Indexed(few[hash % few.len()])), Some(Colour::Indexed(0))),
             _ => (self.ink((many[hash % many.len()], None)), self.ink((INK, None))),
         };
-        Look { text, ground, ..Look::default() }
+        TextStyle { text, ground, ..TextStyle::default() }
     }
 
     /// Returns the look of a box that matches the search.
-    pub fn flame_found(self) -> Look {
-        let bold = Look { bold: true, ..Look::default() };
+    pub fn flame_found(self) -> TextStyle {
+        let bold = TextStyle { bold: true, ..TextStyle::default() };
         match self.colours {
-            Colours::None => Look { underlined: true, ..bold },
+            Colours::None => TextStyle { underlined: true, ..bold },
             Colours::Sixteen => {
-                Look { text: Some(Colour::Indexed(15)), ground: Some(Colour::Indexed(4)), ..bold }
+                TextStyle { text: Some(Colour::Indexed(15)), ground: Some(Colour::Indexed(4)), ..bold }
             }
-            _ => Look { text: self.ink((FOUND.1, None)), ground: self.ink((FOUND.0, None)), ..bold },
+            _ => TextStyle { text: self.ink((FOUND.1, None)), ground: self.ink((FOUND.0, None)), ..bold },
         }
     }
 
@@ -276,24 +276,24 @@ mod tests {
 
     const BLACK: [u8; 3] = [0; 3];
     const WHITE: [u8; 3] = [255; 3];
-    const ROLES: [Role; 14] = [
-        Role::Plain,
-        Role::Quiet,
-        Role::Strong,
-        Role::Heading,
-        Role::Cursor,
-        Role::Found,
-        Role::Marked,
-        Role::Warning,
-        Role::Key,
-        Role::Costly,
-        Role::Bar,
-        Role::Source,
-        Role::Kernel,
-        Role::Generated,
+    const ROLES: [TextRole; 14] = [
+        TextRole::Plain,
+        TextRole::Quiet,
+        TextRole::Strong,
+        TextRole::Heading,
+        TextRole::Cursor,
+        TextRole::Found,
+        TextRole::Marked,
+        TextRole::Warning,
+        TextRole::Key,
+        TextRole::Costly,
+        TextRole::Bar,
+        TextRole::Source,
+        TextRole::Kernel,
+        TextRole::Generated,
     ];
-    const FAMILIES: [Family; 5] =
-        [Family::Program, Family::Library, Family::Kernel, Family::Generated, Family::Unknown];
+    const FAMILIES: [HueFamily; 5] =
+        [HueFamily::Program, HueFamily::Library, HueFamily::Kernel, HueFamily::Generated, HueFamily::Unknown];
     const DEPTHS: [Colours; 3] = [Colours::Sixteen, Colours::Many, Colours::All];
     /// xterm's default 16 colours: <https://invisible-island.net/xterm/xterm.faq.html>.
     const SIXTEEN: [u32; 16] = [
@@ -366,8 +366,8 @@ mod tests {
         for colours in DEPTHS {
             for background in [Background::Dark, Background::Light, Background::Unknown] {
                 let theme = Theme::new(colours, background);
-                let warning = theme.look(Role::Warning).text.map(rgb);
-                for role in ROLES.into_iter().filter(|role| *role != Role::Warning) {
+                let warning = theme.look(TextRole::Warning).text.map(rgb);
+                for role in ROLES.into_iter().filter(|role| *role != TextRole::Warning) {
                     let Some([red, green, blue]) = theme.look(role).text.map(rgb) else { continue };
                     let is_red = red > 150 && green < red / 3 && blue < red / 3;
                     assert!(
@@ -395,8 +395,8 @@ mod tests {
         for look in ROLES.map(|role| theme.look(role)).into_iter().chain([theme.flame_found()]) {
             assert!(look.text.is_none() && look.ground.is_none());
         }
-        assert_eq!(theme.flame("main", Family::Kernel), Look::default());
-        assert!(theme.look(Role::Warning).bold && theme.look(Role::Cursor).reversed);
+        assert_eq!(theme.flame("main", HueFamily::Kernel), TextStyle::default());
+        assert!(theme.look(TextRole::Warning).bold && theme.look(TextRole::Cursor).reversed);
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn innermost(scope: &str, columns: usize) -> String {
 
 /// A piece of a name at the top level, outside of brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Piece<'a> {
+enum NamePiece<'a> {
     Word(&'a str),
     /// `::`
     Separator,
@@ -142,7 +142,7 @@ fn bracket(text: &str) -> Option<usize> {
     None
 }
 
-fn pieces(name: &str) -> Option<Vec<Piece<'_>>> {
+fn pieces(name: &str) -> Option<Vec<NamePiece<'_>>> {
     let mut pieces = Vec::new();
     let (mut at, mut begin) = (0, 0);
     while let Some(c) = name[at..].chars().next() {
@@ -158,11 +158,11 @@ fn pieces(name: &str) -> Option<Vec<Piece<'_>>> {
             continue;
         }
         let piece = match c {
-            ':' if name[at..].starts_with("::") => Some((Piece::Separator, 2)),
-            ' ' => Some((Piece::Blank, 1)),
+            ':' if name[at..].starts_with("::") => Some((NamePiece::Separator, 2)),
+            ' ' => Some((NamePiece::Blank, 1)),
             '<' | '(' | '[' | '{' => {
                 let len = bracket(&name[at..])?;
-                Some((Piece::Bracket(c, &name[at..at + len]), len))
+                Some((NamePiece::Bracket(c, &name[at..at + len]), len))
             }
             '>' | ')' | ']' | '}' => return None,
             _ => None,
@@ -170,7 +170,7 @@ fn pieces(name: &str) -> Option<Vec<Piece<'_>>> {
         match piece {
             Some((piece, len)) => {
                 if !word.is_empty() {
-                    pieces.push(Piece::Word(word));
+                    pieces.push(NamePiece::Word(word));
                 }
                 pieces.push(piece);
                 at += len;
@@ -180,16 +180,16 @@ fn pieces(name: &str) -> Option<Vec<Piece<'_>>> {
         }
     }
     if begin < at {
-        pieces.push(Piece::Word(&name[begin..at]));
+        pieces.push(NamePiece::Word(&name[begin..at]));
     }
     Some(pieces)
 }
 
 /// Whether a piece may follow the parameters.
-fn is_behind_parameters(piece: &Piece<'_>) -> bool {
+fn is_behind_parameters(piece: &NamePiece<'_>) -> bool {
     match piece {
-        Piece::Blank | Piece::Bracket('[', _) => true,
-        Piece::Word(word) => {
+        NamePiece::Blank | NamePiece::Bracket('[', _) => true,
+        NamePiece::Word(word) => {
             matches!(*word, "const" | "volatile" | "noexcept" | "&" | "&&" | "const&")
                 || is_compiler_suffix(word)
         }
@@ -207,8 +207,8 @@ fn is_compiler_suffix(word: &str) -> bool {
         })
 }
 
-fn is_closure(piece: &Piece<'_>) -> bool {
-    matches!(piece, Piece::Bracket('{', text)
+fn is_closure(piece: &NamePiece<'_>) -> bool {
+    matches!(piece, NamePiece::Bracket('{', text)
         if ["{closure", "{{closure", "{lambda", "{async", "{{async"].iter().any(|begin| text.starts_with(begin)))
 }
 
@@ -243,14 +243,14 @@ fn take_apart(name: &str) -> Option<DisplayName> {
     // The last round brackets are the parameters, unless they start a component.
     let last = pieces.iter().rposition(|piece| !is_behind_parameters(piece))?;
     if last > 0
-        && let Piece::Bracket('(', text) = pieces[last]
-        && !matches!(pieces[last - 1], Piece::Separator | Piece::Blank)
+        && let NamePiece::Bracket('(', text) = pieces[last]
+        && !matches!(pieces[last - 1], NamePiece::Separator | NamePiece::Blank)
     {
         let text = folded(text, 0).into_owned();
         let behind = pieces.split_off(last);
         details.push_str(if text == "()" { "" } else { &text });
         for piece in &behind[1..] {
-            if let Piece::Word(word) = piece
+            if let NamePiece::Word(word) = piece
                 && is_compiler_suffix(word)
             {
                 details.push_str(word);
@@ -258,16 +258,17 @@ fn take_apart(name: &str) -> Option<DisplayName> {
         }
         // Removes the return type.
         let blank = pieces.iter().enumerate().rposition(|(at, piece)| {
-            *piece == Piece::Blank && !matches!(pieces.get(at + 1), Some(Piece::Bracket('<', _)) | None)
+            *piece == NamePiece::Blank
+                && !matches!(pieces.get(at + 1), Some(NamePiece::Bracket('<', _)) | None)
         });
         pieces.drain(..blank.map_or(0, |blank| blank + 1));
     }
-    pieces.retain(|piece| !matches!(piece, Piece::Bracket('[', text) if text.starts_with("[abi:")));
+    pieces.retain(|piece| !matches!(piece, NamePiece::Bracket('[', text) if text.starts_with("[abi:")));
     let mut closure = "";
-    let mut parts: Vec<&[Piece<'_>]> = pieces.split(|piece| *piece == Piece::Separator).collect();
+    let mut parts: Vec<&[NamePiece<'_>]> = pieces.split(|piece| *piece == NamePiece::Separator).collect();
     while let [.., before, last] = &parts[..] {
         let lambda = before.first().is_some_and(is_closure);
-        if matches!(last, [Piece::Word(word)] if is_hash(word)) {
+        if matches!(last, [NamePiece::Word(word)] if is_hash(word)) {
             parts.pop();
         } else if last.first().is_some_and(is_closure) || lambda && is_call(last) {
             closure = CLOSURE;
@@ -279,18 +280,19 @@ fn take_apart(name: &str) -> Option<DisplayName> {
     }
     let (own, above) = parts.split_last()?;
     let mut scope = String::new();
-    for part in above.iter().filter(|part| !matches!(part, [Piece::Word("__cxx11" | "__1" | "_V2")])) {
+    for part in above.iter().filter(|part| !matches!(part, [NamePiece::Word("__cxx11" | "__1" | "_V2")])) {
         part.iter().for_each(|piece| show(piece, &mut scope));
         scope.push_str("::");
     }
     // Generated code has its file name after a blank.
-    let is_space =
-        |at: &usize| own[*at] == Piece::Blank && !matches!(own.get(at + 1), Some(Piece::Bracket('<', _)));
+    let is_space = |at: &usize| {
+        own[*at] == NamePiece::Blank && !matches!(own.get(at + 1), Some(NamePiece::Bracket('<', _)))
+    };
     let end = (1..own.len()).find(is_space).unwrap_or(own.len());
     // Go has brackets before the function: encoding/json.(*Decoder).Decode.
-    let is_own = |piece: &Piece<'_>| matches!(piece, Piece::Word(word) if *word != "@plt" && !is_compiler_suffix(word));
+    let is_own = |piece: &NamePiece<'_>| matches!(piece, NamePiece::Word(word) if *word != "@plt" && !is_compiler_suffix(word));
     let at = own[..end].iter().rposition(is_own);
-    let Some((at, Piece::Word(word))) = at.map(|at| (at, own[at])) else {
+    let Some((at, NamePiece::Word(word))) = at.map(|at| (at, own[at])) else {
         let mut function = String::new();
         own.iter().for_each(|piece| show(piece, &mut function));
         return (!function.is_empty()).then(|| DisplayName { scope, function, details: details + closure });
@@ -309,8 +311,8 @@ fn take_apart(name: &str) -> Option<DisplayName> {
     let mut behind = if suffix.starts_with(".llvm") { String::new() } else { suffix.to_owned() };
     for (at, piece) in own.iter().enumerate().skip(at + 1) {
         match piece {
-            Piece::Bracket('<', _) => behind.push_str("<…>"),
-            Piece::Blank if matches!(own.get(at + 1), Some(Piece::Bracket('<', _))) => {}
+            NamePiece::Bracket('<', _) => behind.push_str("<…>"),
+            NamePiece::Blank if matches!(own.get(at + 1), Some(NamePiece::Bracket('<', _))) => {}
             piece => show(piece, &mut behind),
         }
     }
@@ -318,8 +320,8 @@ fn take_apart(name: &str) -> Option<DisplayName> {
 }
 
 /// Whether the part is `operator()`, the only name that a lambda has.
-fn is_call(part: &[Piece<'_>]) -> bool {
-    matches!(part, [Piece::Word("operator()"), ..])
+fn is_call(part: &[NamePiece<'_>]) -> bool {
+    matches!(part, [NamePiece::Word("operator()"), ..])
 }
 
 /// Splits a function of a package or a class (`runtime.mallocgc`): the part up to the last dot, the
@@ -347,26 +349,26 @@ fn go_closure(word: &str) -> Option<&str> {
 }
 
 /// Appends a piece to the shown text, without arguments.
-fn show(piece: &Piece<'_>, out: &mut String) {
+fn show(piece: &NamePiece<'_>, out: &mut String) {
     match *piece {
-        Piece::Word(word) => out.push_str(word),
-        Piece::Separator => out.push_str("::"),
-        Piece::Blank => out.push(' '),
+        NamePiece::Word(word) => out.push_str(word),
+        NamePiece::Separator => out.push_str("::"),
+        NamePiece::Blank => out.push(' '),
         // `<T as Trait>` is a type. Brackets after a name are its arguments.
-        Piece::Bracket('<', text) if out.is_empty() => out.push_str(&folded(text, 0)),
-        Piece::Bracket('<', text) if text.starts_with("<impl ") => out.push_str(&folded(text, 0)),
-        Piece::Bracket('<', _) => {
+        NamePiece::Bracket('<', text) if out.is_empty() => out.push_str(&folded(text, 0)),
+        NamePiece::Bracket('<', text) if text.starts_with("<impl ") => out.push_str(&folded(text, 0)),
+        NamePiece::Bracket('<', _) => {
             out.truncate(out.strip_suffix("::").map_or(out.len(), str::len));
             out.push_str("<…>");
         }
-        Piece::Bracket('(', text) if text.starts_with("(*") || text == "(anonymous namespace)" => {
+        NamePiece::Bracket('(', text) if text.starts_with("(*") || text == "(anonymous namespace)" => {
             out.push_str(text);
         }
-        Piece::Bracket('(', "()") => out.push_str("()"),
-        Piece::Bracket('(', _) => out.push_str("(…)"),
-        Piece::Bracket('[', text) if text.starts_with("[go.") => out.push_str("[…]"),
+        NamePiece::Bracket('(', "()") => out.push_str("()"),
+        NamePiece::Bracket('(', _) => out.push_str("(…)"),
+        NamePiece::Bracket('[', text) if text.starts_with("[go.") => out.push_str("[…]"),
         _ if is_closure(piece) => out.push('λ'),
-        Piece::Bracket(_, text) => out.push_str(text),
+        NamePiece::Bracket(_, text) => out.push_str(text),
     }
 }
 

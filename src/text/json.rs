@@ -12,21 +12,25 @@ use super::hostile;
 
 /// Returns a value that prints as JSON on one line, or indented with `{:#}`. Escapes characters that a
 /// terminal would interpret as `\uXXXX`, so that a parser still reads the original string.
-pub fn as_json<T: Serialize + ?Sized>(value: &T) -> Json<'_, T> {
-    Json(value)
+pub fn as_json<T: Serialize + ?Sized>(value: &T) -> JsonDisplay<'_, T> {
+    JsonDisplay(value)
 }
 
 /// See [`as_json`].
 #[derive(Debug)]
-pub struct Json<'a, T: ?Sized>(&'a T);
+pub struct JsonDisplay<'a, T: ?Sized>(&'a T);
 
-impl<T: Serialize + ?Sized> Display for Json<'_, T> {
+impl<T: Serialize + ?Sized> Display for JsonDisplay<'_, T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_indented = out.alternate();
         let out = TextWriter(out);
         let written = match is_indented {
-            true => self.0.serialize(&mut Serializer::with_formatter(out, Harmless(PrettyFormatter::new()))),
-            false => self.0.serialize(&mut Serializer::with_formatter(out, Harmless(CompactFormatter))),
+            true => self
+                .0
+                .serialize(&mut Serializer::with_formatter(out, EscapingFormatter(PrettyFormatter::new()))),
+            false => {
+                self.0.serialize(&mut Serializer::with_formatter(out, EscapingFormatter(CompactFormatter)))
+            }
         };
         written.map_err(|_| fmt::Error)
     }
@@ -49,7 +53,7 @@ impl Write for TextWriter<'_, '_> {
 
 /// A serde formatter that also escapes characters that a terminal would interpret. JSON requires this
 /// only below U+0020.
-struct Harmless<F>(F);
+struct EscapingFormatter<F>(F);
 
 macro_rules! forward {
     ($($method:ident($($argument:ident: $kind:ty)?)),+ $(,)?) => {
@@ -59,7 +63,7 @@ macro_rules! forward {
     };
 }
 
-impl<F: Formatter> Formatter for Harmless<F> {
+impl<F: Formatter> Formatter for EscapingFormatter<F> {
     forward!(
         begin_array(),
         end_array(),

@@ -18,7 +18,7 @@ use unicode_width::UnicodeWidthStr;
 pub use cut::{cut, left, padded, right, shifted};
 pub use digits::Digits;
 pub use display_name::DisplayName;
-pub use json::{Json, as_json};
+pub use json::{JsonDisplay, as_json};
 pub use names::nearest;
 pub use wrap::{wrap, wrap_remark};
 

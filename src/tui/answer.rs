@@ -8,7 +8,7 @@
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::Message;
+use super::ScreenMessage;
 use crate::terminal::theme::{Background, luminance};
 
 /// Maximum length of a reply.
@@ -30,12 +30,12 @@ impl AnswerFilter {
 
     /// Returns the messages for an event. Typed keys are passed on, in order, as soon as they cannot be a
     /// reply.
-    pub(super) fn take(&mut self, event: Event) -> Vec<Message> {
+    pub(super) fn take(&mut self, event: Event) -> Vec<ScreenMessage> {
         let key = match &event {
             Event::Key(key) if self.is_due => *key,
-            Event::Key(_) => return vec![Message::Input(event)],
+            Event::Key(_) => return vec![ScreenMessage::Input(event)],
             // Other events may arrive between the keys of a reply, without being part of it.
-            _ => return vec![Message::Input(event)],
+            _ => return vec![ScreenMessage::Input(event)],
         };
         self.held.push(event);
         if self.held.len() == 1 {
@@ -45,7 +45,7 @@ impl AnswerFilter {
             return match answered(&self.text) {
                 Some(background) => {
                     *self = Self::new(false);
-                    vec![Message::Background(background)]
+                    vec![ScreenMessage::Background(background)]
                 }
                 None => self.give_up(false),
             };
@@ -59,9 +59,9 @@ impl AnswerFilter {
         }
     }
 
-    fn give_up(&mut self, is_due: bool) -> Vec<Message> {
+    fn give_up(&mut self, is_due: bool) -> Vec<ScreenMessage> {
         let before = std::mem::replace(self, Self::new(is_due));
-        before.held.into_iter().map(Message::Input).collect()
+        before.held.into_iter().map(ScreenMessage::Input).collect()
     }
 }
 
@@ -121,8 +121,8 @@ mod tests {
         let (mut typed, mut background) = (Vec::new(), None);
         for message in keys(came).into_iter().flat_map(|event| filter.take(event)) {
             match message {
-                Message::Input(event) => typed.push(event),
-                Message::Background(found) => background = Some(found),
+                ScreenMessage::Input(event) => typed.push(event),
+                ScreenMessage::Background(found) => background = Some(found),
                 other => panic!("{other:?}"),
             }
         }

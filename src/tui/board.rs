@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::engine::{Engine, ExportForm, LiveCommand, Poll, Status, Waker};
+use super::engine::{Engine, EngineStatus, EngineUpdates, LiveCommand, ViewFormat, Waker};
 use crate::error::Error;
 use crate::profile::sampled::{FunctionRef, Query};
 
@@ -30,7 +30,7 @@ pub enum Job {
     /// Get a function's code with its costs.
     Code(FunctionRef),
     /// Write the view of the last query to this file.
-    Export(ExportForm, PathBuf),
+    Export(ViewFormat, PathBuf),
     /// Run a command that only live engines support.
     Command(LiveCommand),
 }
@@ -38,36 +38,36 @@ pub enum Job {
 /// Holds the engine's updates until the screen takes them.
 #[derive(Debug)]
 pub struct Board {
-    news: Mutex<News>,
+    news: Mutex<BoardUpdates>,
     waker: Waker,
 }
 
 #[derive(Debug, Default)]
-struct News {
-    poll: Poll,
+struct BoardUpdates {
+    poll: EngineUpdates,
     /// The latest header facts.
-    status: Status,
+    status: EngineStatus,
 }
 
 impl Board {
     /// Returns a board with the first header facts.
-    pub fn new(waker: Waker, status: Status) -> Arc<Self> {
-        let poll = Poll { status: Some(status.clone()), ..Poll::default() };
-        Arc::new(Self { news: Mutex::new(News { poll, status }), waker })
+    pub fn new(waker: Waker, status: EngineStatus) -> Arc<Self> {
+        let poll = EngineUpdates { status: Some(status.clone()), ..EngineUpdates::default() };
+        Arc::new(Self { news: Mutex::new(BoardUpdates { poll, status }), waker })
     }
 
-    fn lock(&self) -> MutexGuard<'_, News> {
+    fn lock(&self) -> MutexGuard<'_, BoardUpdates> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds an update and wakes the screen.
-    pub fn put(&self, put: impl FnOnce(&mut Poll)) {
+    pub fn put(&self, put: impl FnOnce(&mut EngineUpdates)) {
         put(&mut self.lock().poll);
         self.waker.wake();
     }
 
     /// Changes the header facts and wakes the screen.
-    pub fn status(&self, change: impl FnOnce(&mut Status)) {
+    pub fn status(&self, change: impl FnOnce(&mut EngineStatus)) {
         let mut news = self.lock();
         change(&mut news.status);
         news.poll.status = Some(news.status.clone());
@@ -86,7 +86,7 @@ impl Board {
     }
 
     /// Returns all updates since the last call.
-    pub(super) fn take(&self) -> Poll {
+    pub(super) fn take(&self) -> EngineUpdates {
         std::mem::take(&mut self.lock().poll)
     }
 }
@@ -182,23 +182,23 @@ fn carry_out(engine: &mut impl Engine, jobs: impl Iterator<Item = Job>, board: &
 mod tests {
     use super::*;
     use crate::error::Result;
-    use crate::profile::sampled::Answer;
+    use crate::profile::sampled::QueryAnswer;
     use crate::tui::Inbox;
     use std::path::Path;
     use std::time::Duration;
 
     #[derive(Default)]
-    struct Script {
+    struct ScriptedEngine {
         done: Vec<String>,
         deadline: Option<Instant>,
     }
 
-    impl Engine for Script {
+    impl Engine for ScriptedEngine {
         fn ask(&mut self, query: Query) {
             self.done.push(format!("ask {:?}", query.event));
         }
 
-        fn answer(&mut self) -> Option<Arc<Answer>> {
+        fn answer(&mut self) -> Option<Arc<QueryAnswer>> {
             self.done.push("answer".to_owned());
             None
         }
@@ -212,7 +212,7 @@ mod tests {
             self.done.push(format!("code {}", function.symbol));
         }
 
-        fn export(&mut self, _: ExportForm, path: &Path) -> Result<()> {
+        fn export(&mut self, _: ViewFormat, path: &Path) -> Result<()> {
             if path.ends_with("full") { Err(Error::new("no room")) } else { Ok(()) }
         }
 
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn of_what_waits_only_the_last_is_done() {
         let inbox = Inbox::default();
-        let board = Board::new(inbox.waker(), Status::default());
+        let board = Board::new(inbox.waker(), EngineStatus::default());
         let (handle, jobs) = EngineHandle::new(board.clone());
         for job in [
             Job::History(function("a")),
@@ -250,12 +250,12 @@ mod tests {
             query(1),
             Job::Refresh,
             Job::History(function("b")),
-            Job::Export(ExportForm::PerfData, PathBuf::from("full")),
+            Job::Export(ViewFormat::PerfData, PathBuf::from("full")),
         ] {
             handle.send(job);
         }
         drop(handle);
-        let mut engine = Script::default();
+        let mut engine = ScriptedEngine::default();
         serve(&mut engine, &jobs, &board);
         assert_eq!(engine.done, ["ask Some(1)", "answer", "history b", "code c"]);
         let poll = board.take();
@@ -266,10 +266,12 @@ mod tests {
 
     #[test]
     fn a_deadline_is_kept_while_nobody_asks() {
-        let board = Board::new(Inbox::default().waker(), Status::default());
+        let board = Board::new(Inbox::default().waker(), EngineStatus::default());
         let (handle, jobs) = EngineHandle::new(board.clone());
-        let mut engine =
-            Script { deadline: Some(Instant::now() + Duration::from_millis(5)), ..Script::default() };
+        let mut engine = ScriptedEngine {
+            deadline: Some(Instant::now() + Duration::from_millis(5)),
+            ..ScriptedEngine::default()
+        };
         let asking = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(100));
             drop(handle);
@@ -281,8 +283,10 @@ mod tests {
 
     #[test]
     fn a_change_of_the_header_keeps_the_rest_of_it() {
-        let board =
-            Board::new(Inbox::default().waker(), Status { title: "a".to_owned(), ..Status::default() });
+        let board = Board::new(
+            Inbox::default().waker(),
+            EngineStatus { title: "a".to_owned(), ..EngineStatus::default() },
+        );
         board.take();
         board.status(|status| status.lost = 3);
         let status = board.take().status.unwrap();

@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::profile::annotate::Listing;
-use crate::profile::sampled::{Answer, FunctionRef, Query};
-use crate::view::export::Format;
+use crate::profile::sampled::{FunctionRef, Query, QueryAnswer};
+use crate::view::export::ExportFormat;
 
 /// Commands for a live engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,16 +31,16 @@ pub enum LiveCommand {
 
 /// File format of an exported view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExportForm {
+pub enum ViewFormat {
     /// A format of `pmc export`.
-    Format(Format),
+    Format(ExportFormat),
     /// A recording.
     PerfData,
 }
 
 /// Progress of work.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
+pub struct JobProgress {
     /// The kind of work: "reading samples".
     pub what: &'static str,
     /// Amount of work done.
@@ -51,7 +51,7 @@ pub struct Progress {
 
 /// Shares of all CPUs' time, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Split {
+pub struct CpuTimeSplit {
     /// Kernel mode.
     pub kernel: f64,
     /// User mode.
@@ -62,19 +62,19 @@ pub struct Split {
 
 /// Facts in the header.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Status {
+pub struct EngineStatus {
     /// The source of samples: the file, "all CPUs", "pid 17". Untrusted text.
     pub title: String,
     /// Whether the engine is sampling and supports live commands.
     pub is_live: bool,
     /// Progress of the current work, if any.
-    pub progress: Option<Progress>,
+    pub progress: Option<JobProgress>,
     /// Samples per second.
     pub rate: Option<f64>,
     /// Number of lost samples.
     pub lost: u64,
     /// Where the CPUs spent their time.
-    pub split: Option<Split>,
+    pub split: Option<CpuTimeSplit>,
     /// CPU usage of this program; 1 is one whole CPU.
     pub own_cpu: Option<f64>,
     /// Memory of this program in bytes.
@@ -91,11 +91,11 @@ pub struct Status {
 
 /// Updates since the last poll.
 #[derive(Debug, Default)]
-pub struct Poll {
+pub struct EngineUpdates {
     /// The answer to the last query, new or updated with newer samples.
-    pub answer: Option<Arc<Answer>>,
+    pub answer: Option<Arc<QueryAnswer>>,
     /// New facts for the header.
-    pub status: Option<Status>,
+    pub status: Option<EngineStatus>,
     /// A function's code, or the reason why it is not available.
     pub listing: Option<(FunctionRef, Result<Arc<Listing>, String>)>,
     /// The function whose code the screen shows first. An empty name selects the most expensive function, an
@@ -111,33 +111,33 @@ pub struct Poll {
 
 /// Wakes the screen. Cheap to clone; may be called from any thread.
 #[derive(Debug, Clone)]
-pub struct Waker(pub(super) Sender<super::Message>);
+pub struct Waker(pub(super) Sender<super::ScreenMessage>);
 
 impl Waker {
     /// Tells the screen that an update is available.
     pub fn wake(&self) {
         // Fails only if the screen has ended.
-        let _ = self.0.send(super::Message::Woken);
+        let _ = self.0.send(super::ScreenMessage::Woken);
     }
 
     /// Tells the screen that the engine's time is over.
     pub(super) fn end(&self) {
-        let _ = self.0.send(super::Message::Quit);
+        let _ = self.0.send(super::ScreenMessage::Quit);
     }
 
     /// Tells the screen that a signal ends it.
     pub fn end_by(&self, signal: i32) {
-        let _ = self.0.send(super::Message::EndBy(signal));
+        let _ = self.0.send(super::ScreenMessage::EndBy(signal));
     }
 
     /// Tells the screen that the terminal was resized.
     pub fn resized(&self) {
-        let _ = self.0.send(super::Message::Resized);
+        let _ = self.0.send(super::ScreenMessage::Resized);
     }
 
     /// Tells the screen to stop the program (external SIGTSTP).
     pub fn stop(&self) {
-        let _ = self.0.send(super::Message::Stop);
+        let _ = self.0.send(super::ScreenMessage::Stop);
     }
 }
 
@@ -148,7 +148,7 @@ pub trait Engine {
     fn ask(&mut self, query: Query);
 
     /// Returns the answer to the query; `None` while there is no data.
-    fn answer(&mut self) -> Option<Arc<Answer>>;
+    fn answer(&mut self) -> Option<Arc<QueryAnswer>>;
 
     /// Returns a function's own periods over time, oldest first.
     fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>>;
@@ -160,7 +160,7 @@ pub trait Engine {
     ///
     /// # Errors
     /// Fails if writing fails or if the view cannot be exported in this form.
-    fn export(&mut self, form: ExportForm, path: &Path) -> Result<()>;
+    fn export(&mut self, form: ViewFormat, path: &Path) -> Result<()>;
 
     /// Runs the command. Returns a message for the last line, if any.
     fn command(&mut self, command: LiveCommand) -> Option<String>;

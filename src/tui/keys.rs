@@ -1,6 +1,6 @@
 //! The table of keys: action, panes and description of each key.
 //!
-//! Maps a key and the pane in which it was pressed to an [`Action`]. The help page, the hints in the last
+//! Maps a key and the pane in which it was pressed to a [`KeyAction`]. The help page, the hints in the last
 //! line and the table in `docs/tui.md` are generated from the same rows, so they cannot become outdated.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -43,7 +43,7 @@ impl Pane {
 /// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the table below says it in words")]
-pub enum Action {
+pub enum KeyAction {
     Up,
     Down,
     Left,
@@ -105,7 +105,7 @@ pub enum Action {
 
 /// A key in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
+pub enum BoundKey {
     /// A character; upper case requires Shift.
     Char(char),
     /// A character with Control.
@@ -114,7 +114,7 @@ pub enum Key {
     Named(KeyCode, &'static str),
 }
 
-impl Key {
+impl BoundKey {
     fn is(self, event: &KeyEvent) -> bool {
         let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
         let alt = event.modifiers.contains(KeyModifiers::ALT);
@@ -138,11 +138,11 @@ impl Key {
 
 /// A row of the table.
 #[derive(Debug)]
-pub struct Binding {
+pub struct KeyBinding {
     /// The keys, starting with the one for the hint line.
-    pub keys: &'static [Key],
+    pub keys: &'static [BoundKey],
     /// The action.
-    pub action: Action,
+    pub action: KeyAction,
     /// The panes in which the keys work; empty for all panes.
     pub panes: &'static [Pane],
     /// Whether the keys work only in the live view.
@@ -155,252 +155,284 @@ pub struct Binding {
 
 /// A chapter of the help page.
 #[derive(Debug)]
-pub struct Chapter {
+pub struct HelpChapter {
     /// The heading.
     pub title: &'static str,
     /// The rows.
-    pub bindings: &'static [Binding],
+    pub bindings: &'static [KeyBinding],
 }
 
-const UP: Key = Key::Named(KeyCode::Up, "↑");
-const DOWN: Key = Key::Named(KeyCode::Down, "↓");
-const LEFT: Key = Key::Named(KeyCode::Left, "←");
-const RIGHT: Key = Key::Named(KeyCode::Right, "→");
-const PAGE_UP: Key = Key::Named(KeyCode::PageUp, "PgUp");
-const PAGE_DOWN: Key = Key::Named(KeyCode::PageDown, "PgDn");
-const HOME: Key = Key::Named(KeyCode::Home, "Home");
-const END: Key = Key::Named(KeyCode::End, "End");
-const ENTER: Key = Key::Named(KeyCode::Enter, "Enter");
-const ESC: Key = Key::Named(KeyCode::Esc, "Esc");
-const BACKSPACE: Key = Key::Named(KeyCode::Backspace, "Backspace");
-const TAB: Key = Key::Named(KeyCode::Tab, "Tab");
-const BACKTAB: Key = Key::Named(KeyCode::BackTab, "Shift-Tab");
-const F1: Key = Key::Named(KeyCode::F(1), "F1");
-const F3: Key = Key::Named(KeyCode::F(3), "F3");
-const F4: Key = Key::Named(KeyCode::F(4), "F4");
-const F6: Key = Key::Named(KeyCode::F(6), "F6");
-const F10: Key = Key::Named(KeyCode::F(10), "F10");
+const UP: BoundKey = BoundKey::Named(KeyCode::Up, "↑");
+const DOWN: BoundKey = BoundKey::Named(KeyCode::Down, "↓");
+const LEFT: BoundKey = BoundKey::Named(KeyCode::Left, "←");
+const RIGHT: BoundKey = BoundKey::Named(KeyCode::Right, "→");
+const PAGE_UP: BoundKey = BoundKey::Named(KeyCode::PageUp, "PgUp");
+const PAGE_DOWN: BoundKey = BoundKey::Named(KeyCode::PageDown, "PgDn");
+const HOME: BoundKey = BoundKey::Named(KeyCode::Home, "Home");
+const END: BoundKey = BoundKey::Named(KeyCode::End, "End");
+const ENTER: BoundKey = BoundKey::Named(KeyCode::Enter, "Enter");
+const ESC: BoundKey = BoundKey::Named(KeyCode::Esc, "Esc");
+const BACKSPACE: BoundKey = BoundKey::Named(KeyCode::Backspace, "Backspace");
+const TAB: BoundKey = BoundKey::Named(KeyCode::Tab, "Tab");
+const BACKTAB: BoundKey = BoundKey::Named(KeyCode::BackTab, "Shift-Tab");
+const F1: BoundKey = BoundKey::Named(KeyCode::F(1), "F1");
+const F3: BoundKey = BoundKey::Named(KeyCode::F(3), "F3");
+const F4: BoundKey = BoundKey::Named(KeyCode::F(4), "F4");
+const F6: BoundKey = BoundKey::Named(KeyCode::F(6), "F6");
+const F10: BoundKey = BoundKey::Named(KeyCode::F(10), "F10");
 
 const LISTS: &[Pane] = &[Pane::Functions, Pane::Threads, Pane::Events];
 const MAPS: &[Pane] = &[Pane::Tree, Pane::Flame, Pane::Code];
 const STACKS: &[Pane] = &[Pane::Tree, Pane::Flame];
 const NAMED: &[Pane] = &[Pane::Functions, Pane::Tree, Pane::Flame];
 
-const fn row(keys: &'static [Key], action: Action, hint: &'static str, help: &'static str) -> Binding {
-    Binding { keys, action, panes: &[], live: false, hint, help }
+const fn row(
+    keys: &'static [BoundKey],
+    action: KeyAction,
+    hint: &'static str,
+    help: &'static str,
+) -> KeyBinding {
+    KeyBinding { keys, action, panes: &[], live: false, hint, help }
 }
 
 const fn only(
     panes: &'static [Pane],
-    keys: &'static [Key],
-    action: Action,
+    keys: &'static [BoundKey],
+    action: KeyAction,
     hint: &'static str,
     help: &'static str,
-) -> Binding {
-    Binding { keys, action, panes, live: false, hint, help }
+) -> KeyBinding {
+    KeyBinding { keys, action, panes, live: false, hint, help }
 }
 
-const fn live(keys: &'static [Key], action: Action, hint: &'static str, help: &'static str) -> Binding {
-    Binding { keys, action, panes: &[], live: true, hint, help }
+const fn live(
+    keys: &'static [BoundKey],
+    action: KeyAction,
+    hint: &'static str,
+    help: &'static str,
+) -> KeyBinding {
+    KeyBinding { keys, action, panes: &[], live: true, hint, help }
 }
 
-use Key::{Char, Ctrl};
+use BoundKey::{Char, Ctrl};
 
 /// The table. If several rows match a key, the first one for the pane wins.
-pub const CHAPTERS: &[Chapter] = &[
-    Chapter {
+pub const CHAPTERS: &[HelpChapter] = &[
+    HelpChapter {
         title: "Moving about",
         bindings: &[
-            row(&[UP, Char('k'), Ctrl('p')], Action::Up, "", "one line up"),
-            row(&[DOWN, Char('j'), Ctrl('n')], Action::Down, "", "one line down"),
-            row(&[PAGE_UP, Ctrl('b')], Action::PageUp, "", "one screen up"),
-            row(&[PAGE_DOWN, Ctrl('f')], Action::PageDown, "", "one screen down"),
-            row(&[HOME, Char('g')], Action::First, "", "to the first line"),
-            row(&[END, Char('G')], Action::Last, "", "to the last line"),
-            row(&[LEFT], Action::Left, "", "left: closes a branch or goes to its caller; scrolls names"),
-            only(MAPS, &[Char('h')], Action::Left, "", "the same in tree, flame graph and code"),
+            row(&[UP, Char('k'), Ctrl('p')], KeyAction::Up, "", "one line up"),
+            row(&[DOWN, Char('j'), Ctrl('n')], KeyAction::Down, "", "one line down"),
+            row(&[PAGE_UP, Ctrl('b')], KeyAction::PageUp, "", "one screen up"),
+            row(&[PAGE_DOWN, Ctrl('f')], KeyAction::PageDown, "", "one screen down"),
+            row(&[HOME, Char('g')], KeyAction::First, "", "to the first line"),
+            row(&[END, Char('G')], KeyAction::Last, "", "to the last line"),
+            row(&[LEFT], KeyAction::Left, "", "left: closes a branch or goes to its caller; scrolls names"),
+            only(MAPS, &[Char('h')], KeyAction::Left, "", "the same in tree, flame graph and code"),
             row(
                 &[RIGHT, Char('l')],
-                Action::Right,
+                KeyAction::Right,
                 "",
                 "right: opens a branch or goes into it; scrolls names",
             ),
-            row(&[TAB], Action::NextPane, "pane", "the next pane"),
-            row(&[BACKTAB], Action::PreviousPane, "", "the pane before"),
-            row(&[Char('1')], Action::Show(Pane::Functions), "", "functions"),
-            row(&[Char('2')], Action::Show(Pane::Tree), "", "call tree"),
-            row(&[Char('3')], Action::Show(Pane::Flame), "", "flame graph"),
-            row(&[Char('4')], Action::Show(Pane::Code), "", "source and assembly"),
-            row(&[Char('5')], Action::Show(Pane::Threads), "", "processes and threads"),
-            row(&[Char('6')], Action::Show(Pane::Events), "", "events, and what is known about the quality"),
+            row(&[TAB], KeyAction::NextPane, "pane", "the next pane"),
+            row(&[BACKTAB], KeyAction::PreviousPane, "", "the pane before"),
+            row(&[Char('1')], KeyAction::Show(Pane::Functions), "", "functions"),
+            row(&[Char('2')], KeyAction::Show(Pane::Tree), "", "call tree"),
+            row(&[Char('3')], KeyAction::Show(Pane::Flame), "", "flame graph"),
+            row(&[Char('4')], KeyAction::Show(Pane::Code), "", "source and assembly"),
+            row(&[Char('5')], KeyAction::Show(Pane::Threads), "", "processes and threads"),
+            row(
+                &[Char('6')],
+                KeyAction::Show(Pane::Events),
+                "",
+                "events, and what is known about the quality",
+            ),
         ],
     },
-    Chapter {
+    HelpChapter {
         title: "Looking closer",
         bindings: &[
             only(
                 &[Pane::Functions],
                 &[ENTER],
-                Action::Enter,
+                KeyAction::Enter,
                 "callees",
                 "what the function calls, as a tree",
             ),
-            only(&[Pane::Tree], &[ENTER], Action::Enter, "open", "open or close the branch"),
-            only(&[Pane::Flame], &[ENTER], Action::Enter, "zoom", "zoom in on the function"),
-            only(&[Pane::Threads], &[ENTER], Action::Enter, "only this", "only this process or thread"),
-            only(&[Pane::Events], &[ENTER], Action::Enter, "choose", "look at this event"),
+            only(&[Pane::Tree], &[ENTER], KeyAction::Enter, "open", "open or close the branch"),
+            only(&[Pane::Flame], &[ENTER], KeyAction::Enter, "zoom", "zoom in on the function"),
+            only(&[Pane::Threads], &[ENTER], KeyAction::Enter, "only this", "only this process or thread"),
+            only(&[Pane::Events], &[ENTER], KeyAction::Enter, "choose", "look at this event"),
             only(
                 &[Pane::Code],
                 &[ENTER],
-                Action::Enter,
+                KeyAction::Enter,
                 "jump",
                 "follow the jump; open or close an inlined function",
             ),
-            only(NAMED, &[Char('c')], Action::Callers, "callers", "who calls the function, as a tree"),
+            only(NAMED, &[Char('c')], KeyAction::Callers, "callers", "who calls the function, as a tree"),
             only(
                 NAMED,
                 &[Char('a')],
-                Action::Annotate,
+                KeyAction::Annotate,
                 "code",
                 "source and assembly of the function, with weights",
             ),
             only(
                 NAMED,
                 &[Char('o')],
-                Action::InFunction,
+                KeyAction::InFunction,
                 "",
                 "only samples in the function or what it calls",
             ),
-            only(NAMED, &[Char('d')], Action::InDso, "", "only samples in its program or library"),
-            row(&[Char('t')], Action::InThread, "", "only samples of its thread's name"),
-            row(&[Char('K')], Action::HideKernel, "", "leave out the kernel, or not"),
-            row(&[Char('U')], Action::HideUser, "", "leave out user space, or not"),
+            only(NAMED, &[Char('d')], KeyAction::InDso, "", "only samples in its program or library"),
+            row(&[Char('t')], KeyAction::InThread, "", "only samples of its thread's name"),
+            row(&[Char('K')], KeyAction::HideKernel, "", "leave out the kernel, or not"),
+            row(&[Char('U')], KeyAction::HideUser, "", "leave out user space, or not"),
             row(
                 &[Char('T')],
-                Action::TimeStrip,
+                KeyAction::TimeStrip,
                 "time",
                 "choose a span of time: ← →, Space sets its other end, Enter",
             ),
-            row(&[ESC, BACKSPACE], Action::Undo, "undo", "take back the last filter or zoom"),
-            row(&[Char('['), Char('{')], Action::PreviousEvent, "", "the event before"),
-            row(&[Char(']'), Char('}')], Action::NextEvent, "", "the next event"),
+            row(&[ESC, BACKSPACE], KeyAction::Undo, "undo", "take back the last filter or zoom"),
+            row(&[Char('['), Char('{')], KeyAction::PreviousEvent, "", "the event before"),
+            row(&[Char(']'), Char('}')], KeyAction::NextEvent, "", "the next event"),
             row(
                 &[Char('F')],
-                Action::Relative,
+                KeyAction::Relative,
                 "",
                 "percentages of all samples, or of those that filters left",
             ),
-            row(&[Char('L')], Action::Latency, "", "shares of CPU time, or of time by the clock"),
+            row(&[Char('L')], KeyAction::Latency, "", "shares of CPU time, or of time by the clock"),
         ],
     },
-    Chapter {
+    HelpChapter {
         title: "Searching",
         bindings: &[
-            row(&[Char('/'), F3], Action::Search, "search", "search while typing (a regular expression)"),
-            row(&[Char('n')], Action::NextMatch, "", "the next that matches"),
-            row(&[Char('N')], Action::PreviousMatch, "", "the one before that matches"),
+            row(&[Char('/'), F3], KeyAction::Search, "search", "search while typing (a regular expression)"),
+            row(&[Char('n')], KeyAction::NextMatch, "", "the next that matches"),
+            row(&[Char('N')], KeyAction::PreviousMatch, "", "the one before that matches"),
             row(
                 &[Char('&'), Char('\\'), F4],
-                Action::Filter,
+                KeyAction::Filter,
                 "filter",
                 "show only what matches; an empty word shows all",
             ),
         ],
     },
-    Chapter {
+    HelpChapter {
         title: "Lists",
         bindings: &[
             only(
                 &[Pane::Functions],
                 &[Char('s'), Char('>'), F6],
-                Action::SortNext,
+                KeyAction::SortNext,
                 "sort",
                 "sort by the next column",
             ),
-            only(&[Pane::Functions], &[Char('<')], Action::SortPrevious, "", "sort by the column before"),
-            only(&[Pane::Functions], &[Char('r')], Action::Reverse, "", "turn the order round"),
+            only(&[Pane::Functions], &[Char('<')], KeyAction::SortPrevious, "", "sort by the column before"),
+            only(&[Pane::Functions], &[Char('r')], KeyAction::Reverse, "", "turn the order round"),
             only(
                 &[Pane::Functions],
                 &[Char('S')],
-                Action::Keys,
+                KeyAction::Keys,
                 "",
                 "other rows: by function, library, thread, line or CPU",
             ),
             only(
                 &[Pane::Functions],
                 &[Char(' ')],
-                Action::Mark,
+                KeyAction::Mark,
                 "",
                 "mark the row; the last line adds marked rows up",
             ),
         ],
     },
-    Chapter {
+    HelpChapter {
         title: "Call tree and flame graph",
         bindings: &[
-            only(STACKS, &[Char('p')], Action::HotPath, "hot path", "open the costliest path from here"),
-            only(STACKS, &[Char('i')], Action::Invert, "invert", "callers first, or sampled functions first"),
-            only(STACKS, &[Char('R')], Action::Recursion, "", "join direct recursion, or not"),
+            only(STACKS, &[Char('p')], KeyAction::HotPath, "hot path", "open the costliest path from here"),
+            only(
+                STACKS,
+                &[Char('i')],
+                KeyAction::Invert,
+                "invert",
+                "callers first, or sampled functions first",
+            ),
+            only(STACKS, &[Char('R')], KeyAction::Recursion, "", "join direct recursion, or not"),
             only(
                 NAMED,
                 &[Char('b')],
-                Action::ShowCallers,
+                KeyAction::ShowCallers,
                 "",
                 "the callers that every program has one by one, or as one",
             ),
-            only(&[Pane::Tree], &[Char('+'), Char('=')], Action::Expand, "", "open the branch"),
-            only(&[Pane::Tree], &[Char('-')], Action::Collapse, "", "close the branch"),
-            only(&[Pane::Tree], &[Char('E')], Action::ExpandAll, "", "open all branches"),
-            only(STACKS, &[Char('C')], Action::CollapseAll, "", "close all branches; zoom out"),
+            only(&[Pane::Tree], &[Char('+'), Char('=')], KeyAction::Expand, "", "open the branch"),
+            only(&[Pane::Tree], &[Char('-')], KeyAction::Collapse, "", "close the branch"),
+            only(&[Pane::Tree], &[Char('E')], KeyAction::ExpandAll, "", "open all branches"),
+            only(STACKS, &[Char('C')], KeyAction::CollapseAll, "", "close all branches; zoom out"),
         ],
     },
-    Chapter {
+    HelpChapter {
         title: "Code",
         bindings: &[
             only(
                 &[Pane::Code],
                 &[Char('H'), Char('p')],
-                Action::Hottest,
+                KeyAction::Hottest,
                 "hottest",
                 "the costliest line, then the next costly ones",
             ),
-            only(&[Pane::Code], &[Char('s')], Action::Source, "source", "with or without the source lines"),
+            only(
+                &[Pane::Code],
+                &[Char('s')],
+                KeyAction::Source,
+                "source",
+                "with or without the source lines",
+            ),
         ],
     },
-    Chapter {
+    HelpChapter {
         title: "Live",
         bindings: &[
-            live(&[Char('f')], Action::Freeze, "freeze", "stand still, or go on"),
-            live(&[Char('z')], Action::Zero, "zero", "forget what was counted"),
-            live(&[Char('D')], Action::Decay, "", "old samples fade, or everything adds up"),
-            live(&[Char('(')], Action::Slower, "", "refresh half as often"),
-            live(&[Char(')')], Action::Faster, "", "refresh twice as often"),
-            live(&[Char(',')], Action::SampleLess, "", "sample the event half as often"),
-            live(&[Char('.')], Action::SampleMore, "", "sample the event twice as often"),
+            live(&[Char('f')], KeyAction::Freeze, "freeze", "stand still, or go on"),
+            live(&[Char('z')], KeyAction::Zero, "zero", "forget what was counted"),
+            live(&[Char('D')], KeyAction::Decay, "", "old samples fade, or everything adds up"),
+            live(&[Char('(')], KeyAction::Slower, "", "refresh half as often"),
+            live(&[Char(')')], KeyAction::Faster, "", "refresh twice as often"),
+            live(&[Char(',')], KeyAction::SampleLess, "", "sample the event half as often"),
+            live(&[Char('.')], KeyAction::SampleMore, "", "sample the event twice as often"),
         ],
     },
-    Chapter {
+    HelpChapter {
         title: "The rest",
         bindings: &[
             row(
                 &[Char('x'), Char('P')],
-                Action::Export,
+                KeyAction::Export,
                 "export",
                 "write what is seen to a file: its end says how",
             ),
-            row(&[Char('?'), F1], Action::Help, "help", "this page"),
-            only(LISTS, &[Char('h')], Action::Help, "", "the same in lists"),
-            row(&[Ctrl('l')], Action::Redraw, "", "draw everything again"),
-            row(&[Ctrl('z')], Action::Suspend, "", "stop; fg goes on"),
-            row(&[Char('q')], Action::Back, "back", "back: close this, take back a zoom; at the start quit"),
-            row(&[Char('Q'), Ctrl('c'), F10], Action::Quit, "", "quit at once"),
+            row(&[Char('?'), F1], KeyAction::Help, "help", "this page"),
+            only(LISTS, &[Char('h')], KeyAction::Help, "", "the same in lists"),
+            row(&[Ctrl('l')], KeyAction::Redraw, "", "draw everything again"),
+            row(&[Ctrl('z')], KeyAction::Suspend, "", "stop; fg goes on"),
+            row(
+                &[Char('q')],
+                KeyAction::Back,
+                "back",
+                "back: close this, take back a zoom; at the start quit",
+            ),
+            row(&[Char('Q'), Ctrl('c'), F10], KeyAction::Quit, "", "quit at once"),
         ],
     },
 ];
 
 /// Returns the action of a key in a pane.
-pub fn action(event: &KeyEvent, pane: Pane, is_live: bool) -> Option<Action> {
-    let fits = |binding: &&Binding| {
+pub fn action(event: &KeyEvent, pane: Pane, is_live: bool) -> Option<KeyAction> {
+    let fits = |binding: &&KeyBinding| {
         (binding.panes.is_empty() || binding.panes.contains(&pane))
             && (!binding.live || is_live)
             && binding.keys.iter().any(|key| key.is(event))
@@ -409,7 +441,7 @@ pub fn action(event: &KeyEvent, pane: Pane, is_live: bool) -> Option<Action> {
 }
 
 /// Returns the rows for the hint line of a pane.
-pub fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = &'static Binding> {
+pub fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = &'static KeyBinding> {
     let all = CHAPTERS.iter().flat_map(|chapter| chapter.bindings);
     all.filter(move |binding| {
         !binding.hint.is_empty()
@@ -419,8 +451,8 @@ pub fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = &'static Binding
 }
 
 /// Whether an action has no effect without recorded call chains.
-pub fn needs_chains(action: Action, pane: Pane) -> bool {
-    action == Action::Callers || action == Action::Enter && pane == Pane::Functions
+pub fn needs_chains(action: KeyAction, pane: Pane) -> bool {
+    action == KeyAction::Callers || action == KeyAction::Enter && pane == Pane::Functions
 }
 
 /// Returns the rows of the help page: a chapter's title, or keys and their description.
@@ -437,7 +469,7 @@ pub fn help() -> Vec<(String, String)> {
 }
 
 /// Returns the pane of a row as a prefix of its description; empty for all panes or if the chapter names it.
-fn place(binding: &Binding) -> String {
+fn place(binding: &KeyBinding) -> String {
     let is_enter = binding.keys.first() == Some(&ENTER);
     match binding.panes {
         [pane] if is_enter => format!("{}: ", pane.name()),
@@ -482,12 +514,12 @@ mod tests {
 
     #[test]
     fn h_is_left_where_there_is_a_left() {
-        assert_eq!(action(&press('h'), Pane::Tree, false), Some(Action::Left));
-        assert_eq!(action(&press('h'), Pane::Functions, false), Some(Action::Help));
+        assert_eq!(action(&press('h'), Pane::Tree, false), Some(KeyAction::Left));
+        assert_eq!(action(&press('h'), Pane::Functions, false), Some(KeyAction::Help));
         assert_eq!(action(&press('z'), Pane::Functions, false), None);
-        assert_eq!(action(&press('z'), Pane::Functions, true), Some(Action::Zero));
+        assert_eq!(action(&press('z'), Pane::Functions, true), Some(KeyAction::Zero));
         let ctrl = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(action(&ctrl, Pane::Functions, false), Some(Action::Quit));
+        assert_eq!(action(&ctrl, Pane::Functions, false), Some(KeyAction::Quit));
     }
 
     #[test]

@@ -26,7 +26,7 @@ const TALL: u16 = 24;
 /// The parts of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "drawn above")]
-pub struct Areas {
+pub struct ScreenAreas {
     pub header: Rect,
     pub tabs: Rect,
     pub strip: Option<Rect>,
@@ -37,7 +37,7 @@ pub struct Areas {
 }
 
 /// Returns the parts of a screen; `None` if it is too small.
-pub fn areas((width, height): (u16, u16), wants_strip: bool, needs_strip: bool) -> Option<Areas> {
+pub fn areas((width, height): (u16, u16), wants_strip: bool, needs_strip: bool) -> Option<ScreenAreas> {
     if width < LEAST_WIDTH || height < LEAST_HEIGHT {
         return None;
     }
@@ -54,7 +54,7 @@ pub fn areas((width, height): (u16, u16), wants_strip: bool, needs_strip: bool) 
     let heading = line(1);
     let details = if height >= TALL { 2 } else { 1 };
     let body = line(height - 4 - details - u16::from(has_strip));
-    Some(Areas { header, tabs, strip, heading, body, detail: line(details), footer: line(1) })
+    Some(ScreenAreas { header, tabs, strip, heading, body, detail: line(details), footer: line(1) })
 }
 
 /// Returns the position of each pane's name in the tabs: first column and end column.

@@ -32,9 +32,9 @@ use crate::terminal::theme::Background;
 use crate::terminal::{self as any_terminal, Colours, Stream};
 use board::Job;
 pub use board::{Board, EngineHandle};
-pub use engine::{Engine, ExportForm, LiveCommand, Poll, Status, Waker};
-use state::{Effect, Input, State};
-use theme::Theme;
+pub use engine::{Engine, EngineStatus, EngineUpdates, LiveCommand, ViewFormat, Waker};
+use state::{ScreenEffect, ScreenInput, ScreenState};
+use theme::ScreenTheme;
 
 /// Minimum time between two frames.
 const FRAME: Duration = Duration::from_millis(50);
@@ -43,7 +43,7 @@ const ECHO: Duration = Duration::from_millis(200);
 
 /// Events that wake the screen.
 #[derive(Debug)]
-pub(crate) enum Message {
+pub(crate) enum ScreenMessage {
     /// The engine has an update.
     Woken,
     /// The user typed something or used the mouse.
@@ -65,7 +65,7 @@ pub(crate) enum Message {
 #[derive(Debug)]
 pub struct Inbox {
     waker: Waker,
-    messages: Receiver<Message>,
+    messages: Receiver<ScreenMessage>,
 }
 
 impl Default for Inbox {
@@ -84,7 +84,7 @@ impl Inbox {
 
 /// Environment of the screen.
 #[derive(Debug, Clone, Copy)]
-pub struct ScreenSurroundings {
+pub struct ScreenContext {
     /// Stops this program until it is continued.
     pub stop: fn(),
     /// The terminal's background, if the user specified it; otherwise the terminal is queried.
@@ -95,7 +95,7 @@ pub struct ScreenSurroundings {
 
 /// How the screen ended.
 #[derive(Debug)]
-pub enum End {
+pub enum ScreenEnd {
     /// The user quit, or the terminal has closed.
     Quit,
     /// This signal ended the screen; the terminal is restored.
@@ -108,30 +108,35 @@ pub enum End {
 ///
 /// # Errors
 /// Fails if the terminal cannot be read or written.
-pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: ScreenSurroundings) -> io::Result<End> {
-    let mut state = State::new(first, terminal::size());
+pub fn run(
+    engine: &EngineHandle,
+    inbox: Inbox,
+    first: Query,
+    context: ScreenContext,
+) -> io::Result<ScreenEnd> {
+    let mut state = ScreenState::new(first, terminal::size());
     engine.send(Job::Answer(Box::new(state.query.clone())));
-    let _taken = terminal::Taken::take()?;
+    let _taken = terminal::TakenTerminal::take()?;
     let colours = Stream::Output.colours();
-    let asks = around.background.is_none() && colours != Colours::None;
+    let asks = context.background.is_none() && colours != Colours::None;
     if asks {
         terminal::ask_background()?;
     }
     terminal::read(inbox.waker.0.clone(), asks);
-    let background = around.background.unwrap_or_else(any_terminal::background);
+    let background = context.background.unwrap_or_else(any_terminal::background);
     let mut screen = Screen {
         out: terminal::out()?,
-        theme: Theme::new(colours, background),
+        theme: ScreenTheme::new(colours, background),
         colours,
-        around,
+        context,
         drawn: None,
         continued: Instant::now(),
     };
     let poll = engine.board.take();
     if let Some(why) = poll.failed {
-        return Ok(End::Failed(why));
+        return Ok(ScreenEnd::Failed(why));
     }
-    let effects = state.update(Input::Poll(Box::new(poll)));
+    let effects = state.update(ScreenInput::Poll(Box::new(poll)));
     screen.carry_out(engine, &mut state, effects)?;
     screen.draw(&state)?;
     let mut is_dirty = false;
@@ -145,68 +150,68 @@ pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: ScreenSurr
                     is_dirty = false;
                     continue;
                 }
-                Err(RecvTimeoutError::Disconnected) => return Ok(End::Quit),
+                Err(RecvTimeoutError::Disconnected) => return Ok(ScreenEnd::Quit),
             }
         } else {
-            let Ok(message) = inbox.messages.recv() else { return Ok(End::Quit) };
+            let Ok(message) = inbox.messages.recv() else { return Ok(ScreenEnd::Quit) };
             message
         };
         let input = match message {
-            Message::EndBy(signal) => return Ok(End::Signal(signal)),
-            Message::Quit => return Ok(End::Quit),
-            Message::Woken => {
+            ScreenMessage::EndBy(signal) => return Ok(ScreenEnd::Signal(signal)),
+            ScreenMessage::Quit => return Ok(ScreenEnd::Quit),
+            ScreenMessage::Woken => {
                 let mut poll = engine.board.take();
                 if let Some(why) = poll.failed.take() {
-                    return Ok(End::Failed(why));
+                    return Ok(ScreenEnd::Failed(why));
                 }
-                Input::Poll(Box::new(poll))
+                ScreenInput::Poll(Box::new(poll))
             }
-            Message::Background(background) => {
-                screen.theme = Theme::new(screen.colours, background);
+            ScreenMessage::Background(background) => {
+                screen.theme = ScreenTheme::new(screen.colours, background);
                 is_dirty = true;
                 continue;
             }
-            Message::Resized => screen.resized()?,
-            Message::Stop => {
+            ScreenMessage::Resized => screen.resized()?,
+            ScreenMessage::Stop => {
                 if screen.continued.elapsed() > ECHO {
                     screen.stop(&mut state)?;
                 }
                 is_dirty = true;
                 continue;
             }
-            Message::Input(Event::Key(key)) => Input::Key(key),
+            ScreenMessage::Input(Event::Key(key)) => ScreenInput::Key(key),
             // Ignore pointer movement.
-            Message::Input(Event::Mouse(mouse)) if mouse.kind == MouseEventKind::Moved => continue,
-            Message::Input(Event::Mouse(mouse)) => Input::Mouse(mouse),
-            Message::Input(Event::Paste(text)) => Input::Paste(text),
-            Message::Input(Event::Resize(..)) => screen.resized()?,
-            Message::Input(_) => continue,
+            ScreenMessage::Input(Event::Mouse(mouse)) if mouse.kind == MouseEventKind::Moved => continue,
+            ScreenMessage::Input(Event::Mouse(mouse)) => ScreenInput::Mouse(mouse),
+            ScreenMessage::Input(Event::Paste(text)) => ScreenInput::Paste(text),
+            ScreenMessage::Input(Event::Resize(..)) => screen.resized()?,
+            ScreenMessage::Input(_) => continue,
         };
         if terminal::is_lost() {
-            return Ok(End::Failed(Error::new("a thread of the screen's engine ended in a panic")));
+            return Ok(ScreenEnd::Failed(Error::new("a thread of the screen's engine ended in a panic")));
         }
         let effects = state.update(input);
         is_dirty = true;
         if screen.carry_out(engine, &mut state, effects)? {
-            return Ok(End::Quit);
+            return Ok(ScreenEnd::Quit);
         }
     }
 }
 
 /// The screen and its terminal.
 struct Screen {
-    out: terminal::Out,
-    theme: Theme,
+    out: terminal::FrameOutput,
+    theme: ScreenTheme,
     colours: Colours,
-    around: ScreenSurroundings,
+    context: ScreenContext,
     drawn: Option<Instant>,
     continued: Instant,
 }
 
 impl Screen {
     #[allow(clippy::panic, reason = "that is what the test asks for")]
-    fn draw(&mut self, state: &State) -> io::Result<()> {
-        let panics = self.around.panics && self.drawn.is_some();
+    fn draw(&mut self, state: &ScreenState) -> io::Result<()> {
+        let panics = self.context.panics && self.drawn.is_some();
         let theme = self.theme;
         terminal::begin_frame(&mut self.out)?;
         self.out.draw(|frame| {
@@ -224,34 +229,34 @@ impl Screen {
     fn carry_out(
         &mut self,
         engine: &EngineHandle,
-        state: &mut State,
-        effects: Vec<Effect>,
+        state: &mut ScreenState,
+        effects: Vec<ScreenEffect>,
     ) -> io::Result<bool> {
         for effect in effects {
             match effect {
-                Effect::Ask(query) => engine.send(Job::Answer(query)),
-                Effect::Annotate(function) => engine.send(Job::Code(function)),
-                Effect::History(function) => engine.send(Job::History(function)),
-                Effect::Export(form, path) => engine.send(Job::Export(form, path)),
-                Effect::Command(command) => engine.send(Job::Command(command)),
-                Effect::Redraw => self.out.clear()?,
-                Effect::Suspend => self.stop(state)?,
-                Effect::Quit => return Ok(true),
+                ScreenEffect::Ask(query) => engine.send(Job::Answer(query)),
+                ScreenEffect::Annotate(function) => engine.send(Job::Code(function)),
+                ScreenEffect::History(function) => engine.send(Job::History(function)),
+                ScreenEffect::Export(form, path) => engine.send(Job::Export(form, path)),
+                ScreenEffect::Command(command) => engine.send(Job::Command(command)),
+                ScreenEffect::Redraw => self.out.clear()?,
+                ScreenEffect::Suspend => self.stop(state)?,
+                ScreenEffect::Quit => return Ok(true),
             }
         }
         Ok(false)
     }
 
-    fn resized(&mut self) -> io::Result<Input> {
+    fn resized(&mut self) -> io::Result<ScreenInput> {
         self.out.autoresize()?;
         let (width, height) = terminal::size();
-        Ok(Input::Resize(width, height))
+        Ok(ScreenInput::Resize(width, height))
     }
 
     /// Restores the terminal, stops, and takes the terminal over again.
-    fn stop(&mut self, state: &mut State) -> io::Result<()> {
+    fn stop(&mut self, state: &mut ScreenState) -> io::Result<()> {
         terminal::give_back();
-        (self.around.stop)();
+        (self.context.stop)();
         terminal::take()?;
         self.continued = Instant::now();
         let size = self.resized()?;

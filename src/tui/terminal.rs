@@ -23,22 +23,22 @@ use ratatui::crossterm::terminal::{
 use ratatui::crossterm::{execute, queue};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::Message;
+use super::ScreenMessage;
 use super::answer::AnswerFilter;
 use crate::terminal::Stream;
 
 /// The output for frames. It is never dropped: ratatui's drop prints to stderr if it cannot show the cursor,
 /// and that panics if the terminal has closed. [`give_back`] shows the cursor.
-pub(super) type Out = ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>;
+pub(super) type FrameOutput = ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>;
 
 /// Whether the terminal is currently taken over.
 static OURS: AtomicBool = AtomicBool::new(false);
 
 /// Guard of the taken-over terminal; restores it when dropped.
 #[derive(Debug)]
-pub(super) struct Taken;
+pub(super) struct TakenTerminal;
 
-impl Taken {
+impl TakenTerminal {
     /// Takes the terminal over.
     pub(super) fn take() -> io::Result<Self> {
         give_back_on_panic();
@@ -47,7 +47,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for TakenTerminal {
     fn drop(&mut self) {
         give_back();
     }
@@ -92,12 +92,12 @@ fn give_back_on_panic() {
 
 /// Tells the terminal to show the following output only when it is complete (DEC mode 2026), to prevent
 /// partial frames. Terminals without this mode ignore it.
-pub(super) fn begin_frame(out: &mut Out) -> io::Result<()> {
+pub(super) fn begin_frame(out: &mut FrameOutput) -> io::Result<()> {
     queue!(out.backend_mut(), BeginSynchronizedUpdate)
 }
 
 /// Ends the frame, which the terminal then shows.
-pub(super) fn end_frame(out: &mut Out) -> io::Result<()> {
+pub(super) fn end_frame(out: &mut FrameOutput) -> io::Result<()> {
     execute!(out.backend_mut(), EndSynchronizedUpdate)
 }
 
@@ -107,7 +107,7 @@ pub(super) fn is_lost() -> bool {
 }
 
 /// Returns a terminal to draw on.
-pub(super) fn out() -> io::Result<Out> {
+pub(super) fn out() -> io::Result<FrameOutput> {
     Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 14, stdout()))).map(ManuallyDrop::new)
 }
 
@@ -121,7 +121,7 @@ pub(super) fn ask_background() -> io::Result<()> {
 
 /// Reads input in a separate thread until the terminal closes. `asked` says whether the terminal was asked
 /// for its background.
-pub(super) fn read(sender: Sender<Message>, asked: bool) {
+pub(super) fn read(sender: Sender<ScreenMessage>, asked: bool) {
     let read = move || {
         let mut filter = AnswerFilter::new(asked);
         let stdin = io::stdin();
@@ -143,7 +143,7 @@ pub(super) fn read(sender: Sender<Message>, asked: bool) {
                     Ok(true) => {}
                     Ok(false) => break,
                     Err(_) => {
-                        let _ = sender.send(Message::Quit);
+                        let _ = sender.send(ScreenMessage::Quit);
                         return;
                     }
                 }
@@ -153,7 +153,7 @@ pub(super) fn read(sender: Sender<Message>, asked: bool) {
                 }
             }
         }
-        let _ = sender.send(Message::Quit);
+        let _ = sender.send(ScreenMessage::Quit);
     };
     std::thread::spawn(read);
 }

@@ -4,107 +4,107 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::profile::sampled::CodeKind;
 use crate::terminal::Colours;
-use crate::terminal::theme::{self, Background, Colour, Family, Look, Role};
+use crate::terminal::theme::{self, Background, Colour, HueFamily, TextRole, TextStyle};
 
 /// Styles for the elements of the screen.
 #[derive(Debug, Clone, Copy)]
-pub struct Theme(theme::Theme);
+pub struct ScreenTheme(theme::Theme);
 
 /// Share from which a cost is highlighted; perf's threshold.
 const COSTLY: f64 = 0.05;
 
-impl Theme {
+impl ScreenTheme {
     /// Returns the theme for a terminal with these colours on this background.
     pub fn new(colours: Colours, background: Background) -> Self {
         Self(theme::Theme::new(colours, background))
     }
 
-    fn style(self, role: Role) -> Style {
+    fn style(self, role: TextRole) -> Style {
         style(self.0.look(role))
     }
 
     /// Ordinary text.
     pub fn plain(self) -> Style {
-        self.style(Role::Plain)
+        self.style(TextRole::Plain)
     }
 
     /// Less important text.
     pub fn dim(self) -> Style {
-        self.style(Role::Quiet)
+        self.style(TextRole::Quiet)
     }
 
     /// More important text.
     pub fn bold(self) -> Style {
-        self.style(Role::Strong)
+        self.style(TextRole::Strong)
     }
 
     /// Column headings.
     pub fn heading(self) -> Style {
-        self.style(Role::Heading)
+        self.style(TextRole::Heading)
     }
 
     /// The line of the cursor. It overrides all other colours in the line.
     pub fn cursor(self) -> Style {
-        let over = self.style(Role::Cursor).fg(Color::Reset).bg(Color::Reset);
+        let over = self.style(TextRole::Cursor).fg(Color::Reset).bg(Color::Reset);
         over.remove_modifier(Modifier::DIM)
     }
 
     /// A match of the search.
     pub fn found(self) -> Style {
-        self.style(Role::Found)
+        self.style(TextRole::Found)
     }
 
     /// A marked row.
     pub fn marked(self) -> Style {
-        self.style(Role::Marked)
+        self.style(TextRole::Marked)
     }
 
     /// A warning about errors or lost data.
     pub fn warning(self) -> Style {
-        self.style(Role::Warning)
+        self.style(TextRole::Warning)
     }
 
     /// Keys in hints and on the help page.
     pub fn key(self) -> Style {
-        self.style(Role::Key)
+        self.style(TextRole::Key)
     }
 
     /// A share, 0 to 1; shares that round to zero are dimmed.
     pub fn share(self, share: f64) -> Style {
         self.style(match share {
-            COSTLY.. => Role::Costly,
-            0.0..0.000_05 => Role::Quiet,
-            _ => Role::Plain,
+            COSTLY.. => TextRole::Costly,
+            0.0..0.000_05 => TextRole::Quiet,
+            _ => TextRole::Plain,
         })
     }
 
     /// A function's name, by kind of code.
     pub fn function(self, kind: CodeKind) -> Style {
         self.style(match kind {
-            CodeKind::Kernel => Role::Kernel,
-            CodeKind::Generated => Role::Generated,
-            _ => Role::Plain,
+            CodeKind::Kernel => TextRole::Kernel,
+            CodeKind::Generated => TextRole::Generated,
+            _ => TextRole::Plain,
         })
     }
 
     /// The bar of a share.
     pub fn bar(self) -> Style {
-        self.style(Role::Bar)
+        self.style(TextRole::Bar)
     }
 
     /// Source lines between instructions.
     pub fn source(self) -> Style {
-        self.style(Role::Source)
+        self.style(TextRole::Source)
     }
 
     /// A box of the flame graph.
     pub fn flame(self, name: &str, kind: CodeKind) -> Style {
         let family = match kind {
-            CodeKind::Program => Family::Program,
-            CodeKind::Library => Family::Library,
-            CodeKind::Kernel => Family::Kernel,
-            CodeKind::Generated => Family::Generated,
-            CodeKind::Unknown => Family::Unknown,
+            CodeKind::Program => HueFamily::Program,
+            CodeKind::Library => HueFamily::Library,
+            CodeKind::Kernel => HueFamily::Kernel,
+            CodeKind::Generated => HueFamily::Generated,
+            CodeKind::Unknown => HueFamily::Unknown,
         };
         style(self.0.flame(name, family))
     }
@@ -115,7 +115,7 @@ impl Theme {
     }
 }
 
-fn style(look: Look) -> Style {
+fn style(look: TextStyle) -> Style {
     let colour = |colour| match colour {
         Colour::Indexed(number) => Color::Indexed(number),
         Colour::Rgb(red, green, blue) => Color::Rgb(red, green, blue),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::profile::header::{EventAsked, Recording};
+use crate::profile::header::{RecordingHeader, RequestedEvent};
 use crate::text::clean;
 use crate::units::thousands;
 
@@ -10,7 +10,7 @@ use crate::units::thousands;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     writeln!(out, "# ========")?;
     for (label, value) in &recording.facts {
         // perf aligns the colons of facts about the file itself.
@@ -25,14 +25,14 @@ pub fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
     writeln!(out, "# ========\n#")
 }
 
-fn attr(event: &EventAsked, is: &str) -> String {
+fn attr(event: &RequestedEvent, is: &str) -> String {
     let fields: Vec<String> = event.attr.iter().map(|(name, value)| format!("{name}{is}{value}")).collect();
     fields.join(", ")
 }
 
 /// The details shown for each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventForm {
+pub enum EventDetail {
     /// The name.
     Names,
     /// The name and the attr.
@@ -49,20 +49,20 @@ pub enum EventForm {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn events(out: &mut dyn Write, recording: &Recording, form: EventForm) -> io::Result<()> {
-    if form == EventForm::Groups {
+pub fn events(out: &mut dyn Write, recording: &RecordingHeader, form: EventDetail) -> io::Result<()> {
+    if form == EventDetail::Groups {
         return groups(out, recording);
     }
     for event in &recording.events {
         let name = clean(&event.name);
         match form {
-            EventForm::Names | EventForm::Groups => writeln!(out, "{name}")?,
-            EventForm::Attrs => writeln!(out, "{name}: {}", attr(event, ": "))?,
-            EventForm::Rate => {
+            EventDetail::Names | EventDetail::Groups => writeln!(out, "{name}")?,
+            EventDetail::Attrs => writeln!(out, "{name}: {}", attr(event, ": "))?,
+            EventDetail::Rate => {
                 let what = if event.is_freq { "freq" } else { "period" };
                 writeln!(out, "{name}: sample_{what}={}", event.period)?;
             }
-            EventForm::TraceFields => match &event.trace_fields {
+            EventDetail::TraceFields => match &event.trace_fields {
                 Some(fields) => writeln!(out, "{name}: trace_fields: {}", clean(&fields.join(",")))?,
                 None => writeln!(out, "{name}: (not a tracepoint)")?,
             },
@@ -71,7 +71,7 @@ pub fn events(out: &mut dyn Write, recording: &Recording, form: EventForm) -> io
     Ok(())
 }
 
-fn groups(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
+fn groups(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     let mut rest = &recording.events[..];
     while let Some(first) = rest.first() {
         let (members, behind) = rest.split_at(first.members.clamp(1, rest.len()));
@@ -102,7 +102,7 @@ pub fn build_ids(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<(
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn everything(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
+pub fn everything(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     let wide = recording.facts.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     for (label, value) in &recording.facts {
         writeln!(out, "{:wide$}  {}", clean(label), clean(value))?;

@@ -1,4 +1,4 @@
-//! `pmc info` as text for human readers, in 80 columns. Only formats a [`Machine`].
+//! `pmc info` as text for human readers, in 80 columns. Only formats a [`MachineReport`].
 //!
 //! Reasons that several uses share are printed once, as numbered notes below the table:
 //!
@@ -14,7 +14,8 @@ use std::io::{self, Write};
 
 use super::table::{self, ColumnShape, left, right};
 use crate::profile::machine::{
-    Counters, EventTable, EventTables, Machine, Pmu, Reservation, User, Verdict, Why,
+    CoreCounterReport, EventTable, EventTables, MachineReport, MissingReason, PmuReport, ReservationReport,
+    UseVerdict, UserReport,
 };
 use crate::text::{clean, wrap};
 use crate::units::{bytes, thousands};
@@ -26,7 +27,7 @@ const COLUMNS: usize = 80;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     system(out, machine)?;
     counters(out, machine)?;
     event_tables(out, &machine.event_tables)?;
@@ -40,7 +41,7 @@ pub fn write(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_counters(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+pub fn write_counters(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     let number = |number: Option<u32>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     let mut rows = Vec::new();
     for unit in &machine.counters {
@@ -74,7 +75,7 @@ pub fn write_counters(out: &mut dyn Write, machine: &Machine) -> io::Result<()> 
     holders(out, machine)
 }
 
-fn system(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+fn system(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     let cpu = &machine.cpu;
     let kernel = machine.kernel.as_deref().unwrap_or("unknown");
     let model = cpu.model.as_deref().unwrap_or("unknown model");
@@ -100,7 +101,7 @@ fn system(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     entries(out, &[left(0, 12), left(0, 0)], rows)
 }
 
-fn counters(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+fn counters(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     heading(out, "Hardware counters")?;
     if machine.counters.is_empty() {
         wrapped(out, "  ", "none: the kernel has registered no PMU for the cores of this machine")?;
@@ -134,7 +135,7 @@ fn counters(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     Ok(())
 }
 
-fn unit_line(unit: &Counters) -> String {
+fn unit_line(unit: &CoreCounterReport) -> String {
     let on = unit.cpus.as_ref().map(|cpus| format!(" (CPUs {cpus})")).unwrap_or_default();
     let wide = |bits: Option<u32>| bits.map(|bits| format!(" of {bits} bits")).unwrap_or_default();
     let mut parts = Vec::new();
@@ -188,7 +189,7 @@ fn table_line(table: &EventTable) -> String {
     format!("{pmu}: table {}, {}{origin}{here}", clean(&table.model), parts.join(" and "))
 }
 
-fn pmus(out: &mut dyn Write, pmus: &[Pmu]) -> io::Result<()> {
+fn pmus(out: &mut dyn Write, pmus: &[PmuReport]) -> io::Result<()> {
     heading(out, "PMUs")?;
     if pmus.is_empty() {
         return wrapped(out, "  ", "none in /sys/bus/event_source/devices");
@@ -208,7 +209,7 @@ fn pmus(out: &mut dyn Write, pmus: &[Pmu]) -> io::Result<()> {
     table::write(out, &shapes, Some(COLUMNS as u16), std::iter::once(heading).chain(rows))
 }
 
-fn holders(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+fn holders(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     heading(out, "Who holds counters")?;
     let holders = &machine.holders;
     let watchdog = match holders.nmi_watchdog {
@@ -242,7 +243,7 @@ fn holders(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     entries(out, &ENTRY, rows)
 }
 
-fn reservation(reservation: &Reservation) -> String {
+fn reservation(reservation: &ReservationReport) -> String {
     let file = &reservation.lock_file;
     let told = |pids: &[u32], does: &str| match pids {
         [] => String::new(),
@@ -264,7 +265,7 @@ fn reservation(reservation: &Reservation) -> String {
 /// Maximum number of processes listed in the text.
 const MOST_HOLDERS: usize = 8;
 
-fn user(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+fn user(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     let (user, settings) = (&machine.user, &machine.settings);
     heading(out, &format!("This user: {}", who(user)))?;
     let level =
@@ -323,7 +324,7 @@ fn user_reads(user_access: Option<u32>) -> &'static str {
     }
 }
 
-fn who(user: &User) -> String {
+fn who(user: &UserReport) -> String {
     let mut who = if user.uid == 0 { "root".to_owned() } else { format!("uid {}", user.uid) };
     if user.capabilities.is_empty() {
         who.push_str(", no capabilities that count here");
@@ -339,15 +340,16 @@ fn who(user: &User) -> String {
     who
 }
 
-fn verdicts(out: &mut dyn Write, verdicts: &[Verdict]) -> io::Result<()> {
+fn verdicts(out: &mut dyn Write, verdicts: &[UseVerdict]) -> io::Result<()> {
     heading(out, "What works")?;
-    let mut notes: Vec<&Why> = Vec::new();
+    let mut notes: Vec<&MissingReason> = Vec::new();
     let mut rows = Vec::new();
     for verdict in verdicts {
         let mut line = clean(verdict.purpose).into_owned();
         for why in &verdict.reasons {
-            let same =
-                |note: &&Why| (&note.cause, &note.remedy, note.errno) == (&why.cause, &why.remedy, why.errno);
+            let same = |note: &&MissingReason| {
+                (&note.cause, &note.remedy, note.errno) == (&why.cause, &why.remedy, why.errno)
+            };
             let number = notes.iter().position(same).unwrap_or_else(|| {
                 notes.push(why);
                 notes.len() - 1
@@ -408,12 +410,14 @@ fn plural(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::machine::{Allowed, Cpu, HardwareEvent, Holders, Process, Settings};
+    use crate::profile::machine::{
+        AllowedUses, CpuReport, HardwareEvent, HolderProcess, HolderReport, KernelSettings,
+    };
     use crate::text::width;
     use std::collections::BTreeMap;
 
-    fn why(missing: &'static str) -> Why {
-        Why {
+    fn why(missing: &'static str) -> MissingReason {
+        MissingReason {
             missing,
             errno: Some("ENOENT"),
             cause: "there is no PMU".to_owned(),
@@ -421,12 +425,12 @@ mod tests {
         }
     }
 
-    fn machine() -> Machine {
-        Machine {
+    fn machine() -> MachineReport {
+        MachineReport {
             version: 1,
             kernel: Some("6.1.0".to_owned()),
             architecture: "x86_64",
-            cpu: Cpu {
+            cpu: CpuReport {
                 model: Some("Some CPU".to_owned()),
                 id: None,
                 online: "0-7".to_owned(),
@@ -451,7 +455,7 @@ mod tests {
                     imported_metrics: false,
                 }],
             },
-            pmus: vec![Pmu {
+            pmus: vec![PmuReport {
                 name: "uncore_imc_0".to_owned(),
                 kind: 13,
                 events: vec!["a".to_owned(), "b".to_owned()],
@@ -460,7 +464,7 @@ mod tests {
                 cpumask: Some("0,4".to_owned()),
                 capabilities: BTreeMap::new(),
             }],
-            counters: vec![Counters {
+            counters: vec![CoreCounterReport {
                 pmu: "cpu".to_owned(),
                 cpus: None,
                 general: Some(8),
@@ -475,9 +479,9 @@ mod tests {
                 HardwareEvent { event: "cycles", state: "shared", share: Some(0.625), reason: None },
                 HardwareEvent { event: "bus-cycles", state: "refused", share: None, reason: Some(why("")) },
             ],
-            holders: Holders {
+            holders: HolderReport {
                 nmi_watchdog: Some(true),
-                reservation: Reservation {
+                reservation: ReservationReport {
                     lock_file: "/run/lock".to_owned(),
                     exists: true,
                     holders: vec!["perfalloc (pid 7)".to_owned()],
@@ -486,12 +490,12 @@ mod tests {
                     unknown: None,
                 },
                 processes: (1..12)
-                    .map(|pid| Process { pid, comm: "perf".to_owned(), uid: Some(0), events: 1 })
+                    .map(|pid| HolderProcess { pid, comm: "perf".to_owned(), uid: Some(0), events: 1 })
                     .collect(),
                 hidden: 1,
                 truncated: false,
             },
-            settings: Settings {
+            settings: KernelSettings {
                 perf_event_paranoid: Some(2),
                 perf_event_mlock_kb: Some(516),
                 perf_event_max_sample_rate: Some(100_000),
@@ -504,7 +508,7 @@ mod tests {
                 unprivileged_bpf_disabled: None,
                 user_access: Some(1),
             },
-            user: User {
+            user: UserReport {
                 uid: 1000,
                 capabilities: Vec::new(),
                 user_namespace: false,
@@ -513,16 +517,16 @@ mod tests {
                 ring_kb: Some(516 * 8),
                 open_files: [Some(1024), None],
                 kernel_symbols: false,
-                allowed: Allowed { user: true, kernel: false, cpu_wide: false, raw_tracepoint: false },
+                allowed: AllowedUses { user: true, kernel: false, cpu_wide: false, raw_tracepoint: false },
             },
             verdicts: vec![
-                Verdict {
+                UseVerdict {
                     command: "stat",
                     purpose: "count a command",
                     state: "limited",
                     reasons: vec![why("hardware events")],
                 },
-                Verdict {
+                UseVerdict {
                     command: "record -b",
                     purpose: "taken branches",
                     state: "not",
@@ -532,7 +536,7 @@ mod tests {
         }
     }
 
-    fn text(machine: &Machine) -> String {
+    fn text(machine: &MachineReport) -> String {
         let mut out = Vec::new();
         write(&mut out, machine).unwrap();
         String::from_utf8(out).unwrap()

@@ -1,9 +1,10 @@
 //! `pmc list` as text: one event per line, written as they arrive, with numbered reasons explained at the
 //! end.
 //!
-//! Receives one [`Entry`] at a time and only formats it. The lines under one heading are written together,
-//! with a name column as wide as the longest name. On a terminal, names get at most half of the width, and
-//! long lines wrap within their column. Elsewhere an event stays on one line, so that `grep` finds it whole.
+//! Receives one [`CatalogEntry`] at a time and only formats it. The lines under one heading are written
+//! together, with a name column as wide as the longest name. On a terminal, names get at most half of the
+//! width, and long lines wrap within their column. Elsewhere an event stays on one line, so that `grep` finds
+//! it whole.
 //!
 //! ```text
 //! software
@@ -18,27 +19,29 @@
 
 use std::io::{self, Write};
 
-use crate::profile::catalog::{Entry, Imported, Opens, Unreadable, Why};
+use crate::profile::catalog::{
+    CatalogEntry, EventAvailability, ImportSummary, MissingReason, UnreadableKind,
+};
 use crate::text::{padded, width, wrap};
 use crate::units::thousands;
 
 /// Writes the list.
-pub struct Writer<'o> {
+pub struct ListWriter<'o> {
     out: &'o mut dyn Write,
     /// Width of the terminal in columns; `None` disables wrapping.
     columns: Option<usize>,
     long: bool,
     heading: String,
     /// Lines of the current heading that are not written yet.
-    lines: Vec<Line>,
-    notes: Vec<Why>,
+    lines: Vec<ListLine>,
+    notes: Vec<MissingReason>,
     /// Kinds with events that are opened as another event.
     as_another: Vec<&'static str>,
-    user_only: Option<Why>,
+    user_only: Option<MissingReason>,
 }
 
 /// A formatted entry.
-struct Line {
+struct ListLine {
     name: String,
     state: String,
     text: String,
@@ -49,7 +52,7 @@ struct Line {
 /// Minimum width of the name column.
 const NAME: usize = 32;
 
-impl<'o> Writer<'o> {
+impl<'o> ListWriter<'o> {
     /// Returns a writer to `out`; `long` shows all details of each event.
     pub fn new(out: &'o mut dyn Write, columns: Option<usize>, long: bool) -> Self {
         Self {
@@ -68,7 +71,7 @@ impl<'o> Writer<'o> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+    pub fn entry(&mut self, entry: &CatalogEntry) -> io::Result<()> {
         match &entry.manual {
             None => self.heading(entry.kind)?,
             // Vendor manuals have thousands of events. They are grouped by PMU and by the table they come
@@ -100,7 +103,7 @@ impl<'o> Writer<'o> {
             text = format!("{text} {kind}").trim_start().to_owned();
         }
         let details = if self.long { details(entry) } else { Vec::new() };
-        self.lines.push(Line { name, state, text, details });
+        self.lines.push(ListLine { name, state, text, details });
         Ok(())
     }
 
@@ -109,7 +112,7 @@ impl<'o> Writer<'o> {
         let lines = std::mem::take(&mut self.lines);
         let longest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0).max(NAME);
         let names = longest.min(self.columns.map_or(longest, |columns| (columns / 2).max(NAME)));
-        for Line { name, state, text, details } in lines {
+        for ListLine { name, state, text, details } in lines {
             let mut first = format!("  {}  {state:5}  ", padded(&name, names));
             let rest = " ".repeat(2 + names + 2 + 5 + 2);
             if width(&name) > names {
@@ -128,7 +131,7 @@ impl<'o> Writer<'o> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn finish(&mut self, unreadable: &[Unreadable]) -> io::Result<()> {
+    pub fn finish(&mut self, unreadable: &[UnreadableKind]) -> io::Result<()> {
         self.section()?;
         for kind in unreadable {
             self.heading(kind.kind)?;
@@ -170,22 +173,22 @@ impl<'o> Writer<'o> {
         writeln!(self.out, "{heading}")
     }
 
-    fn state(&mut self, entry: &Entry) -> String {
+    fn state(&mut self, entry: &CatalogEntry) -> String {
         match (entry.opens, &entry.reason) {
-            (Opens::Yes, _) => "yes".to_owned(),
-            (Opens::AsAnother, _) => {
+            (EventAvailability::Yes, _) => "yes".to_owned(),
+            (EventAvailability::AsAnother, _) => {
                 if !self.as_another.contains(&entry.kind) {
                     self.as_another.push(entry.kind);
                 }
                 "yes*".to_owned()
             }
-            (Opens::Form, _) => "form".to_owned(),
-            (Opens::UserOnly, why) => {
+            (EventAvailability::Form, _) => "form".to_owned(),
+            (EventAvailability::UserOnly, why) => {
                 self.user_only = self.user_only.take().or_else(|| why.clone());
                 "user".to_owned()
             }
-            (Opens::No, None) => "no".to_owned(),
-            (Opens::No, Some(why)) => {
+            (EventAvailability::No, None) => "no".to_owned(),
+            (EventAvailability::No, Some(why)) => {
                 let number = self.notes.iter().position(|note| note == why).unwrap_or_else(|| {
                     self.notes.push(why.clone());
                     self.notes.len() - 1
@@ -195,7 +198,7 @@ impl<'o> Writer<'o> {
         }
     }
 
-    fn reason(&mut self, label: &str, why: &Why) -> io::Result<()> {
+    fn reason(&mut self, label: &str, why: &MissingReason) -> io::Result<()> {
         let errno = why.errno.map(|name| format!(" ({name})")).unwrap_or_default();
         let indent = " ".repeat(label.len().min(13));
         self.hanging(label, &indent, &format!("{}{errno}", why.cause))?;
@@ -229,7 +232,7 @@ fn perf_kind(kind: &str) -> Option<&'static str> {
 }
 
 /// Returns the details of an event in addition to its name and text.
-fn details(entry: &Entry) -> Vec<(&'static str, String)> {
+fn details(entry: &CatalogEntry) -> Vec<(&'static str, String)> {
     let mut lines: Vec<(&'static str, String)> = Vec::new();
     if let Some(means) = entry.means.as_ref().filter(|_| !entry.text.is_empty()) {
         lines.push(("means", means.clone()));
@@ -278,7 +281,7 @@ const MOST_UNREAD: usize = 5;
 ///
 /// # Errors
 /// Fails if writing fails.
-pub fn imported(out: &mut dyn Write, came: &Imported) -> io::Result<()> {
+pub fn imported(out: &mut dyn Write, came: &ImportSummary) -> io::Result<()> {
     let counted = |number: usize, one: &str, many: &str| {
         format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
     };
@@ -308,8 +311,8 @@ pub fn imported(out: &mut dyn Write, came: &Imported) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn entry(name: &str, kind: &'static str, opens: Opens) -> Entry {
-        Entry {
+    fn entry(name: &str, kind: &'static str, opens: EventAvailability) -> CatalogEntry {
+        CatalogEntry {
             name: name.to_owned(),
             aliases: Vec::new(),
             kind,
@@ -326,9 +329,9 @@ mod tests {
         }
     }
 
-    fn written(columns: Option<usize>, entries: &[Entry]) -> String {
+    fn written(columns: Option<usize>, entries: &[CatalogEntry]) -> String {
         let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out, columns, false);
+        let mut writer = ListWriter::new(&mut out, columns, false);
         for entry in entries {
             writer.entry(entry).unwrap();
         }
@@ -339,9 +342,17 @@ mod tests {
     #[test]
     fn the_same_reason_is_explained_once() {
         let why = |cause: &str| {
-            Some(Why { missing: "", errno: Some("ENOENT"), cause: cause.to_owned(), remedy: "x".to_owned() })
+            Some(MissingReason {
+                missing: "",
+                errno: Some("ENOENT"),
+                cause: cause.to_owned(),
+                remedy: "x".to_owned(),
+            })
         };
-        let refused = |name, cause| Entry { reason: why(cause), ..entry(name, "hardware", Opens::No) };
+        let refused = |name, cause| CatalogEntry {
+            reason: why(cause),
+            ..entry(name, "hardware", EventAvailability::No)
+        };
         let text = written(None, &[refused("a", "gone"), refused("b", "gone"), refused("c", "other")]);
         assert_eq!(text.matches("gone").count(), 1);
         assert!(text.contains("no 2: other (ENOENT)\n        try: x\n"), "{text}");
@@ -351,8 +362,10 @@ mod tests {
     #[test]
     fn columns_stand_behind_the_longest_name() {
         let long = "offcore_response.demand_data_rd.l3_miss";
-        let mut entries = [entry("a", "software", Opens::Yes), entry(long, "vendor", Opens::Yes)].to_vec();
-        entries.push(entry("b", "vendor", Opens::No));
+        let mut entries =
+            [entry("a", "software", EventAvailability::Yes), entry(long, "vendor", EventAvailability::Yes)]
+                .to_vec();
+        entries.push(entry("b", "vendor", EventAvailability::No));
         let text = written(None, &entries);
         let at = |line: usize, word: &str| text.lines().nth(line).unwrap().find(word);
         assert_eq!((at(1, "counts"), at(1, "yes")), (Some(43), Some(36)), "{text}");
@@ -368,7 +381,7 @@ mod tests {
 
     #[test]
     fn lines_are_wrapped_on_terminals_only() {
-        let entries = [entry("a", "software", Opens::Yes)];
+        let entries = [entry("a", "software", EventAvailability::Yes)];
         assert!(written(Some(60), &entries).lines().all(|line| width(line) <= 60));
         assert_eq!(written(None, &entries).lines().count(), 2);
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use crate::profile::header::{Count, Task};
+use crate::profile::header::{FinalCount, RecordedTask};
 use crate::symbol::kernel::{KernelMap, KernelSymbol};
 use crate::text::clean;
 
@@ -67,11 +67,11 @@ pub fn kernel_maps(out: &mut dyn Write, maps: &[KernelMap]) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn tasks(out: &mut dyn Write, tasks: &[Task]) -> io::Result<()> {
+pub fn tasks(out: &mut dyn Write, tasks: &[RecordedTask]) -> io::Result<()> {
     writeln!(out, "# {:>8} {:>8} {:>8}  comm", "pid", "tid", "ppid")?;
     let known: BTreeSet<i32> = tasks.iter().map(|task| task.tid).collect();
-    let mut below: BTreeMap<i32, Vec<&Task>> = BTreeMap::new();
-    let mut open: Vec<(&Task, usize)> = Vec::new();
+    let mut below: BTreeMap<i32, Vec<&RecordedTask>> = BTreeMap::new();
+    let mut open: Vec<(&RecordedTask, usize)> = Vec::new();
     for task in tasks {
         // A task whose parent is missing, or is the task itself, becomes a root.
         match task.parent.filter(|parent| known.contains(parent) && *parent != task.tid) {
@@ -101,7 +101,7 @@ pub fn tasks(out: &mut dyn Write, tasks: &[Task]) -> io::Result<()> {
 /// Maximum indented depth; deeper tasks are not indented further.
 const DEEPEST: usize = 40;
 
-fn one(out: &mut dyn Write, task: &Task, depth: usize) -> io::Result<()> {
+fn one(out: &mut dyn Write, task: &RecordedTask, depth: usize) -> io::Result<()> {
     let (parent, indent) = (task.parent.unwrap_or(-1), depth.min(DEEPEST));
     writeln!(out, "  {:8} {:8} {parent:8}  {:indent$}|{}", task.pid, task.tid, "", clean(&task.comm))?;
     for map in &task.maps {
@@ -115,7 +115,7 @@ fn one(out: &mut dyn Write, task: &Task, depth: usize) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn counts(out: &mut dyn Write, counts: &[Count]) -> io::Result<()> {
+pub fn counts(out: &mut dyn Write, counts: &[FinalCount]) -> io::Result<()> {
     if counts.is_empty() {
         return writeln!(out, "\nNo thread's counters were recorded at its end (pmc record -s).");
     }

@@ -1,6 +1,6 @@
 //! OpenMetrics 1.0 text, for scrapers that read a file or a socket.
 //!
-//! Receives cumulative [`Counts`] (since the start, not per interval) and returns the whole exposition.
+//! Receives cumulative [`StatCounts`] (since the start, not per interval) and returns the whole exposition.
 //! Decides families, units and labels, but does not open files or sockets. Source: OpenMetrics 1.0.0,
 //! sections "Text format" and "Metric types".
 //!
@@ -16,79 +16,79 @@
 
 use std::fmt::Write;
 
-use crate::profile::counts::{Counts, Event, PlaceLabel, Reason, Role, Value};
+use crate::profile::counts::{EventRole, MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatValue};
 
 /// The metric family of an event. A family has one unit, so each kind of unit needs a separate family.
-struct Family {
+struct MetricFamily {
     name: &'static str,
     kind: &'static str,
     unit: &'static str,
     help: &'static str,
 }
 
-const EVENTS: Family = Family {
+const EVENTS: MetricFamily = MetricFamily {
     name: "pmc_events",
     kind: "counter",
     unit: "",
     help: "Occurrences of an event, scaled for the time it shared a counter.",
 };
-const TIME: Family = Family {
+const TIME: MetricFamily = MetricFamily {
     name: "pmc_event_time_seconds",
     kind: "counter",
     unit: "seconds",
     help: "Time that a clock event measured.",
 };
-const ENERGY: Family = Family {
+const ENERGY: MetricFamily = MetricFamily {
     name: "pmc_event_energy_joules",
     kind: "counter",
     unit: "joules",
     help: "Energy that an event measured.",
 };
-const BYTES: Family = Family {
+const BYTES: MetricFamily = MetricFamily {
     name: "pmc_event_data_bytes",
     kind: "counter",
     unit: "bytes",
     help: "Amount of data that an event measured.",
 };
-const OTHER: Family = Family {
+const OTHER: MetricFamily = MetricFamily {
     name: "pmc_event_amount",
     kind: "counter",
     unit: "",
     help: "What an event measured, in the unit of its label.",
 };
-const LEVEL: Family = Family {
+const LEVEL: MetricFamily = MetricFamily {
     name: "pmc_event_level",
     kind: "gauge",
     unit: "",
     help: "The present level of an event that is no sum.",
 };
-const ENABLED: Family = Family {
+const ENABLED: MetricFamily = MetricFamily {
     name: "pmc_event_enabled_seconds",
     kind: "counter",
     unit: "seconds",
     help: "Time during which the event was to be counted.",
 };
-const RUNNING: Family = Family {
+const RUNNING: MetricFamily = MetricFamily {
     name: "pmc_event_running_seconds",
     kind: "counter",
     unit: "seconds",
     help: "Time during which the event was on a counter.",
 };
-const MISSING: Family = Family {
+const MISSING: MetricFamily = MetricFamily {
     name: "pmc_event_missing",
     kind: "gauge",
     unit: "",
     help: "1 for an event without a count, with the reason.",
 };
-const METRIC: Family =
-    Family { name: "pmc_metric", kind: "gauge", unit: "", help: "A named or user-defined metric." };
-const ELAPSED: Family = Family {
+const METRIC: MetricFamily =
+    MetricFamily { name: "pmc_metric", kind: "gauge", unit: "", help: "A named or user-defined metric." };
+const ELAPSED: MetricFamily = MetricFamily {
     name: "pmc_elapsed_seconds",
     kind: "counter",
     unit: "seconds",
     help: "Wall-clock time since counting began.",
 };
-const YIELDED: Family = Family {
+const YIELDED: MetricFamily = MetricFamily {
     name: "pmc_yielded_seconds",
     kind: "counter",
     unit: "seconds",
@@ -96,15 +96,19 @@ const YIELDED: Family = Family {
 };
 
 /// Returns an event's family and the factor from its count to the family's unit.
-fn family(event: &Event) -> (&'static Family, f64) {
+fn family(event: &StatEvent) -> (&'static MetricFamily, f64) {
     if event.snapshot {
         return (&LEVEL, event.scale);
     }
     match event.role {
         // Clocks count nanoseconds, independently of their display unit.
-        Some(Role::TaskClock | Role::CpuClock | Role::DurationTime | Role::UserTime | Role::SystemTime) => {
-            (&TIME, 1e-9)
-        }
+        Some(
+            EventRole::TaskClock
+            | EventRole::CpuClock
+            | EventRole::DurationTime
+            | EventRole::UserTime
+            | EventRole::SystemTime,
+        ) => (&TIME, 1e-9),
         _ => match event.unit.as_str() {
             "" => (&EVENTS, event.scale),
             "Joules" => (&ENERGY, event.scale),
@@ -118,9 +122,9 @@ fn family(event: &Event) -> (&'static Family, f64) {
 }
 
 /// Returns the whole exposition of the counts since the start, ending in `# EOF`.
-pub fn exposition(counts: &Counts) -> String {
-    let mut samples: Vec<(&Family, Vec<String>)> = Vec::new();
-    let mut put = |family: &'static Family, labels: &str, number: f64| {
+pub fn exposition(counts: &StatCounts) -> String {
+    let mut samples: Vec<(&MetricFamily, Vec<String>)> = Vec::new();
+    let mut put = |family: &'static MetricFamily, labels: &str, number: f64| {
         let suffix = if family.kind == "counter" { "_total" } else { "" };
         let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
         let line = format!("{}{suffix}{labels} {number}", family.name);
@@ -138,7 +142,7 @@ pub fn exposition(counts: &Counts) -> String {
             let mut labels = event_labels(counts, index);
             place_labels(&mut labels, &row.place);
             match counts.value(at, index) {
-                value @ Value::Counted { count, .. } => {
+                value @ StatValue::Counted { count, .. } => {
                     let (family, factor) = family(event);
                     if let Some(number) = value.number() {
                         let mut labels = labels.clone();
@@ -150,13 +154,13 @@ pub fn exposition(counts: &Counts) -> String {
                     put(&ENABLED, &labels, count.enabled_ns as f64 / 1e9);
                     put(&RUNNING, &labels, count.running_ns as f64 / 1e9);
                 }
-                Value::NotCounted(Reason { errno, cause, .. })
-                | Value::NotSupported(Reason { errno, cause, .. }) => {
+                StatValue::NotCounted(MissingValueReason { errno, cause, .. })
+                | StatValue::NotSupported(MissingValueReason { errno, cause, .. }) => {
                     label(&mut labels, "errno", errno.unwrap_or_default());
                     label(&mut labels, "cause", cause);
                     put(&MISSING, &labels, 1.0);
                 }
-                Value::Absent => {}
+                StatValue::Absent => {}
             }
         }
         for metric in counts.derived.get(at).into_iter().flatten() {
@@ -187,7 +191,7 @@ pub fn exposition(counts: &Counts) -> String {
 }
 
 /// Returns the labels `event`, `cgroup`, and, for a repeated event, `position`: label sets must be unique.
-fn event_labels(counts: &Counts, index: usize) -> String {
+fn event_labels(counts: &StatCounts, index: usize) -> String {
     let event = &counts.events[index];
     let mut labels = String::new();
     label(&mut labels, "event", &event.name);

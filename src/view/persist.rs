@@ -28,7 +28,7 @@ pub fn list(out: &mut dyn Write, held: &[(String, &Entry)], lost: &[Lost]) -> io
                 clean(&entry.definition.name).into_owned(),
                 clean(owner).into_owned(),
                 clean(&entry.event()).into_owned(),
-                whom(entry),
+                target(entry),
                 if counts_only { "none".to_owned() } else { rings },
                 mode(entry).to_owned(),
                 entry.opened(),
@@ -46,15 +46,15 @@ pub fn list(out: &mut dyn Write, held: &[(String, &Entry)], lost: &[Lost]) -> io
 }
 
 /// Describes the processes and CPUs that an entry counts.
-fn whom(entry: &Entry) -> String {
+fn target(entry: &Entry) -> String {
     let pids: Vec<String> = entry.definition.pids.iter().map(u32::to_string).collect();
     let cpus = entry.definition.cpus.as_ref().map(|cpus| format!("CPU {}", clean(cpus)));
-    let whom = match (pids.is_empty(), cpus) {
+    let target = match (pids.is_empty(), cpus) {
         (true, cpus) => cpus.unwrap_or_else(|| "all CPUs".to_owned()),
         (false, None) => format!("pid {}", pids.join(",")),
         (false, Some(cpus)) => format!("pid {} on {cpus}", pids.join(",")),
     };
-    if entry.ended.is_some() { format!("{whom} (ended)") } else { whom }
+    if entry.ended.is_some() { format!("{target} (ended)") } else { target }
 }
 
 /// Describes how an entry handles records.
@@ -72,7 +72,7 @@ pub fn entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
         ("name", clean(&definition.name).into_owned()),
         ("id", id.to_string()),
         ("event", clean(&entry.event()).into_owned()),
-        ("on", whom(entry)),
+        ("on", target(entry)),
         ("since", entry.opened()),
         ("rings", format!("{rings} of {}", bytes(*ring_bytes))),
         ("mode", mode(entry).to_owned()),
@@ -123,7 +123,7 @@ pub fn counts(out: &mut dyn Write, entry: &Entry, counts: &Counts) -> io::Result
     let place = |cpu: Option<u32>| cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
     let (name, event) = (clean(&entry.definition.name), entry.event());
     let event = clean(&event);
-    writeln!(out, "{name}: {event}, {}, since {}", whom(entry), entry.opened())?;
+    writeln!(out, "{name}: {event}, {}, since {}", target(entry), entry.opened())?;
     for (index, event) in counts.events.iter().enumerate() {
         let of_event = || counts.rows.iter().filter(|row| row.event == index);
         if counts.events.len() > 1 {

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use crate::profile::script::{Entry, Place, Places};
+use crate::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
 use crate::record::{Record, kind};
 use crate::text::clean;
 
@@ -28,7 +28,7 @@ const GREATEST_DEPTH: usize = 1024;
 
 /// Kind of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum PmcstatFormat {
     /// The log's records.
     Records,
     /// Sampled addresses with the function and its bounds.
@@ -72,22 +72,22 @@ pub enum LoggedKind {
 
 /// Writes a log.
 #[derive(Debug)]
-pub struct Writer<'a> {
-    form: Form,
+pub struct LogWriter<'a> {
+    form: PmcstatFormat,
     events: Vec<LoggedEvent>,
-    places: &'a Places,
+    places: &'a AddressFunctions,
     /// Counts of processes at their exit, by event.
     exits: BTreeMap<i32, BTreeMap<usize, u64>>,
     /// Callers by event.
     callers: Vec<CallerNode>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> LogWriter<'a> {
     /// Returns a writer for this form. `exits` has the counts of each process at its exit, by event.
     pub fn new(
-        form: Form,
+        form: PmcstatFormat,
         events: Vec<LoggedEvent>,
-        places: &'a Places,
+        places: &'a AddressFunctions,
         exits: BTreeMap<i32, BTreeMap<usize, u64>>,
     ) -> Self {
         let callers = events.iter().map(|_| CallerNode::default()).collect();
@@ -99,7 +99,7 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// Fails if writing fails.
     pub fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
-        let events = self.events.iter().enumerate().filter(|_| self.form == Form::Records);
+        let events = self.events.iter().enumerate().filter(|_| self.form == PmcstatFormat::Records);
         let mut events = events.filter(|(_, event)| event.kind != LoggedKind::Switches);
         events.try_for_each(|(number, event)| {
             writeln!(out, "{:<9} {number:#x} \"{}\"", "allocate", clean(&event.name))
@@ -110,17 +110,17 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn sample(&mut self, out: &mut dyn Write, entry: &Entry<'_>) -> io::Result<()> {
+    pub fn sample(&mut self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
         let Some(event) = self.events.get(entry.event).filter(|event| event.kind != LoggedKind::Switches)
         else {
             return Ok(());
         };
         let is_counted = event.kind == LoggedKind::Counted;
         match self.form {
-            Form::Records if is_counted => self.count(out, "cswval", entry),
-            Form::Records => self.record_of_sample(out, entry),
+            PmcstatFormat::Records if is_counted => self.count(out, "cswval", entry),
+            PmcstatFormat::Records => self.record_of_sample(out, entry),
             _ if is_counted => Ok(()),
-            Form::Functions(name) => {
+            PmcstatFormat::Functions(name) => {
                 let Some(place) = self.frames(entry).next() else { return Ok(()) };
                 let (address, start) = (place.address, place.address.wrapping_sub(place.into));
                 match &place.symbol {
@@ -131,7 +131,7 @@ impl<'a> Writer<'a> {
                     }
                 }
             }
-            Form::Lines => {
+            PmcstatFormat::Lines => {
                 for place in self.frames(entry) {
                     let address = place.address;
                     let (file, line) =
@@ -145,7 +145,7 @@ impl<'a> Writer<'a> {
                 }
                 writeln!(out, "--")
             }
-            Form::Callers(name, depth) => {
+            PmcstatFormat::Callers(name, depth) => {
                 let places = self.places;
                 let frames = entry.places.iter().filter_map(|number| places.at(*number).last());
                 let mut node = &mut self.callers[entry.event];
@@ -167,11 +167,11 @@ impl<'a> Writer<'a> {
     pub fn record(
         &mut self,
         out: &mut dyn Write,
-        entry: &Entry<'_>,
+        entry: &ScriptEntry<'_>,
         number: u32,
         record: &Record<'_>,
     ) -> io::Result<()> {
-        if self.form != Form::Records {
+        if self.form != PmcstatFormat::Records {
             return Ok(());
         }
         let text = |bytes: &[u8]| clean(&String::from_utf8_lossy(bytes)).into_owned();
@@ -206,13 +206,13 @@ impl<'a> Writer<'a> {
     /// Fails if writing fails.
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self.form {
-            Form::Records => {
+            PmcstatFormat::Records => {
                 while let Some(pid) = self.exits.keys().next().copied() {
                     self.exit(out, pid)?;
                 }
                 writeln!(out, "closelog")
             }
-            Form::Callers(..) => {
+            PmcstatFormat::Callers(..) => {
                 for (event, root) in
                     self.events.iter().zip(&self.callers).filter(|(_, root)| root.samples > 0)
                 {
@@ -225,11 +225,11 @@ impl<'a> Writer<'a> {
                 }
                 Ok(())
             }
-            Form::Functions(_) | Form::Lines => Ok(()),
+            PmcstatFormat::Functions(_) | PmcstatFormat::Lines => Ok(()),
         }
     }
 
-    fn record_of_sample(&self, out: &mut dyn Write, entry: &Entry<'_>) -> io::Result<()> {
+    fn record_of_sample(&self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
         let (event, pid) = (entry.event, entry.pid.unwrap_or(-1));
         let is_user = self.frames(entry).next().is_none_or(|place| !place.in_kernel);
         let level = if is_user { 'u' } else { 's' };
@@ -244,7 +244,7 @@ impl<'a> Writer<'a> {
         frames.try_for_each(|place| writeln!(out, "{:<9} {:#x}", "...", place.address))
     }
 
-    fn count(&self, out: &mut dyn Write, word: &str, entry: &Entry<'_>) -> io::Result<()> {
+    fn count(&self, out: &mut dyn Write, word: &str, entry: &ScriptEntry<'_>) -> io::Result<()> {
         let (pid, value) = (entry.pid.unwrap_or(-1), entry.period.unwrap_or(0));
         writeln!(out, "{word:<9} {:#x} {pid} {value}", entry.event)
     }
@@ -257,13 +257,13 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns the function at each address, ignoring functions inlined there.
-    fn frames(&self, entry: &Entry<'_>) -> impl Iterator<Item = &'a Place> {
+    fn frames(&self, entry: &ScriptEntry<'_>) -> impl Iterator<Item = &'a AddressFunction> {
         let (places, numbers) = (self.places, entry.places.to_vec());
         numbers.into_iter().filter_map(move |number| places.at(number).last())
     }
 }
 
-fn leaf_name(place: &Place, name: LeafName) -> String {
+fn leaf_name(place: &AddressFunction, name: LeafName) -> String {
     match (&place.symbol, name) {
         (Some(symbol), LeafName::Symbol) => clean(symbol).into_owned(),
         (Some(symbol), LeafName::WithOffset) => format!("{}+{:#x}", clean(symbol), place.into),
@@ -286,7 +286,7 @@ struct CallerKey {
 }
 
 impl CallerKey {
-    fn of(place: &Place, name: LeafName) -> Self {
+    fn of(place: &AddressFunction, name: LeafName) -> Self {
         Self { name: leaf_name(place, name), dso: place.dso.clone() }
     }
 }
@@ -329,15 +329,15 @@ impl CallerNode {
 mod tests {
     use super::*;
 
-    fn place(symbol: &str, address: u64, into: u64) -> Place {
+    fn place(symbol: &str, address: u64, into: u64) -> AddressFunction {
         let (symbol, dso) = (Some(Arc::from(symbol)), Some(Arc::from("/bin/program")));
-        Place { symbol, dso, address, into, size: 0x2a, ..Place::default() }
+        AddressFunction { symbol, dso, address, into, size: 0x2a, ..AddressFunction::default() }
     }
 
-    fn written(form: Form, places: &Places, entries: &[Entry<'_>]) -> String {
+    fn written(form: PmcstatFormat, places: &AddressFunctions, entries: &[ScriptEntry<'_>]) -> String {
         let event = LoggedEvent { name: "clock.hard".to_owned(), kind: LoggedKind::Sampled };
         let exits = BTreeMap::from([(7, BTreeMap::from([(0, 88)]))]);
-        let mut writer = Writer::new(form, vec![event], places, exits);
+        let mut writer = LogWriter::new(form, vec![event], places, exits);
         let mut out = Vec::new();
         writer.begin(&mut out).unwrap();
         entries.iter().for_each(|entry| writer.sample(&mut out, entry).unwrap());
@@ -347,40 +347,43 @@ mod tests {
 
     #[test]
     fn each_form_is_freebsds() {
-        let mut places = Places::default();
+        let mut places = AddressFunctions::default();
         places.push([place("leaf", 0x401136, 0x10)]);
-        places.push([Place { source: Some((Arc::from("/src/a.c"), 20)), ..place("main", 0x401170, 4) }]);
-        places.push([Place { address: 0xdead, ..Place::default() }]);
-        let entry = |places: &'static [u32]| Entry {
+        places.push([AddressFunction {
+            source: Some((Arc::from("/src/a.c"), 20)),
+            ..place("main", 0x401170, 4)
+        }]);
+        places.push([AddressFunction { address: 0xdead, ..AddressFunction::default() }]);
+        let entry = |places: &'static [u32]| ScriptEntry {
             pid: Some(7),
             cpu: Some(1),
             places,
             has_chain: true,
-            ..Entry::default()
+            ..ScriptEntry::default()
         };
         let entries = [entry(&[0, 1]), entry(&[0, 1]), entry(&[0]), entry(&[2])];
         let of = |form| written(form, &places, &entries);
-        let records = of(Form::Records);
+        let records = of(PmcstatFormat::Records);
         let lines: Vec<&str> = records.lines().collect();
         assert_eq!(lines[0], "allocate  0x0 \"clock.hard\"");
         assert_eq!(lines[1..4], ["callchain 7 0x0 1 2 u", "...       0x401136", "...       0x401170"]);
         assert_eq!(lines[lines.len() - 2..], ["exitval   0x0 7 88", "closelog"]);
         let name = LeafName::Symbol;
-        let functions = of(Form::Functions(name));
+        let functions = of(PmcstatFormat::Functions(name));
         assert_eq!(functions.lines().next(), Some("0x401136 leaf 0x401126 0x401150"));
         assert!(functions.ends_with("0xdead <unknown> 0x0 0x0\n"), "{functions}");
-        let offset = of(Form::Functions(LeafName::WithOffset));
+        let offset = of(PmcstatFormat::Functions(LeafName::WithOffset));
         assert!(offset.starts_with("0x401136 leaf+0x10 "), "{offset}");
-        let lines = of(Form::Lines);
+        let lines = of(PmcstatFormat::Lines);
         assert!(lines.starts_with("0x401136 leaf ??:0\n0x401170 main /src/a.c:20\n--\n"), "{lines}");
-        let callers = of(Form::Callers(name, DEPTH));
+        let callers = of(PmcstatFormat::Callers(name, DEPTH));
         assert!(
             callers.starts_with(
                 "@ clock.hard [4 samples]\n\n75.00%  [3]        leaf @ /bin/program\n 66.67%  [2]         main\n\n"
             ),
             "{callers}"
         );
-        let leaf = of(Form::Callers(name, 1));
+        let leaf = of(PmcstatFormat::Callers(name, 1));
         assert!(!leaf.contains("main") && leaf.contains("25.00%  [1]        0xdead\n"), "{leaf}");
     }
 }

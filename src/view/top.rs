@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::report::{self, Layout};
+use super::report::{self, ReportLayout};
 use crate::profile::sampled::trust::losses;
 use crate::profile::sampled::{LiveHeader, Profile};
 use crate::text::{as_json, clean};
@@ -26,7 +26,7 @@ pub fn write_json(
     out: &mut dyn Write,
     head: &LiveHeader,
     profile: &Profile,
-    layout: &Layout,
+    layout: &ReportLayout,
 ) -> io::Result<()> {
     let split = head.split.map(|(kernel, user, idle)| json!({"kernel": kernel, "user": user, "idle": idle}));
     let facts = json!({
@@ -47,7 +47,12 @@ pub fn write_json(
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, head: &LiveHeader, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub fn write(
+    out: &mut dyn Write,
+    head: &LiveHeader,
+    profile: &Profile,
+    layout: &ReportLayout,
+) -> io::Result<()> {
     let events: Vec<_> = head.events.iter().map(|name| clean(name)).collect();
     write!(
         out,

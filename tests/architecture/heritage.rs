@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory as _;
 use pmc::cli::Cli;
 use pmc::cli::netbsd;
-use pmc::cli::perfalloc::{self, Typed};
-use pmc::cli::pmcstat::Pmcstat;
-use pmc::cli::tprof::Tprof;
+use pmc::cli::perfalloc::{self, PerfallocCommand};
+use pmc::cli::pmcstat::PmcstatCommandLine;
+use pmc::cli::tprof::TprofCommandLine;
 use pmc::event;
 use pmc::host::Host;
 
@@ -132,11 +132,11 @@ fn fault(command: &str, hosts: &[Host]) -> Option<String> {
     let (program, rest) = words.split_first()?;
     match program.to_str()? {
         "perfalloc" => match perfalloc::parse(rest.to_vec(), false) {
-            Typed::Wrong(wrong) => Some(wrong),
+            PerfallocCommand::Wrong(wrong) => Some(wrong),
             _ => None,
         },
-        "pmcstat" => Pmcstat::parse(rest.to_vec()).err(),
-        "tprof" => Tprof::parse(rest.to_vec()).err(),
+        "pmcstat" => PmcstatCommandLine::parse(rest.to_vec()).err(),
+        "tprof" => TprofCommandLine::parse(rest.to_vec()).err(),
         "pmc" if netbsd::parse(rest).is_some() => netbsd::parse(rest)?.err().map(str::to_owned),
         "pmc" => {
             let mut words = words;

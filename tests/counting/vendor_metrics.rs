@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::process::Command;
 
 use pmc::event::vendor::table::{PACKED, frames, unpack};
-use pmc::profile::counts::Reason;
+use pmc::profile::counts::MissingValueReason;
 use pmc::profile::metrics::formula::{Formula, Operand};
-use pmc::profile::metrics::library::{Binder, Definition, Library};
-use pmc::profile::metrics::literals::{Environment, Literals};
+use pmc::profile::metrics::library::{Binder, MetricDefinition, MetricLibrary};
+use pmc::profile::metrics::literals::{Literals, MetricEnvironment};
 
 use crate::kit::{need, need_perf_events, oracle};
 
@@ -121,11 +121,11 @@ fn metrics(model: &str) -> String {
     unpack(PACKED, &format!("intel/{model}.metrics.tsv")).unwrap()
 }
 
-fn definition(line: &str) -> Definition<'_> {
+fn definition(line: &str) -> MetricDefinition<'_> {
     let mut columns = line.split('\t').chain(std::iter::repeat(""));
     let [name, scale, groups, level, parent, expression, threshold, locate] =
         std::array::from_fn(|_| columns.next().unwrap());
-    Definition {
+    MetricDefinition {
         name,
         pmu: "cpu",
         scale,
@@ -136,11 +136,11 @@ fn definition(line: &str) -> Definition<'_> {
         threshold,
         locate,
         raw: true,
-        ..Definition::default()
+        ..MetricDefinition::default()
     }
 }
 
-fn definitions(table: &str) -> Vec<Definition<'_>> {
+fn definitions(table: &str) -> Vec<MetricDefinition<'_>> {
     table.lines().skip(1).map(definition).collect()
 }
 
@@ -211,7 +211,7 @@ impl Events {
 /// Binds every available metric for `rounds` machines and counts, and shows each with its values.
 fn computed(
     events: &Events,
-    library: &Library<'_>,
+    library: &MetricLibrary<'_>,
     rounds: u64,
     see: &mut dyn FnMut(u64, &Formula, &Values<'_>),
 ) {
@@ -229,7 +229,7 @@ fn computed(
             has_pmem: Some(1.0),
             target_cpu: Some(1.0),
         };
-        let environment = Environment {
+        let environment = MetricEnvironment {
             literals,
             has_event: &|_| true,
             source_count: &|name| Some((8.0 * random(0, &events.key(name))).ceil()),
@@ -253,11 +253,11 @@ fn every_metric_of_every_table_can_be_computed() {
     let (mut all, mut thresholds, mut known, mut strange) = (0, 0, 0, BTreeSet::new());
     for (model, _) in MODELS {
         let (events, table) = (Events::of(model), metrics(model));
-        let library = Library::new(definitions(&table));
+        let library = MetricLibrary::new(definitions(&table));
         all += library.definitions().count();
         computed(&events, &library, 2, &mut |_, formula, value| {
             let got = formula.evaluate(&mut |operand| Ok(value(operand)));
-            let is_zero = |why: &Reason| why.cause.starts_with("division by zero");
+            let is_zero = |why: &MissingValueReason| why.cause.starts_with("division by zero");
             assert!(got.as_ref().map_or_else(is_zero, |_| true), "{model} {}: {got:?}", formula.name);
             thresholds += usize::from(formula.has_threshold());
             known += usize::from(formula.crossed(&mut |operand| Ok(value(operand))).is_some());
@@ -305,29 +305,30 @@ fn metrics_come_to_what_perf_s_own_expressions_come_to() {
             .unwrap();
         let rows: Vec<BTreeMap<String, String>> = serde_json::from_slice(&list.stdout).unwrap();
         let field = |row: usize, key: &str| rows[row].get(key).map_or("", String::as_str);
-        let theirs = (0..rows.len()).filter(|&row| field(row, "Unit") != "cpu_atom").map(|row| Definition {
-            name: field(row, "MetricName"),
-            pmu: "cpu",
-            scale: field(row, "ScaleUnit"),
-            expression: field(row, "MetricExpr"),
-            threshold: field(row, "MetricThreshold"),
-            raw: true,
-            ..Definition::default()
-        });
+        let theirs =
+            (0..rows.len()).filter(|&row| field(row, "Unit") != "cpu_atom").map(|row| MetricDefinition {
+                name: field(row, "MetricName"),
+                pmu: "cpu",
+                scale: field(row, "ScaleUnit"),
+                expression: field(row, "MetricExpr"),
+                threshold: field(row, "MetricThreshold"),
+                raw: true,
+                ..MetricDefinition::default()
+            });
         // perf lists a metric once for each of its groups.
-        let theirs: BTreeMap<&str, Definition<'_>> = theirs.map(|own| (own.name, own)).collect();
+        let theirs: BTreeMap<&str, MetricDefinition<'_>> = theirs.map(|own| (own.name, own)).collect();
         let (events, table) = (Events::of(model), metrics(model));
         let ours = definitions(&table);
-        let is_common = |own: &&Definition<'_>| theirs.contains_key(own.name);
+        let is_common = |own: &&MetricDefinition<'_>| theirs.contains_key(own.name);
         let mut values = HashMap::new();
-        computed(&events, &Library::new(theirs.values().copied()), 6, &mut |seed, formula, value| {
+        computed(&events, &MetricLibrary::new(theirs.values().copied()), 6, &mut |seed, formula, value| {
             let plain = formula.evaluate(&mut |operand| Ok(value(operand)));
             values.insert(
                 (seed, formula.name.clone()),
                 plain.map(|own| own / theirs[formula.name.as_str()].factor_and_unit().0),
             );
         });
-        let library = Library::new(ours.iter().copied());
+        let library = MetricLibrary::new(ours.iter().copied());
         computed(&events, &library, 6, &mut |seed, formula, value| {
             let Some(theirs) = values.get(&(seed, formula.name.clone())) else { return };
             let factor = library.named(&formula.name).next().unwrap().factor_and_unit().0;
@@ -400,10 +401,15 @@ fn counts_come_to_what_perf_shows_of_them() {
     for name in names {
         let row = rows.iter().find(|row| row.get("MetricName").is_some_and(|own| own == name)).unwrap();
         let (expression, scale) = (row["MetricExpr"].as_str(), row["ScaleUnit"].as_str());
-        let library =
-            Library::new([Definition { name, expression, scale, raw: true, ..Definition::default() }]);
+        let library = MetricLibrary::new([MetricDefinition {
+            name,
+            expression,
+            scale,
+            raw: true,
+            ..MetricDefinition::default()
+        }]);
         let literals = Literals { target_cpu: Some(0.0), ..Literals::default() };
-        let environment = Environment { literals, ..Environment::UNKNOWN };
+        let environment = MetricEnvironment { literals, ..MetricEnvironment::UNKNOWN };
         let definition = library.definitions().next().unwrap();
         let formula = Binder::new(&library, &environment).formula(definition).unwrap();
         // A clock's value in nanoseconds is its run time.
@@ -423,10 +429,13 @@ fn counts_come_to_what_perf_shows_of_them() {
 
 /// Whether two thresholds agree for random metric values.
 fn same_condition(one: &str, other: &str) -> bool {
-    let library = Library::default();
-    let definitions =
-        [one, other].map(|expression| Definition { name: "x", expression, ..Definition::default() });
-    let mut binder = Binder::new(&library, &Environment::UNKNOWN);
+    let library = MetricLibrary::default();
+    let definitions = [one, other].map(|expression| MetricDefinition {
+        name: "x",
+        expression,
+        ..MetricDefinition::default()
+    });
+    let mut binder = Binder::new(&library, &MetricEnvironment::UNKNOWN);
     let formulas = definitions.each_ref().map(|definition| binder.formula(definition).unwrap());
     (0..50).all(|seed| {
         // Fractions from 0.001 to 1000; later rounds contain more large ones.

@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use pmc::host::Host;
-use pmc::tui::keys::Key;
+use pmc::tui::keys::BoundKey;
 
 pub use need::need;
 
@@ -60,13 +60,13 @@ pub fn pmc_on(cpu: &str) -> Command {
 }
 
 /// Returns tmux's name for a key.
-pub fn in_tmux(key: Key) -> String {
+pub fn in_tmux(key: BoundKey) -> String {
     match key {
-        Key::Char(' ') => "Space".to_owned(),
-        Key::Char(';') => "\\;".to_owned(),
-        Key::Char(c) => c.to_string(),
-        Key::Ctrl(c) => format!("C-{c}"),
-        Key::Named(_, name) => match name {
+        BoundKey::Char(' ') => "Space".to_owned(),
+        BoundKey::Char(';') => "\\;".to_owned(),
+        BoundKey::Char(c) => c.to_string(),
+        BoundKey::Ctrl(c) => format!("C-{c}"),
+        BoundKey::Named(_, name) => match name {
             "↑" => "Up",
             "↓" => "Down",
             "←" => "Left",

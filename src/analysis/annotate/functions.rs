@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::symbols::Symbols;
+use crate::analysis::symbols::RecordingSymbols;
 use crate::error::{Error, Result};
 use crate::profile::annotate::Value;
 use crate::session::{Location, Module, Resolved};
@@ -39,7 +39,7 @@ pub struct SampledFunction {
 /// Adds up the samples whose innermost address lies in a named function. `events` is the number of events.
 pub fn functions(
     modules: &[Module],
-    symbols: &mut Symbols,
+    symbols: &mut RecordingSymbols,
     resolved: &Resolved,
     events: usize,
     progress: &(dyn Fn(Progress) + Sync),
@@ -148,7 +148,7 @@ pub fn find<'a>(all: &'a [SampledFunction], dso: &str, name: &str) -> Option<&'a
 pub fn host<'a>(
     all: &'a [SampledFunction],
     name: &str,
-    symbols: &mut Symbols,
+    symbols: &mut RecordingSymbols,
     resolved: &Resolved,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Option<&'a SampledFunction> {

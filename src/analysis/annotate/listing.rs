@@ -12,10 +12,12 @@ use rustc_hash::FxHashMap;
 
 use super::functions::SampledFunction;
 use crate::abi::attr::kind;
-use crate::analysis::symbols::Symbols;
+use crate::analysis::symbols::RecordingSymbols;
 use crate::perfdata;
-use crate::profile::annotate::merge::Step;
-use crate::profile::annotate::{Event, Input, Listing, Note, Place, Skid, Value, merge};
+use crate::profile::annotate::merge::InlineFrame;
+use crate::profile::annotate::{
+    InlineStack, Listing, ListingEvent, ListingNote, MergeInput, Skid, Value, merge,
+};
 use crate::symbol::code::{MOST_CODE, MachineCode};
 use crate::symbol::demangle::demangle;
 use crate::symbol::disassemble::{Instruction, Syntax};
@@ -47,7 +49,7 @@ pub fn events(
     events: &[perfdata::RecordedEvent],
     totals: &[Value],
     leader: impl Fn(usize) -> usize,
-) -> Vec<Event> {
+) -> Vec<ListingEvent> {
     let event = |(index, event): (usize, &perfdata::RecordedEvent)| {
         let attr = &event.attr;
         let skid = match (attr.kind(), attr.precise_ip()) {
@@ -57,23 +59,23 @@ pub fn events(
             _ => Skid::Any,
         };
         let total = totals[index].clone();
-        Event { name: event.name(), leader: leader(index), total, own: Value::default(), skid }
+        ListingEvent { name: event.name(), leader: leader(index), total, own: Value::default(), skid }
     };
     events.iter().enumerate().map(event).collect()
 }
 
 /// Builds the listing of a function.
 pub fn listing(
-    symbols: &mut Symbols,
+    symbols: &mut RecordingSymbols,
     function: &SampledFunction,
-    events: &[Event],
+    events: &[ListingEvent],
     how: &ListingOptions,
 ) -> Listing {
     let mut notes = Vec::new();
     let code = symbols.symbolizer.code(function.id, function.start, function.size, how.kcore.as_deref());
     let code = code.map_err(|missing| {
         let text = format!("no instructions: {}", missing.why);
-        notes.push(Note { text, remedy: missing.remedy });
+        notes.push(ListingNote { text, remedy: missing.remedy });
     });
     let code = code.ok();
     let instructions = code.as_ref().map(|code| instructions(symbols, function, code, how, &mut notes));
@@ -96,24 +98,24 @@ pub fn listing(
         notes,
         ..Listing::default()
     };
-    merge(head, Input { instructions, places, samples: function.samples.clone(), sources })
+    merge(head, MergeInput { instructions, places, samples: function.samples.clone(), sources })
 }
 
 /// Path of the code's file for display: the name that the process used, rather than its path through /proc.
-fn shown(symbols: &Symbols, function: &SampledFunction, code: &MachineCode) -> String {
+fn shown(symbols: &RecordingSymbols, function: &SampledFunction, code: &MachineCode) -> String {
     let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
     let trusted = symbols.symbolizer.quality(function.id).binary.filter(|_| own);
     trusted.as_ref().unwrap_or(&code.from).display().to_string()
 }
 
 fn instructions(
-    symbols: &Symbols,
+    symbols: &RecordingSymbols,
     function: &SampledFunction,
     code: &MachineCode,
     how: &ListingOptions,
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<ListingNote>,
 ) -> Vec<Instruction> {
-    let mut note = |text: String| notes.push(Note { text, remedy: None });
+    let mut note = |text: String| notes.push(ListingNote { text, remedy: None });
     if function.size > MOST_CODE {
         note(format!("only the first {MOST_CODE} of {} bytes are shown", function.size));
     } else if (code.bytes.len() as u64) < function.size {
@@ -147,12 +149,12 @@ fn instructions(
 
 /// Returns the functions and lines at each instruction, and at sampled addresses past the last instruction.
 fn places(
-    symbols: &mut Symbols,
+    symbols: &mut RecordingSymbols,
     function: &SampledFunction,
     instructions: &[Instruction],
     code: Option<&MachineCode>,
     raw_names: bool,
-) -> Vec<Place> {
+) -> Vec<InlineStack> {
     let behind = instructions.last().map_or(0, Instruction::end);
     let mut addresses: Vec<u64> = instructions.iter().map(|instruction| instruction.address).collect();
     addresses
@@ -173,7 +175,7 @@ fn places(
         let frames = answers.first().map(|answer| answer.frames(at)).unwrap_or_default();
         let step = |frame: &crate::symbol::Frame| {
             let function = names.function(frame.function);
-            Step {
+            InlineFrame {
                 function: if raw_names { &function.raw } else { &function.name }.clone(),
                 file: frame.source.map(|source| names.file(source.file).clone()),
                 line: frame.source.map_or(0, |source| source.line),
@@ -181,28 +183,28 @@ fn places(
         };
         frames.iter().map(step).collect()
     };
-    asked.into_iter().enumerate().map(|(at, address)| Place { address, steps: steps(at) }).collect()
+    asked.into_iter().enumerate().map(|(at, address)| InlineStack { address, steps: steps(at) }).collect()
 }
 
 /// Returns the place of generated code: a jitdump has its own line table.
-fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> Place {
+fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> InlineStack {
     let at = code.lines.partition_point(|(from, ..)| *from <= address).checked_sub(1);
     let line = at.map(|at| &code.lines[at]);
-    let step = Step {
+    let step = InlineFrame {
         function: function.name.as_str().into(),
         file: line.map(|(_, file, _)| file.as_str().into()),
         line: line.map_or(0, |(.., line)| *line),
     };
-    Place { address, steps: vec![step] }
+    InlineStack { address, steps: vec![step] }
 }
 
 /// Reads the source files that the places name, and adds notes about files that are missing or too new.
 fn sources(
-    symbols: &Symbols,
+    symbols: &RecordingSymbols,
     function: &SampledFunction,
-    places: &[Place],
+    places: &[InlineStack],
     how: &ListingOptions,
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<ListingNote>,
 ) -> FxHashMap<Arc<str>, Arc<[String]>> {
     let mut read = FxHashMap::default();
     if !how.with_source {
@@ -233,7 +235,7 @@ fn sources(
     if paths.is_empty() {
         let trust = symbols.symbolizer.quality(function.id);
         let lines = trust.missing.first();
-        notes.push(Note {
+        notes.push(ListingNote {
             text: lines.map_or_else(
                 || "no source lines are known".to_owned(),
                 |lines| format!("no source lines: {lines}"),
@@ -244,13 +246,13 @@ fn sources(
     if let Some((path, said)) = missing.first() {
         let more = missing.len() - 1;
         let more = if more > 0 { format!(" (and {more} more files)") } else { String::new() };
-        notes.push(Note {
+        notes.push(ListingNote {
             text: format!("source file {}: {said}{more}", path.display()),
             remedy: Some("give a folder that has the sources under their whole paths (--symfs)".into()),
         });
     }
     if let Some(first) = newer.first() {
-        notes.push(Note {
+        notes.push(ListingNote {
             text: format!("{first} was changed after the program was built: lines may not fit"),
             remedy: None,
         });

@@ -14,7 +14,7 @@ use listing::ListingOptions;
 
 use super::{Analysis, ProgressSink};
 use crate::error::Result;
-use crate::profile::annotate::{Event, Listing};
+use crate::profile::annotate::{Listing, ListingEvent};
 
 /// Which functions to annotate, and how.
 #[derive(Debug, Clone, Default)]
@@ -93,7 +93,7 @@ impl Analysis {
     ) -> Result<Annotation> {
         let all = self.functions(progress);
         let events = self.events();
-        let share = |(event, own): (&Event, &crate::session::Value)| match event.total.period {
+        let share = |(event, own): (&ListingEvent, &crate::session::Value)| match event.total.period {
             0 => 0.0,
             total => own.period as f64 / total as f64 * 100.0,
         };
@@ -111,7 +111,7 @@ impl Analysis {
         Ok(Annotation { listings, functions: all.len(), left_out: chosen.len() - most })
     }
 
-    fn events(&self) -> Vec<Event> {
+    fn events(&self) -> Vec<ListingEvent> {
         let reader = &self.session().reader;
         listing::events(reader.events(), self.totals(), |event| reader.features().group_leader(event))
     }

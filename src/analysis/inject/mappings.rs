@@ -2,25 +2,25 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{FileIds, Files};
+use super::{FileIds, FileSelection};
 use crate::abi::misc;
 use crate::perfdata::RecordTally;
 use crate::record::{FileId, RawRecord, Record, write_by_build_id};
 use crate::symbol::identify;
 
 /// Which mappings to keep, and their build-ids.
-pub(super) struct Mappings {
+pub(super) struct KeptMappings {
     /// The files to keep mappings of, with their build-ids.
     files: FxHashMap<Vec<u8>, Option<Vec<u8>>>,
     drops_others: bool,
 }
 
-impl Mappings {
-    pub(super) fn new(tally: &RecordTally, of: Files, ids: &FileIds<'_>) -> Self {
-        let files = tally.files(of == Files::All).into_iter().filter(|file| !file.is_kernel);
+impl KeptMappings {
+    pub(super) fn new(tally: &RecordTally, of: FileSelection, ids: &FileIds<'_>) -> Self {
+        let files = tally.files(of == FileSelection::All).into_iter().filter(|file| !file.is_kernel);
         Self {
             files: files.map(|file| (file.name.clone(), ids.of(&file))).collect(),
-            drops_others: of == Files::Hit,
+            drops_others: of == FileSelection::Hit,
         }
     }
 

@@ -38,7 +38,7 @@ const MOST_FRAMES: usize = 127;
 
 /// Selects files for build-ids or mappings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Files {
+pub enum FileSelection {
     /// The files that samples hit.
     Hit,
     /// All mapped files.
@@ -51,9 +51,9 @@ pub struct InjectRequest {
     /// Path of the new recording; `-` is standard output.
     pub output: PathBuf,
     /// The files whose build-ids are put into the stream.
-    pub build_ids: Option<Files>,
+    pub build_ids: Option<FileSelection>,
     /// The files whose mappings get a build-id. Mappings of other files are dropped.
-    pub mappings: Option<Files>,
+    pub mappings: Option<FileSelection>,
     /// Build-ids given by the user, by path.
     pub known: Vec<(Vec<u8>, BuildId)>,
     /// Whether to turn the code of jitdumps into files.
@@ -92,8 +92,8 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     // The callers in copied stacks are unknown before unwinding, so no mapping may be dropped.
     let has_copies = session.reader.layouts().iter().any(Lost::takes);
     let mappings = mappings.map(|(tally, of)| {
-        let of = if has_copies { Files::All } else { of };
-        mappings::Mappings::new(tally, of, &ids)
+        let of = if has_copies { FileSelection::All } else { of };
+        mappings::KeptMappings::new(tally, of, &ids)
     });
     let codes =
         if request.jit { JitCodes::collect(&session, &request.symbols)? } else { JitCodes::default() };
@@ -111,7 +111,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let at_the_start = if form == Form::Pipe { &features } else { &nothing };
     let options = Options { hold: true, whole: true, ..Options::default() };
     let meter = progress.begin("writing", session.index.counts().map(|(_, count)| count).sum());
-    let mut output = Output {
+    let mut output = InjectOutput {
         writer: Writer::create(&request.output, &events, at_the_start, options)?,
         bytes: Vec::with_capacity(PIECE + (64 << 10)),
     };
@@ -124,7 +124,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     for row in first {
         row.write_record(kind::HEADER_BUILD_ID, &mut output.bytes);
     }
-    let mut editor = Editor { session: &session, form, lost, mappings, codes, record: Vec::new() };
+    let mut editor = RecordEditor { session: &session, form, lost, mappings, codes, record: Vec::new() };
     let wants = |_: &Sample<'_>, _| true;
     let unwinding = unwinder.as_mut().map(|unwinder| Unwinding { unwinder, wants: &wants });
     // Code of jitdumps is inserted by time, and stacks are joined with earlier samples.
@@ -173,7 +173,7 @@ fn refuse(reader: &Reader, output: &Path) -> Result<()> {
     Ok(())
 }
 
-fn warn_of_ends(ends: &crate::profile::sampled::quality::Ends) {
+fn warn_of_ends(ends: &crate::profile::sampled::quality::UnwindEnds) {
     let copied = ends.copied;
     let unknown: u64 = ends.no_tables.iter().map(|(_, samples)| samples).sum();
     for (samples, why) in [
@@ -220,8 +220,8 @@ impl<'a> FileIds<'a> {
 }
 
 /// Returns the build-ids for the stream.
-fn list(tally: &RecordTally, of: Files, ids: &FileIds<'_>) -> Vec<BuildIdEntry> {
-    tally.build_ids(of == Files::All, |file| ids.of(file))
+fn list(tally: &RecordTally, of: FileSelection, ids: &FileIds<'_>) -> Vec<BuildIdEntry> {
+    tally.build_ids(of == FileSelection::All, |file| ids.of(file))
 }
 
 /// Returns the sections of the old recording, updated for the changes.
@@ -242,17 +242,17 @@ fn features(reader: &Reader, events: &[RecordedEvent], listed: Option<&[BuildIdE
 }
 
 /// Decides how each record changes.
-struct Editor<'a> {
+struct RecordEditor<'a> {
     session: &'a Session,
     form: Form,
     lost: Option<Lost>,
-    mappings: Option<mappings::Mappings>,
+    mappings: Option<mappings::KeptMappings>,
     codes: JitCodes,
     record: Vec<u8>,
 }
 
-impl Editor<'_> {
-    fn edit(&mut self, raw: &RawRecord<'_>, unwound: &[u64], output: &mut Output) -> Result<()> {
+impl RecordEditor<'_> {
+    fn edit(&mut self, raw: &RawRecord<'_>, unwound: &[u64], output: &mut InjectOutput) -> Result<()> {
         if !self.is_kept(raw) {
             return Ok(());
         }
@@ -309,12 +309,12 @@ impl Editor<'_> {
 }
 
 /// Gathers records and writes them in larger pieces.
-struct Output {
+struct InjectOutput {
     writer: Writer,
     bytes: Vec<u8>,
 }
 
-impl Output {
+impl InjectOutput {
     fn push(&mut self, record: &[u8]) -> Result<()> {
         self.bytes.extend_from_slice(record);
         if self.bytes.len() >= PIECE { self.flush() } else { Ok(()) }

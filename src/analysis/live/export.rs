@@ -12,7 +12,7 @@ use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::snapshot::{Snapshot, SnapshotMaker, SnapshotOptions};
+use super::snapshot::{LiveSnapshot, SnapshotMaker, SnapshotOptions};
 use crate::abi::attr::Flag;
 use crate::abi::{context, sample_type};
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ const ENOUGH: usize = 1 << 16;
 /// When the file already exists or cannot be written.
 pub fn write(
     maker: &SnapshotMaker,
-    snapshot: &Snapshot,
+    snapshot: &LiveSnapshot,
     kernel: &dyn Fn(&Host, &mut Encoder),
     path: &Path,
 ) -> Result<()> {
@@ -77,7 +77,7 @@ pub fn write(
     let mut writer = Writer::create(path, &events, &features, Options::default())?;
     let mut out = Encoder::new(TRAILER);
     kernel(host, &mut out);
-    let mut written = Written { modules, known: FxHashSet::default(), ends: ends(snapshot) };
+    let mut written = WrittenRecords { modules, known: FxHashSet::default(), ends: ends(snapshot) };
     let rows = snapshot.rows();
     let is_large = rows.iter().map(|(_, value)| value.samples).sum::<u64>() > MOST_SAMPLES;
     for (key, value) in rows {
@@ -124,7 +124,7 @@ fn packed(thread: Thread) -> u64 {
     u64::from_ne_bytes([a, b, c, d, e, f, g, h])
 }
 
-fn thread(options: &SnapshotOptions, snapshot: &Snapshot, key: &Key) -> Thread {
+fn thread(options: &SnapshotOptions, snapshot: &LiveSnapshot, key: &Key) -> Thread {
     let list = words(snapshot.attributes(key.attributes));
     let word = |wanted: SampleAttribute| {
         let at = options.attributes.iter().position(|attribute| *attribute == wanted)?;
@@ -137,7 +137,7 @@ fn thread(options: &SnapshotOptions, snapshot: &Snapshot, key: &Key) -> Thread {
 }
 
 /// Returns the highest offset seen in each module.
-fn ends(snapshot: &Snapshot) -> FxHashMap<u32, u64> {
+fn ends(snapshot: &LiveSnapshot) -> FxHashMap<u32, u64> {
     let mut ends = FxHashMap::default();
     for location in snapshot.locations() {
         if let Some(module) = location.module() {
@@ -149,14 +149,14 @@ fn ends(snapshot: &Snapshot) -> FxHashMap<u32, u64> {
 }
 
 /// The mappings and threads written so far.
-struct Written<'a> {
+struct WrittenRecords<'a> {
     modules: &'a [Module],
     /// The threads (with module `u32::MAX`), the modules of processes, and the pages of generated code.
     known: FxHashSet<(i32, u32, u64)>,
     ends: FxHashMap<u32, u64>,
 }
 
-impl Written<'_> {
+impl WrittenRecords<'_> {
     fn thread(&mut self, thread: Thread, comm: &str, out: &mut Encoder) {
         if self.known.insert((thread.pid, u32::MAX, thread.tid as u64)) {
             out.comm(thread, comm.as_bytes());

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use super::names::NameLookup;
-use super::snapshot::Snapshot;
+use super::snapshot::LiveSnapshot;
 use crate::analysis::annotate::functions;
 use crate::analysis::annotate::listing::{self, ListingOptions};
-use crate::analysis::symbols::Symbols;
+use crate::analysis::symbols::RecordingSymbols;
 use crate::error::Result;
 use crate::perfdata;
 use crate::profile::annotate::Listing;
@@ -31,7 +31,12 @@ pub struct FunctionSamples {
 
 impl FunctionSamples {
     /// Gathers the samples of a function.
-    pub fn new(snapshot: &Snapshot, shared: &LiveState, names: &NameLookup, function: FunctionRef) -> Self {
+    pub fn new(
+        snapshot: &LiveSnapshot,
+        shared: &LiveState,
+        names: &NameLookup,
+        function: FunctionRef,
+    ) -> Self {
         let (mut locations, mut rows): (Vec<Location>, _) = (Vec::new(), Vec::new());
         for (location, event, value) in snapshot.samples_of(&function) {
             rows.push((
@@ -58,18 +63,18 @@ impl FunctionSamples {
 }
 
 /// Builds listings of functions.
-pub struct Lister {
-    symbols: Symbols,
+pub struct ListingBuilder {
+    symbols: RecordingSymbols,
     how: ListingOptions,
     /// Number of modules that the symbolizer already knows.
     modules: usize,
 }
 
-impl Lister {
+impl ListingBuilder {
     /// # Errors
-    /// The errors of [`Symbols::none`].
+    /// The errors of [`RecordingSymbols::none`].
     pub fn new(options: Options, how: ListingOptions) -> Result<Self> {
-        Ok(Self { symbols: Symbols::none(Options { alone: false, ..options })?, how, modules: 0 })
+        Ok(Self { symbols: RecordingSymbols::none(Options { alone: false, ..options })?, how, modules: 0 })
     }
 
     /// Returns the listing of a function.

@@ -15,9 +15,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::abi::CpuMode;
 use crate::address::IntervalMap;
-use crate::analysis::symbols::Symbols;
+use crate::analysis::symbols::RecordingSymbols;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Call, Code, PENDING, StringId, StringTable};
+use crate::profile::sampled::{LocationCall, LocationCalls, PENDING, StringId, StringTable};
 use crate::session::live::Live;
 use crate::session::{AddedSymbol, Kind, Location, Module};
 use crate::symbol::{Depth, Options};
@@ -46,7 +46,7 @@ pub struct NameOptions {
 
 /// A message to the thread.
 #[derive(Default)]
-struct News {
+struct NameMessage {
     modules: Vec<Module>,
     ksymbols: Vec<AddedSymbol>,
     jitdumps: Vec<(u32, std::path::PathBuf)>,
@@ -57,7 +57,7 @@ struct News {
 
 /// The requesting side, used by the sampler.
 pub struct NameRequests {
-    news: Sender<News>,
+    news: Sender<NameMessage>,
     named: Arc<Mutex<NameTable>>,
     waiting: Arc<AtomicUsize>,
     generation: u32,
@@ -73,7 +73,7 @@ pub struct NameRequests {
 pub struct NameTable {
     /// All strings.
     pub texts: StringTable,
-    calls: Vec<Call>,
+    calls: Vec<LocationCall>,
     /// Address ranges with a single call at every address, by module. Most names are found here, including
     /// those of code that was never requested.
     stretches: FxHashMap<(u32, CpuMode), IntervalMap<u32>>,
@@ -119,12 +119,12 @@ fn lock(named: &Mutex<NameTable>) -> MutexGuard<'_, NameTable> {
 /// # Errors
 /// When the thread cannot be started.
 pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
-    let symbols = Symbols::none(options.options.clone())?;
+    let symbols = RecordingSymbols::none(options.options.clone())?;
     let (news, come) = channel();
     let named = Arc::new(Mutex::new(NameTable::default()));
     let waiting = Arc::new(AtomicUsize::new(0));
     let hurry = Arc::new(AtomicBool::new(false));
-    let finder = Finder {
+    let finder = NameFinder {
         hurry: hurry.clone(),
         options,
         symbols,
@@ -190,7 +190,7 @@ impl NameRequests {
         }
         self.waiting.fetch_add(fresh.len(), Ordering::Relaxed);
         // Without the thread there are no names, but the addresses are still shown.
-        let _ = self.news.send(News { modules, ksymbols, jitdumps, locations: fresh, are_all });
+        let _ = self.news.send(NameMessage { modules, ksymbols, jitdumps, locations: fresh, are_all });
     }
 }
 
@@ -201,7 +201,7 @@ impl NameTable {
     }
 
     /// Returns the calls at a location, innermost first; at least one.
-    fn of(&self, location: &Location) -> Option<&[Call]> {
+    fn of(&self, location: &Location) -> Option<&[LocationCall]> {
         let (start, end) = match self.stretch(location) {
             Some((_, call)) => (call, call + 1),
             None => *self.places.get(location)?,
@@ -216,7 +216,7 @@ impl NameTable {
     }
 
     /// Stores the calls at a location. `around` is the range of addresses that all have these calls.
-    fn put(&mut self, location: &Location, calls: &[Call], around: Option<Range<u64>>) {
+    fn put(&mut self, location: &Location, calls: &[LocationCall], around: Option<Range<u64>>) {
         let start = self.calls.len() as u32;
         match (around, location.module(), calls) {
             (Some(around), Some(module), [call]) => {
@@ -257,12 +257,12 @@ impl NameTable {
         &mut self,
         locations: &[Location],
         generation: u32,
-        code: &mut Code,
-        followed: &mut Followed,
+        code: &mut LocationCalls,
+        followed: &mut CopiedNames,
     ) {
         if (followed.generation, followed.renamed) != (generation, self.renamed) {
             code.clear();
-            *followed = Followed { generation, renamed: self.renamed, soon: Vec::new() };
+            *followed = CopiedNames { generation, renamed: self.renamed, soon: Vec::new() };
         }
         let soon = self.texts.add(PENDING);
         followed.soon.retain(|number| {
@@ -295,15 +295,15 @@ impl NameTable {
         self.texts.add(&module.map_or_else(|| PENDING.to_owned(), Module::short_name))
     }
 
-    fn unnamed(&mut self, location: &Location, dso: StringId) -> Call {
+    fn unnamed(&mut self, location: &Location, dso: StringId) -> LocationCall {
         let symbol = self.texts.add(PENDING);
-        Call::new(dso, symbol, location.level, false)
+        LocationCall::new(dso, symbol, location.level, false)
     }
 }
 
 /// How much of the name table a reader has already copied: see [`NameTable::code`].
 #[derive(Default)]
-pub struct Followed {
+pub struct CopiedNames {
     generation: u32,
     renamed: u32,
     /// Numbers of locations without a name so far.
@@ -323,10 +323,10 @@ const LONGEST_REST: Duration = Duration::from_secs(8);
 const NAP: Duration = Duration::from_millis(200);
 
 /// State of the naming thread.
-struct Finder {
+struct NameFinder {
     hurry: Arc<AtomicBool>,
     options: NameOptions,
-    symbols: Symbols,
+    symbols: RecordingSymbols,
     named: Arc<Mutex<NameTable>>,
     waiting: Arc<AtomicUsize>,
     modules: Vec<Module>,
@@ -341,8 +341,8 @@ struct Finder {
     nameless: FxHashSet<Location>,
 }
 
-impl Finder {
-    fn run(mut self, come: &Receiver<News>) {
+impl NameFinder {
+    fn run(mut self, come: &Receiver<NameMessage>) {
         let mut asked_again = Instant::now();
         loop {
             let patience = match (self.pending.is_empty(), self.nameless.is_empty()) {
@@ -365,7 +365,7 @@ impl Finder {
         }
     }
 
-    fn take(&mut self, news: News) {
+    fn take(&mut self, news: NameMessage) {
         self.symbols.announce(&news.ksymbols, &news.jitdumps);
         self.symbols.know(&news.modules);
         lock(&self.named).modules.extend(news.modules.iter().cloned());
@@ -404,7 +404,7 @@ impl Finder {
 
     /// Reads files while the CPU credit lasts. Starts with the modules that have the most locations and the
     /// longest wait.
-    fn read(&mut self, come: &Receiver<News>) {
+    fn read(&mut self, come: &Receiver<NameMessage>) {
         loop {
             let now = Instant::now();
             let earned = now.duration_since(self.credit.1).as_secs_f64() * SHARE;

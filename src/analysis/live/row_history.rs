@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::snapshot::Snapshot;
+use super::snapshot::LiveSnapshot;
 use crate::profile::sampled::{FunctionRef, StringId};
 use crate::sort;
 
@@ -18,12 +18,12 @@ const FUNCTIONS: usize = 2000;
 /// Costs of functions in the last intervals, by module and name.
 #[derive(Debug, Default)]
 pub struct RowHistory {
-    of: FxHashMap<(StringId, StringId), Intervals>,
+    of: FxHashMap<(StringId, StringId), IntervalCosts>,
     intervals: usize,
 }
 
 #[derive(Debug, Default)]
-struct Intervals {
+struct IntervalCosts {
     /// The function's cost in the last snapshot, decayed since.
     before: f64,
     sums: VecDeque<u64>,
@@ -31,7 +31,7 @@ struct Intervals {
 
 impl RowHistory {
     /// Adds an interval. `keep` is the share of all costs that is left after it.
-    pub fn note(&mut self, snapshot: &Snapshot, event: usize, keep: f64) {
+    pub fn note(&mut self, snapshot: &LiveSnapshot, event: usize, keep: f64) {
         self.intervals += 1;
         let mut now: Vec<((StringId, StringId), u64)> = snapshot.own(event).into_iter().collect();
         sort::by_key(&mut now, |(_, period)| std::cmp::Reverse(*period));
@@ -45,7 +45,7 @@ impl RowHistory {
         for (function, period) in now {
             let one = self.of.entry(function).or_insert_with(|| {
                 let sums = std::iter::repeat_n(0, self.intervals.min(MOST)).collect();
-                Intervals { before: 0.0, sums }
+                IntervalCosts { before: 0.0, sums }
             });
             if let Some(last) = one.sums.back_mut() {
                 *last = (period as f64 - one.before).max(0.0) as u64;
@@ -56,7 +56,7 @@ impl RowHistory {
     }
 
     /// Returns the costs of a function per interval, oldest first.
-    pub fn of(&self, snapshot: &Snapshot, function: &FunctionRef) -> Vec<u64> {
+    pub fn of(&self, snapshot: &LiveSnapshot, function: &FunctionRef) -> Vec<u64> {
         let name = snapshot.text(&function.dso).zip(snapshot.text(&function.symbol));
         let one = name.and_then(|name| self.of.get(&name));
         one.map(|one| one.sums.iter().copied().collect()).unwrap_or_default()

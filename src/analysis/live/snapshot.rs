@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::names::{Followed, NameLookup};
+use super::names::{CopiedNames, NameLookup};
 use crate::abi::CpuMode;
-use crate::analysis::request::Pattern;
+use crate::analysis::request::NamePattern;
 use crate::host::Host;
 use crate::host::cpu::Topology;
 use crate::profile::sampled::callers;
 use crate::profile::sampled::query::{self, EventTotals};
-use crate::profile::sampled::table::{Input, Words};
+use crate::profile::sampled::table::{RowStrings, TableInput};
 use crate::profile::sampled::{
-    Answer, Code, FunctionRef, LiveHeader, Query, StackProfile, StringId, StringTable, Value,
+    FunctionRef, LiveHeader, LocationCalls, Query, QueryAnswer, StackProfile, StringId, StringTable, Value,
 };
 use crate::session::Location;
 use crate::session::intern::words;
@@ -85,7 +85,7 @@ pub struct SnapshotOptions {
     /// Whether to keep idle samples.
     pub with_idle: bool,
     /// Functions whose callees count as part of the function itself.
-    pub ignore_callees: Option<Pattern>,
+    pub ignore_callees: Option<NamePattern>,
 }
 
 /// Minimum time between returns of freed memory to the kernel. Memory that is allocated again must be
@@ -99,26 +99,26 @@ pub struct SnapshotMaker {
     pub(super) options: SnapshotOptions,
     sockets: FxHashMap<u32, i64>,
     start: u64,
-    before: Before,
+    before: PreviousCounters,
     given_back: Instant,
     pub(super) host: Host,
 }
 
 /// Counters at the time of the last header.
 #[derive(Clone, Copy)]
-struct Before {
+struct PreviousCounters {
     at: u64,
     cpu: u64,
     counts: Counts,
 }
 
 /// The rows at one time with the names known then. Answers any number of queries.
-pub struct Snapshot {
+pub struct LiveSnapshot {
     /// Empty after the snapshot was released.
     look: LiveRows,
     is_released: bool,
-    code: Code,
-    followed: Followed,
+    code: LocationCalls,
+    followed: CopiedNames,
     texts: StringTable,
     comms: Vec<String>,
     /// Names of the processes and threads in the rows.
@@ -138,12 +138,12 @@ impl SnapshotMaker {
             false => FxHashMap::default(),
         };
         let now = monotonic_ns();
-        let before = Before { at: now, cpu: process_cpu_ns(), counts: Counts::default() };
+        let before = PreviousCounters { at: now, cpu: process_cpu_ns(), counts: Counts::default() };
         Self { shared, names, options, sockets, start: now, before, given_back: Instant::now(), host }
     }
 
     /// Takes a snapshot. Reuses the names that the last snapshot found.
-    pub fn take(&self, last: Option<Snapshot>) -> Snapshot {
+    pub fn take(&self, last: Option<LiveSnapshot>) -> LiveSnapshot {
         let (mut code, mut followed, mut known) = match last {
             Some(last) => (last.code, last.followed, last.task_names),
             None => Default::default(),
@@ -213,7 +213,7 @@ impl SnapshotMaker {
         if let Some(pattern) = &self.options.ignore_callees {
             callers::ignore_callees(&mut look.resolved, &code, &texts, &|name| pattern.finds(name));
         }
-        Snapshot {
+        LiveSnapshot {
             look,
             is_released: false,
             code,
@@ -228,8 +228,8 @@ impl SnapshotMaker {
     }
 
     /// Answers a query from a snapshot.
-    pub fn answer(&self, snapshot: &Snapshot, query: &Query) -> Answer {
-        let words = SnapshotWords { snapshot, sockets: &self.sockets, names: &self.names };
+    pub fn answer(&self, snapshot: &LiveSnapshot, query: &Query) -> QueryAnswer {
+        let words = SnapshotStrings { snapshot, sockets: &self.sockets, names: &self.names };
         let input = self.input(snapshot, &words);
         query::answer(&input, &snapshot.events_totals, query, snapshot.texts.clone())
     }
@@ -237,18 +237,18 @@ impl SnapshotMaker {
     /// Calls `visit` with the samples that pass the query's filter, by stack, for exports.
     pub fn with_stacks<R>(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &LiveSnapshot,
         query: &Query,
         visit: impl FnOnce(&StackProfile<'_>) -> R,
     ) -> R {
-        let words = SnapshotWords { snapshot, sockets: &self.sockets, names: &self.names };
+        let words = SnapshotStrings { snapshot, sockets: &self.sockets, names: &self.names };
         let modules = self.names.table().modules().to_vec();
         let input = self.input(snapshot, &words);
         visit(&StackProfile::new(&input, &modules, &snapshot.events_totals, query, &snapshot.texts))
     }
 
-    fn input<'a>(&'a self, snapshot: &'a Snapshot, words: &'a SnapshotWords<'a>) -> Input<'a> {
-        Input {
+    fn input<'a>(&'a self, snapshot: &'a LiveSnapshot, words: &'a SnapshotStrings<'a>) -> TableInput<'a> {
+        TableInput {
             rows: &snapshot.look.resolved.rows,
             resolved: &snapshot.look.resolved,
             attributes: &snapshot.look.attributes,
@@ -259,9 +259,9 @@ impl SnapshotMaker {
     }
 
     /// Returns the header's data, and starts the next interval. `event` selects the event for the split.
-    pub fn head(&mut self, snapshot: &Snapshot, event: usize) -> LiveHeader {
+    pub fn head(&mut self, snapshot: &LiveSnapshot, event: usize) -> LiveHeader {
         let counts = self.shared.live().counts();
-        let now = Before { at: monotonic_ns(), cpu: process_cpu_ns(), counts };
+        let now = PreviousCounters { at: monotonic_ns(), cpu: process_cpu_ns(), counts };
         let seconds = (now.at - self.before.at).max(1) as f64 / 1e9;
         let split = snapshot.splits.get(event).map(|&(kernel, user, idle)| {
             let all = (kernel + user + idle).max(1) as f64;
@@ -318,7 +318,7 @@ impl SnapshotMaker {
     }
 }
 
-impl Snapshot {
+impl LiveSnapshot {
     /// Releases the data shared with the sampling thread, which otherwise must copy all of it before adding
     /// samples. The names stay for the next snapshot.
     pub fn release(&mut self) {
@@ -426,13 +426,13 @@ fn sockets(host: &Host) -> FxHashMap<u32, i64> {
 }
 
 /// Resolves the numbers in rows to text.
-struct SnapshotWords<'a> {
-    snapshot: &'a Snapshot,
+struct SnapshotStrings<'a> {
+    snapshot: &'a LiveSnapshot,
     sockets: &'a FxHashMap<u32, i64>,
     names: &'a NameLookup,
 }
 
-impl Words for SnapshotWords<'_> {
+impl RowStrings for SnapshotStrings<'_> {
     fn comm(&self, comm: u32) -> String {
         self.snapshot.comm(comm)
     }

@@ -1,6 +1,6 @@
 //! Dump of every record as stored, with its owner: the output of `-D`.
 //!
-//! Visits [`Dumped`] records in time or file order, then the places where records are cut off. The view
+//! Visits [`DumpedRecord`] records in time or file order, then the places where records are cut off. The view
 //! prints bytes and fields.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use crate::analysis::header;
 use crate::analysis::names::RecordingNames;
 use crate::error::Result;
 use crate::perfdata::{Feature, Note};
-use crate::profile::script::{Dumped, Owner};
+use crate::profile::script::{DumpedRecord, SampleOwner};
 use crate::record::{RawRecord, Record, Sample, SampleLayout, kind};
 use crate::session::location::{self, SampledAddress};
 use crate::session::order::{self, Place};
@@ -88,7 +88,7 @@ impl<'a> Dumper<'a> {
         let event = found.map(|(event, _)| event).or(values.map(|(event, _)| event));
         let asked = found.map(|(event, _)| session.reader.events()[event].attr.period());
         let words = record.as_ref().and_then(in_words);
-        visit(ScriptLine::Dumped(&Dumped {
+        visit(ScriptLine::Dumped(&DumpedRecord {
             raw: *raw,
             file: &file.to_string_lossy(),
             offset: place.offset.saturating_sub(start),
@@ -107,7 +107,7 @@ impl<'a> Dumper<'a> {
         }))
     }
 
-    fn owner(&self, sample: &Sample<'_>, place: Place) -> Owner {
+    fn owner(&self, sample: &Sample<'_>, place: Place) -> SampleOwner {
         let history = &self.session.history;
         let timestamp = self.session.timestamp(sample.time().map(|time| time.0), place.position);
         let who = sample.thread().unwrap_or_default();
@@ -116,7 +116,7 @@ impl<'a> Dumper<'a> {
         let epoch = history.epoch(who.pid, timestamp);
         let at = sample.ip().map(|ip| SampledAddress::code(epoch, sample.cpu_mode(), ip));
         let module = at.and_then(|at| location::locate(history, at).module());
-        Owner {
+        SampleOwner {
             comm: comm.unwrap_or_else(|| format!(":{}", who.tid)),
             dso: module.map(|module| history.modules()[module as usize].name_in_script()),
         }

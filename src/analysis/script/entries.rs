@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::dump::Dumper;
-use super::{DumpOrder, ScriptLine, Transcript};
+use super::{DumpOrder, NamedRecording, ScriptLine};
 use crate::abi::attr::kind;
 use crate::abi::generic::{BPF_OUTPUT, MAJOR_FAULTS, MINOR_FAULTS, PAGE_FAULTS};
 use crate::abi::sample_type;
@@ -12,7 +12,7 @@ use crate::analysis::counts;
 use crate::analysis::names::RecordingNames;
 use crate::analysis::unwinding::RecordingUnwinder;
 use crate::error::Result;
-use crate::profile::script::{Branch, Entry, Field};
+use crate::profile::script::{ScriptBranch, ScriptEntry, ScriptField};
 use crate::record::decode::DataSource;
 use crate::record::{self, Parts, RawRecord, Record, Sample, Thread};
 use crate::session::location::SampledAddress;
@@ -36,7 +36,7 @@ const LATE: u64 = sample_type::RAW
     | sample_type::REGS_INTR
     | sample_type::BRANCH_STACK;
 
-impl Transcript<'_> {
+impl NamedRecording<'_> {
     /// Visits all requested samples and records in time order.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Transcript<'_> {
         let is_of_data = |event: &crate::perfdata::RecordedEvent| {
             request.everything || event.attr.kind() == kind::SOFTWARE && FAULTS.contains(&event.attr.config())
         };
-        let mut maker = EntryMaker {
+        let mut maker = ScriptEntryBuilder {
             script: self,
             session,
             names: RecordingNames::new(session).with_symbols(&self.symbols),
@@ -107,8 +107,8 @@ impl Transcript<'_> {
 }
 
 /// Turns records into entries.
-struct EntryMaker<'a> {
-    script: &'a Transcript<'a>,
+struct ScriptEntryBuilder<'a> {
+    script: &'a NamedRecording<'a>,
     session: &'a Session,
     names: RecordingNames<'a>,
     stacker: Stacker<'a>,
@@ -117,12 +117,12 @@ struct EntryMaker<'a> {
     has_data: Vec<bool>,
     leaves: Option<Vec<bool>>,
     numbers: Vec<u32>,
-    branches: Vec<Branch>,
+    branches: Vec<ScriptBranch>,
     /// The formatted payload of a tracepoint.
     trace: String,
 }
 
-impl EntryMaker<'_> {
+impl ScriptEntryBuilder<'_> {
     fn sample(
         &mut self,
         raw: &RawRecord<'_>,
@@ -169,9 +169,9 @@ impl EntryMaker<'_> {
         self.find_branches(&parts, who, timestamp);
         let comm = comm.and_then(|comm| self.names.named(comm.0));
         let comm = comm.unwrap_or_else(|| format!(":{}", who.tid).into());
-        let payload = parts
-            .raw
-            .filter(|_| asked.kind() == kind::TRACEPOINT && (request.everything || fields.has(Field::Trace)));
+        let payload = parts.raw.filter(|_| {
+            asked.kind() == kind::TRACEPOINT && (request.everything || fields.has(ScriptField::Trace))
+        });
         self.trace.clear();
         let has_trace = payload.is_some_and(|bytes| self.names.trace(event, bytes, &mut self.trace));
         let named_fields = payload.filter(|_| request.trace_fields);
@@ -179,7 +179,7 @@ impl EntryMaker<'_> {
         let is_bpf = asked.kind() == kind::SOFTWARE && asked.config() == BPF_OUTPUT;
         let cgroup = parts.cgroup.map(|id| self.cgroup(id));
         let period = sample.period().unwrap_or_else(|| asked.period());
-        let entry = Entry {
+        let entry = ScriptEntry {
             comm: &comm,
             pid: thread.map(|thread| thread.pid),
             tid: thread.map(|thread| thread.tid),
@@ -211,7 +211,7 @@ impl EntryMaker<'_> {
         }
         let members = self.readings.of(self.session.reader.layouts(), event, &sample).unwrap_or_default();
         for (event, period) in members {
-            let entry = Entry { event, period: Some(period), ..entry };
+            let entry = ScriptEntry { event, period: Some(period), ..entry };
             visit(ScriptLine::Sample(&entry))?;
         }
         Ok(())
@@ -228,7 +228,7 @@ impl EntryMaker<'_> {
         let number = |address| {
             script.addresses.find(&SampledAddress::by_half(epoch, address, false)).unwrap_or(u32::MAX)
         };
-        self.branches.extend(branches.iter().map(|branch| Branch {
+        self.branches.extend(branches.iter().map(|branch| ScriptBranch {
             from: branch.from,
             to: branch.to,
             flags: branch.flags,
@@ -301,13 +301,14 @@ impl EntryMaker<'_> {
             let Some(read) = self.session.reader.layouts().counter_read(raw) else { return Ok(()) };
             event = read.event;
             let count = self.readings.last(who, &read);
-            let is_asked = self.script.fields[event].has(Field::Period) || self.script.request.everything;
+            let is_asked =
+                self.script.fields[event].has(ScriptField::Period) || self.script.request.everything;
             if count == 0 || !is_asked {
                 return Ok(());
             }
             counted = Some(count);
         }
-        let entry = Entry {
+        let entry = ScriptEntry {
             comm: &comm,
             pid: id.thread.or(owner).map(|thread| thread.pid),
             tid: id.thread.or(owner).map(|thread| thread.tid),
@@ -316,7 +317,7 @@ impl EntryMaker<'_> {
             event,
             period: counted,
             misc: raw.misc,
-            ..Entry::default()
+            ..ScriptEntry::default()
         };
         visit(ScriptLine::Record(&entry, raw.kind, &record))
     }

@@ -9,7 +9,7 @@ use crate::abi::attr::kind;
 use crate::abi::sample_type;
 use crate::error::{Error, Result, Warning, say};
 use crate::perfdata::RecordedEvent;
-use crate::profile::script::{FIELDS, Field, Fields};
+use crate::profile::script::{FIELDS, ScriptField, ScriptFields};
 use crate::text;
 
 /// perf's fields that pmc does not support, and the reasons.
@@ -42,7 +42,7 @@ struct FieldChange {
     is_void: bool,
     /// Whether the fields are added to and removed from the current ones, instead of replacing them.
     is_relative: bool,
-    fields: Vec<(bool, Field)>,
+    fields: Vec<(bool, ScriptField)>,
 }
 
 impl FieldChange {
@@ -86,7 +86,7 @@ impl FieldChange {
     }
 }
 
-fn field(name: &str) -> Result<Field> {
+fn field(name: &str) -> Result<ScriptField> {
     if let Some((_, field)) = FIELDS.iter().find(|(known, _)| *known == name) {
         return Ok(*field);
     }
@@ -103,26 +103,26 @@ fn field(name: &str) -> Result<Field> {
 }
 
 /// The sample fields that each output field requires.
-const NEEDS: [(Field, u64); 19] = [
-    (Field::Pid, sample_type::TID),
-    (Field::Tid, sample_type::TID),
-    (Field::Cpu, sample_type::CPU),
-    (Field::Time, sample_type::TIME),
-    (Field::Addr, sample_type::ADDR),
-    (Field::Weight, sample_type::WEIGHT | sample_type::WEIGHT_STRUCT),
-    (Field::InsLat, sample_type::WEIGHT_STRUCT),
-    (Field::DataSrc, sample_type::DATA_SRC),
-    (Field::PhysAddr, sample_type::PHYS_ADDR),
-    (Field::DataPageSize, sample_type::DATA_PAGE_SIZE),
-    (Field::CodePageSize, sample_type::CODE_PAGE_SIZE),
-    (Field::UserRegs, sample_type::REGS_USER),
-    (Field::IntrRegs, sample_type::REGS_INTR),
-    (Field::BrStack, sample_type::BRANCH_STACK),
-    (Field::BrStackSym, sample_type::BRANCH_STACK),
-    (Field::BrStackOff, sample_type::BRANCH_STACK),
-    (Field::Cgroup, sample_type::CGROUP),
-    (Field::Tod, sample_type::TIME),
-    (Field::StreamId, sample_type::STREAM_ID),
+const NEEDS: [(ScriptField, u64); 19] = [
+    (ScriptField::Pid, sample_type::TID),
+    (ScriptField::Tid, sample_type::TID),
+    (ScriptField::Cpu, sample_type::CPU),
+    (ScriptField::Time, sample_type::TIME),
+    (ScriptField::Addr, sample_type::ADDR),
+    (ScriptField::Weight, sample_type::WEIGHT | sample_type::WEIGHT_STRUCT),
+    (ScriptField::InsLat, sample_type::WEIGHT_STRUCT),
+    (ScriptField::DataSrc, sample_type::DATA_SRC),
+    (ScriptField::PhysAddr, sample_type::PHYS_ADDR),
+    (ScriptField::DataPageSize, sample_type::DATA_PAGE_SIZE),
+    (ScriptField::CodePageSize, sample_type::CODE_PAGE_SIZE),
+    (ScriptField::UserRegs, sample_type::REGS_USER),
+    (ScriptField::IntrRegs, sample_type::REGS_INTR),
+    (ScriptField::BrStack, sample_type::BRANCH_STACK),
+    (ScriptField::BrStackSym, sample_type::BRANCH_STACK),
+    (ScriptField::BrStackOff, sample_type::BRANCH_STACK),
+    (ScriptField::Cgroup, sample_type::CGROUP),
+    (ScriptField::Tod, sample_type::TIME),
+    (ScriptField::StreamId, sample_type::STREAM_ID),
 ];
 
 /// Returns the fields of each event: the defaults, changed by each `-F`. With `callers`, tracepoints also
@@ -130,46 +130,57 @@ const NEEDS: [(Field, u64); 19] = [
 ///
 /// # Errors
 /// When a field or event type is unknown.
-pub(super) fn of_events(typed: &[String], callers: bool, events: &[RecordedEvent]) -> Result<Vec<Fields>> {
+pub(super) fn of_events(
+    typed: &[String],
+    callers: bool,
+    events: &[RecordedEvent],
+) -> Result<Vec<ScriptFields>> {
     let changes: Vec<FieldChange> =
         typed.iter().map(|text| FieldChange::parse(text)).collect::<Result<_>>()?;
     Ok(events.iter().map(|event| of_event(event, callers, &changes)).collect())
 }
 
-fn usual(event: &RecordedEvent, callers: bool) -> Fields {
+fn usual(event: &RecordedEvent, callers: bool) -> ScriptFields {
     let sample_type = event.attr.sample_type();
-    let mut usual = vec![Field::Comm, Field::Tid, Field::Cpu, Field::Time, Field::Event];
+    let mut usual =
+        vec![ScriptField::Comm, ScriptField::Tid, ScriptField::Cpu, ScriptField::Time, ScriptField::Event];
     let is_tracepoint = event.attr.kind() == kind::TRACEPOINT;
-    usual.push(if is_tracepoint { Field::Trace } else { Field::Period });
+    usual.push(if is_tracepoint { ScriptField::Trace } else { ScriptField::Period });
     if !is_tracepoint || sample_type & sample_type::CALLCHAIN != 0 && callers {
-        usual.extend([Field::Ip, Field::Sym, Field::SymOff, Field::Dso]);
+        usual.extend([ScriptField::Ip, ScriptField::Sym, ScriptField::SymOff, ScriptField::Dso]);
     }
     if event.attr.kind() == kind::SOFTWARE {
-        usual.push(Field::BpfOutput);
+        usual.push(ScriptField::BpfOutput);
     }
     if event.attr.kind() == kind::RAW {
-        usual.extend([Field::Addr, Field::DataSrc, Field::Weight, Field::PhysAddr, Field::DataPageSize]);
-        usual.extend([Field::CodePageSize, Field::InsLat]);
+        usual.extend([
+            ScriptField::Addr,
+            ScriptField::DataSrc,
+            ScriptField::Weight,
+            ScriptField::PhysAddr,
+            ScriptField::DataPageSize,
+        ]);
+        usual.extend([ScriptField::CodePageSize, ScriptField::InsLat]);
     }
-    Fields::of(&usual)
+    ScriptFields::of(&usual)
 }
 
-fn of_event(event: &RecordedEvent, callers: bool, changes: &[FieldChange]) -> Fields {
+fn of_event(event: &RecordedEvent, callers: bool, changes: &[FieldChange]) -> ScriptFields {
     let mut fields = usual(event, callers);
     let mut asked = Vec::new();
     let mine =
         |change: &&FieldChange| !change.is_void && change.kind.is_none_or(|kind| kind == event.attr.kind());
     for change in changes.iter().filter(mine) {
         if !change.is_relative {
-            fields = Fields::default();
+            fields = ScriptFields::default();
         }
         for (is_added, field) in &change.fields {
             fields.set(*field, *is_added);
             asked.push(*field);
         }
     }
-    if fields.has(Field::DsOff) {
-        fields.set(Field::Dso, true);
+    if fields.has(ScriptField::DsOff) {
+        fields.set(ScriptField::Dso, true);
     }
     let sample_type = event.attr.sample_type();
     for (field, bits) in NEEDS {

@@ -1,7 +1,7 @@
 //! Samples and other records one by one, with names, in time order.
 //!
-//! Receives a [`Session`] and a [`ScriptRequest`]. [`Transcript::load`] names all addresses first;
-//! [`Transcript::entries`] then visits the records and passes each on as a [`ScriptLine`]. Decides which
+//! Receives a [`Session`] and a [`ScriptRequest`]. [`NamedRecording::load`] names all addresses first;
+//! [`NamedRecording::entries`] then visits the records and passes each on as a [`ScriptLine`]. Decides which
 //! fields an event has. `view::script` prints the lines.
 
 mod dump;
@@ -14,12 +14,12 @@ use std::sync::Arc;
 pub use dump::{DumpOrder, dump};
 
 use super::request::SampleSelection;
-use super::symbols::Symbols;
+use super::symbols::RecordingSymbols;
 use super::unwinding::RecordingUnwinder;
 use super::{ProgressSink, quality, symbols_of};
 use crate::abi::sample_type;
 use crate::error::{Exit, Result};
-use crate::profile::script::{Dumped, Entry, Field, Fields, Places};
+use crate::profile::script::{AddressFunctions, DumpedRecord, ScriptEntry, ScriptField, ScriptFields};
 use crate::record::{Record, kind};
 use crate::session::distinct_addresses::{self, Addresses, Kinds};
 use crate::session::{SampleQuery, Session};
@@ -64,11 +64,11 @@ pub struct ScriptRequest {
 #[derive(Debug)]
 pub enum ScriptLine<'a> {
     /// A sample.
-    Sample(&'a Entry<'a>),
+    Sample(&'a ScriptEntry<'a>),
     /// A record of another kind: its thread and time, its kind, and its contents.
-    Record(&'a Entry<'a>, u32, &'a Record<'a>),
+    Record(&'a ScriptEntry<'a>, u32, &'a Record<'a>),
     /// Any record, as stored.
-    Dumped(&'a Dumped<'a>),
+    Dumped(&'a DumpedRecord<'a>),
     /// The place from which no more records can be read.
     Torn {
         /// Offset in the file.
@@ -82,20 +82,20 @@ pub enum ScriptLine<'a> {
 
 /// A recording whose addresses are named.
 #[derive(Debug)]
-pub struct Transcript<'a> {
+pub struct NamedRecording<'a> {
     session: Arc<Session>,
     request: &'a ScriptRequest,
     wanted: SampleQuery,
-    symbols: Symbols,
+    symbols: RecordingSymbols,
     /// Fields by event.
-    fields: Vec<Fields>,
+    fields: Vec<ScriptFields>,
     /// The kinds of addresses that the fields require.
     kinds: Kinds,
     addresses: Addresses,
-    places: Places,
+    places: AddressFunctions,
 }
 
-impl<'a> Transcript<'a> {
+impl<'a> NamedRecording<'a> {
     /// Names all addresses.
     ///
     /// # Errors
@@ -110,20 +110,21 @@ impl<'a> Transcript<'a> {
         let wanted =
             SampleQuery { ignore_stacks: !request.callers, ..request.selection.sample_query(&session)? };
         let mut symbols = symbols_of(&session, &request.symbols)?;
-        let has = |list: &[Field]| fields.iter().any(|fields| fields.has_any(list));
+        let has = |list: &[ScriptField]| fields.iter().any(|fields| fields.has_any(list));
         let has_bit = |fields| session.reader.layouts().have(fields);
         let has_copies = has_bit(sample_type::STACK_USER);
-        let lines = has(&[Field::SrcLine, Field::SrcCode]);
+        let lines = has(&[ScriptField::SrcLine, ScriptField::SrcCode]);
         let inlines = request.inlines.unwrap_or(has_copies || lines);
         let all = request.everything;
         let kinds = Kinds {
-            chains: has(&[Field::Ip, Field::Sym, Field::SrcCode])
+            chains: has(&[ScriptField::Ip, ScriptField::Sym, ScriptField::SrcCode])
                 || !request.functions.is_empty()
                 || !request.dsos.is_empty()
                 || all,
-            branches: has(&[Field::BrStack, Field::BrStackSym, Field::BrStackOff])
+            branches: has(&[ScriptField::BrStack, ScriptField::BrStackSym, ScriptField::BrStackOff])
                 || all && has_bit(sample_type::BRANCH_STACK),
-            data: has(&[Field::Addr]) && has(&[Field::Sym, Field::Dso]) || all && has_bit(sample_type::ADDR),
+            data: has(&[ScriptField::Addr]) && has(&[ScriptField::Sym, ScriptField::Dso])
+                || all && has_bit(sample_type::ADDR),
             in_calls: inlines,
         };
         let addresses = if kinds.chains || kinds.branches || kinds.data {
@@ -150,12 +151,12 @@ impl<'a> Transcript<'a> {
     }
 
     /// Returns the fields of each event.
-    pub fn fields(&self) -> &[Fields] {
+    pub fn fields(&self) -> &[ScriptFields] {
         &self.fields
     }
 
     /// Returns the functions and lines at the addresses; entries refer to them by number.
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &AddressFunctions {
         &self.places
     }
 

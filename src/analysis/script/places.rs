@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::abi::CpuMode;
-use crate::analysis::symbols::Symbols;
-use crate::profile::script::{Place, Places};
+use crate::analysis::symbols::RecordingSymbols;
+use crate::profile::script::{AddressFunction, AddressFunctions};
 use crate::session::distinct_addresses::Addresses;
 use crate::session::{History, Location, location};
 use crate::symbol::{Depth, Frame, Progress};
@@ -13,11 +13,11 @@ use crate::symbol::{Depth, Frame, Progress};
 pub(super) fn name(
     history: &History,
     addresses: &Addresses,
-    symbols: &mut Symbols,
+    symbols: &mut RecordingSymbols,
     depth: Depth,
     raw_names: bool,
     progress: &(dyn Fn(Progress) + Sync),
-) -> Places {
+) -> AddressFunctions {
     let locations: Vec<Location> =
         addresses.all().iter().map(|address| location::locate(history, *address)).collect();
     let of_data: Vec<usize> = (0..locations.len()).filter(|at| addresses.all()[*at].is_data).collect();
@@ -26,14 +26,14 @@ pub(super) fn name(
     let variables = symbols.answers(&data, Depth::Data, &|_| {});
     // Caches each module's name and whether its file was found.
     let mut known: Vec<Option<(Arc<str>, bool)>> = vec![None; history.modules().len()];
-    let mut about = |module: u32, symbols: &Symbols| {
+    let mut about = |module: u32, symbols: &RecordingSymbols| {
         let ask = || {
             let has_file = symbols.id(module).map(|id| symbols.symbolizer.quality(id).binary.is_some());
             (history.modules()[module as usize].name_in_script().into(), has_file.unwrap_or(false))
         };
         known[module as usize].get_or_insert_with(ask).clone()
     };
-    let mut places = Places::default();
+    let mut places = AddressFunctions::default();
     let mut next_data = 0;
     for (number, (question, location)) in addresses.all().iter().zip(&locations).enumerate() {
         let (frames, at) = if question.is_data {
@@ -45,13 +45,13 @@ pub(super) fn name(
         // The printed address stays the return address.
         let step = u64::from(question.in_call);
         let (dso, has_file) = location.module().map(|module| about(module, symbols)).unzip();
-        let base = Place {
+        let base = AddressFunction {
             address: question.address,
             offset: location.offset.wrapping_add(step),
             dso,
             has_file: has_file.unwrap_or(false),
             in_kernel: question.level != CpuMode::User,
-            ..Place::default()
+            ..AddressFunction::default()
         };
         let own = frames.last().and_then(|frame| symbols.function(frame).start);
         let into = at.zip(own).map_or(0, |(at, start)| at.wrapping_sub(start).wrapping_add(step));
@@ -64,10 +64,16 @@ pub(super) fn name(
     places
 }
 
-fn place(base: &Place, frame: &Frame, into: u64, symbols: &Symbols, raw_names: bool) -> Place {
+fn place(
+    base: &AddressFunction,
+    frame: &Frame,
+    into: u64,
+    symbols: &RecordingSymbols,
+    raw_names: bool,
+) -> AddressFunction {
     let function = symbols.function(frame);
     let names = symbols.symbolizer.names();
-    Place {
+    AddressFunction {
         symbol: Some(if raw_names { &function.raw } else { &function.name }.clone()),
         into,
         size: function.size,

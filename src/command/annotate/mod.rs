@@ -5,7 +5,7 @@ mod plan;
 
 use std::sync::Arc;
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use super::progress::Bars;
 use super::{recording_screen, screen};
 use crate::analysis::{Analysis, quality};
@@ -13,14 +13,14 @@ use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::session::Session;
 use crate::view;
-use crate::view::annotate::Facts;
-pub(super) use plan::Plan;
+use crate::view::annotate::AnnotateFacts;
+pub(super) use plan::AnnotatePlan;
 
 /// Runs the command.
 ///
 /// # Errors
 /// The recording cannot be read, no function of that name has samples, or the output cannot be written.
-pub(super) fn run(plan: Plan) -> Result<Exit> {
+pub(super) fn run(plan: AnnotatePlan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     if plan.browses && screen::is_there() {
         return recording_screen::run(plan.screen(), reader);
@@ -28,7 +28,7 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
     let session = Arc::new(Session::open(reader)?);
     let mut analysis = Analysis::load(session.clone(), &plan.request, &Bars)?;
     let code = analysis.annotate(&plan.code, &Bars)?;
-    let facts = Facts {
+    let facts = AnnotateFacts {
         samples: analysis.sample_count(),
         lost: quality::lost(&session),
         is_damaged: quality::is_damaged(&session),
@@ -36,7 +36,7 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
         left_out: code.left_out,
         notes: quality::notes(&session),
     };
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     view::annotate::write(&mut out, &code.listings, &facts, &plan.layout)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the listing", error))?;

@@ -5,37 +5,37 @@ use std::path::PathBuf;
 use crate::analysis::AnalysisRequest;
 use crate::analysis::annotate::AnnotationRequest;
 use crate::analysis::annotate::listing::ListingOptions;
-use crate::analysis::request::Measure;
-use crate::cli::annotate::Annotate;
+use crate::analysis::request::CostMeasure;
+use crate::cli::annotate::AnnotateArgs;
 use crate::command::plan;
 use crate::command::recording_screen::ScreenPlan;
 use crate::error::Result;
-use crate::profile::annotate::Basis;
+use crate::profile::annotate::PercentBasis;
 use crate::symbol::disassemble::Syntax;
 use crate::symbol::source_text::SourceFolders;
 use crate::terminal::Stream;
 use crate::terminal::theme::Background;
-use crate::view::annotate::{Form, Layout};
+use crate::view::annotate::{AnnotateLayout, ListingFormat};
 
 /// Default number of functions shown.
 const FUNCTIONS: usize = 3;
 
 /// Settings of `pmc annotate`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct AnnotatePlan {
     pub(super) input: PathBuf,
     /// Whether to show the screen on a terminal: no typed option requires text.
     pub(super) browses: bool,
     pub(super) background: Option<Background>,
     pub(super) request: AnalysisRequest,
     pub(super) code: AnnotationRequest,
-    pub(super) layout: Layout,
+    pub(super) layout: AnnotateLayout,
 }
 
-impl Plan {
+impl AnnotatePlan {
     /// # Errors
     /// An option is invalid.
-    pub(in crate::command) fn new(typed: &Annotate) -> Result<Self> {
+    pub(in crate::command) fn new(typed: &AnnotateArgs) -> Result<Self> {
         let function = typed.function.clone().or_else(|| typed.symbol.clone());
         let of_text = typed.stdio
             || typed.stdio2
@@ -75,17 +75,17 @@ impl Plan {
                     kcore: typed.kcore.clone(),
                 },
             },
-            layout: Layout {
+            layout: AnnotateLayout {
                 form: match (typed.json, typed.stdio2) {
-                    (true, _) => Form::Json,
-                    (_, false) if !Stream::Output.is_terminal() => Form::Rows,
-                    _ => Form::Text,
+                    (true, _) => ListingFormat::Json,
+                    (_, false) if !Stream::Output.is_terminal() => ListingFormat::Rows,
+                    _ => ListingFormat::Text,
                 },
                 basis: match typed.percent_type.as_str() {
-                    "local-hits" | "hits-local" => Basis::LocalHits,
-                    "global-period" | "period-global" => Basis::GlobalPeriod,
-                    "global-hits" | "hits-global" => Basis::GlobalHits,
-                    _ => Basis::LocalPeriod,
+                    "local-hits" | "hits-local" => PercentBasis::LocalHits,
+                    "global-period" | "period-global" => PercentBasis::GlobalPeriod,
+                    "global-hits" | "hits-global" => PercentBasis::GlobalHits,
+                    _ => PercentBasis::LocalPeriod,
                 },
                 source: !typed.no_source,
                 instructions: !typed.source_only,
@@ -106,7 +106,7 @@ impl Plan {
     pub(super) fn screen(self) -> ScreenPlan {
         let request = AnalysisRequest {
             usual_keys: true,
-            measure: Measure::BranchesIfRecorded,
+            measure: CostMeasure::BranchesIfRecorded,
             callers: true,
             ..self.request
         };

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-pub(super) use plan::Plan;
+pub(super) use plan::ArchivePlan;
 
 use crate::analysis::header;
 use crate::error::{Error, Exit, Result, say};
@@ -29,15 +29,15 @@ const ALL: &str = "perf.all";
 ///
 /// # Errors
 /// The recording cannot be read or has no build IDs, there is no cache, or tar fails.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &ArchivePlan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
         Error::new("there is no build-id cache")
             .why("HOME is not set, or is not a directory")
             .try_this("pmc --buildid-dir DIR archive …")
     })?;
     match plan {
-        Plan::Pack { recording, all, excluded } => pack(recording, *all, excluded, &cache)?,
-        Plan::Unpack { archive } => unpack(archive, &cache)?,
+        ArchivePlan::Pack { recording, all, excluded } => pack(recording, *all, excluded, &cache)?,
+        ArchivePlan::Unpack { archive } => unpack(archive, &cache)?,
     }
     Ok(Exit::Done)
 }

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use crate::cli::archive::Archive;
+use crate::cli::archive::ArchiveArgs;
 use crate::error::{Error, Result};
 
 /// Actions of `pmc archive`.
-pub(in crate::command) enum Plan {
+pub(in crate::command) enum ArchivePlan {
     /// Pack the symbol files of a recording.
     Pack {
         recording: PathBuf,
@@ -20,12 +20,12 @@ pub(in crate::command) enum Plan {
     Unpack { archive: PathBuf },
 }
 
-impl Plan {
+impl ArchivePlan {
     /// Converts the parsed options.
     ///
     /// # Errors
     /// No archive is named, and the directory has none or several; or the list cannot be read.
-    pub(in crate::command) fn new(typed: Archive) -> Result<Self> {
+    pub(in crate::command) fn new(typed: ArchiveArgs) -> Result<Self> {
         if typed.unpack {
             return Ok(Self::Unpack { archive: typed.file.map_or_else(only_archive, Ok)? });
         }

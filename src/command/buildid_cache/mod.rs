@@ -7,10 +7,10 @@ mod plan;
 
 use std::path::Path;
 
-pub(super) use plan::Plan;
-use plan::Step;
+pub(super) use plan::BuildidCachePlan;
+use plan::CacheStep;
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use crate::analysis::header;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
@@ -21,7 +21,7 @@ use crate::view;
 ///
 /// # Errors
 /// There is no place for a cache, a recording cannot be read, or a write fails.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &BuildidCachePlan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
         Error::new("there is no build-id cache")
             .why("HOME is not set")
@@ -43,23 +43,23 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
 }
 
 /// Performs one step; returns one line per file.
-fn done(step: &Step, plan: &Plan, cache: &BuildIdCache) -> Result<Vec<String>> {
+fn done(step: &CacheStep, plan: &BuildidCachePlan, cache: &BuildIdCache) -> Result<Vec<String>> {
     let line = |what: &str, id: BuildId, path: &Path| vec![format!("{what} {id} {}", path.display())];
     match step {
-        Step::Add(path) | Step::Update(path) => {
+        CacheStep::Add(path) | CacheStep::Update(path) => {
             let (module, id) = module(path, plan)?;
-            if let (Step::Update(_), Some(entry)) = (step, cache.of(id)) {
+            if let (CacheStep::Update(_), Some(entry)) = (step, cache.of(id)) {
                 cache.remove(&entry)?;
             }
             let is_new = cache.keep(&module, &plan.symbols)?;
             Ok(line(if is_new { "kept" } else { "kept before:" }, id, path))
         }
-        Step::Remove(path) => {
+        CacheStep::Remove(path) => {
             let id = build_id(path)?;
             let entry = cache.of(id).ok_or_else(|| nothing_kept(path))?;
             cache.remove(&entry).map(|()| line("removed", id, path))
         }
-        Step::Purge(path) => {
+        CacheStep::Purge(path) => {
             let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
             let entries =
                 cache.entries()?.into_iter().filter(|entry| entry.name == real || entry.name == *path);
@@ -69,13 +69,13 @@ fn done(step: &Step, plan: &Plan, cache: &BuildIdCache) -> Result<Vec<String>> {
             }
             entries.iter().map(|entry| removed(cache, entry)).collect()
         }
-        Step::PurgeAll => cache.entries()?.iter().map(|entry| removed(cache, entry)).collect(),
-        Step::Missing(path) => {
+        CacheStep::PurgeAll => cache.entries()?.iter().map(|entry| removed(cache, entry)).collect(),
+        CacheStep::Missing(path) => {
             let mut rows = header::of(&Reader::open(path)?).build_ids;
             rows.retain(|(id, _)| BuildId::parse(id).is_none_or(|id| !cache.holds(id)));
             print(&rows)
         }
-        Step::List => {
+        CacheStep::List => {
             let (sound, damaged): (Vec<_>, Vec<_>) =
                 cache.entries()?.into_iter().partition(|entry| cache.holds(entry.id));
             let rows: Vec<_> =
@@ -92,7 +92,7 @@ fn removed(cache: &BuildIdCache, entry: &CacheEntry) -> Result<String> {
 }
 
 fn print(rows: &[(String, String)]) -> Result<Vec<String>> {
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     let written = view::header::build_ids(&mut out, rows).and_then(|()| out.finish());
     written.map(|()| Vec::new()).map_err(|error| Error::output("the list of build-ids", error))
 }
@@ -102,7 +102,7 @@ fn nothing_kept(path: &Path) -> Error {
 }
 
 /// Opens a file, in the process's root directory if one is selected.
-fn module(path: &Path, plan: &Plan) -> Result<(Module, BuildId)> {
+fn module(path: &Path, plan: &BuildidCachePlan) -> Result<(Module, BuildId)> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let root = plan.pid.map(|pid| Path::new("/proc").join(pid.to_string()).join("root"));
     let seen = root.map(|root| root.join(absolute.strip_prefix("/").unwrap_or(&absolute)));

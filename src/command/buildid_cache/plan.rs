@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::cli::buildid_cache::BuildidCache;
+use crate::cli::buildid_cache::BuildidCacheArgs;
 use crate::command::plan;
 use crate::error::{Error, Result};
 use crate::symbol::Options;
 
 /// An action on one file or on all files.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum CacheStep {
     Add(PathBuf),
     Remove(PathBuf),
     Purge(PathBuf),
@@ -21,8 +21,8 @@ pub(super) enum Step {
 }
 
 /// Settings of `pmc buildid-cache`; the steps run in order.
-pub(in crate::command) struct Plan {
-    pub(super) steps: Vec<Step>,
+pub(in crate::command) struct BuildidCachePlan {
+    pub(super) steps: Vec<CacheStep>,
     /// The process whose view of the file system is used.
     pub(super) pid: Option<u32>,
     pub(super) symbols: Options,
@@ -30,12 +30,12 @@ pub(in crate::command) struct Plan {
     pub(super) says: bool,
 }
 
-impl Plan {
+impl BuildidCachePlan {
     /// Converts the parsed options.
     ///
     /// # Errors
     /// An option of perf that pmc does not support.
-    pub(in crate::command) fn new(typed: BuildidCache) -> Result<Self> {
+    pub(in crate::command) fn new(typed: BuildidCacheArgs) -> Result<Self> {
         let asks_nothing = typed.add.is_empty() && typed.remove.is_empty() && typed.update.is_empty();
         if asks_nothing
             && typed.purge.is_empty()
@@ -43,14 +43,14 @@ impl Plan {
         {
             return Err(Error::usage("no action given").try_this("-a FILE adds a file, -l lists all"));
         }
-        let all = |files: Vec<PathBuf>, step: fn(PathBuf) -> Step| files.into_iter().map(step);
-        let steps = all(typed.add, Step::Add)
-            .chain(all(typed.remove, Step::Remove))
-            .chain(all(typed.purge, Step::Purge))
-            .chain(typed.purge_all.then_some(Step::PurgeAll))
-            .chain(typed.missing.map(Step::Missing))
-            .chain(all(typed.update, Step::Update))
-            .chain(typed.list.then_some(Step::List));
+        let all = |files: Vec<PathBuf>, step: fn(PathBuf) -> CacheStep| files.into_iter().map(step);
+        let steps = all(typed.add, CacheStep::Add)
+            .chain(all(typed.remove, CacheStep::Remove))
+            .chain(all(typed.purge, CacheStep::Purge))
+            .chain(typed.purge_all.then_some(CacheStep::PurgeAll))
+            .chain(typed.missing.map(CacheStep::Missing))
+            .chain(all(typed.update, CacheStep::Update))
+            .chain(typed.list.then_some(CacheStep::List));
         // Servers are asked only on request.
         let servers = match &typed.debuginfod {
             Some(urls) => plan::debuginfod(Some(urls))?,

@@ -6,9 +6,9 @@ mod plan;
 
 use std::path::Path;
 
-pub(super) use plan::Plan;
+pub(super) use plan::BuildidListPlan;
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
@@ -20,23 +20,23 @@ use crate::view;
 ///
 /// # Errors
 /// A file cannot be read or has no build ID, or a write fails.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
-    let mut out = Output::new();
+pub(super) fn run(plan: &BuildidListPlan) -> Result<Exit> {
+    let mut out = PagedOutput::new();
     let rows = match plan {
-        Plan::KernelMaps => {
+        BuildidListPlan::KernelMaps => {
             let maps = kernel::running_maps().map_err(|error| {
                 Error::new(format!("looking up the kernel: {error}")).try_this("as root; -k needs no address")
             })?;
             return written(view::listings::kernel_maps(&mut out, &maps).and_then(|()| out.finish()));
         }
-        Plan::Kernel => {
+        BuildidListPlan::Kernel => {
             let id = kernel::running_build_id().ok_or_else(|| {
                 Error::new("the running kernel's build-id is not available")
                     .why("/sys/kernel/notes is unreadable or has no build-id")
             })?;
             vec![(hex(id.bytes(), ""), String::new())]
         }
-        Plan::File { path, with_hits } => match of_program(path) {
+        BuildidListPlan::File { path, with_hits } => match of_program(path) {
             Some(id) => vec![(id?, String::new())],
             None => {
                 let reader = Reader::open(path)?;

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::cli::buildid_list::BuildidList;
+use crate::cli::buildid_list::BuildidListArgs;
 use crate::command::plan::input;
 
 /// The source of the build IDs.
-pub(in crate::command) enum Plan {
+pub(in crate::command) enum BuildidListPlan {
     /// The running kernel.
     Kernel,
     /// The running kernel and its modules, with their addresses.
@@ -19,9 +19,9 @@ pub(in crate::command) enum Plan {
     },
 }
 
-impl Plan {
+impl BuildidListPlan {
     /// Converts the parsed options.
-    pub(in crate::command) fn new(typed: &BuildidList) -> Self {
+    pub(in crate::command) fn new(typed: &BuildidListArgs) -> Self {
         if typed.kernel {
             return Self::Kernel;
         }

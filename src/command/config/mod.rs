@@ -6,10 +6,10 @@ pub(super) mod plan;
 
 use std::io::Write;
 
-use plan::Step;
-pub(super) use plan::{Plan, heed, heed_recording, heed_reporting, pages};
+use plan::ConfigStep;
+pub(super) use plan::{ConfigPlan, apply, apply_recording, apply_reporting, pages};
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use crate::config::{self, Config};
 use crate::error::{Error, Exit, Result, say};
 use crate::text::clean;
@@ -18,36 +18,36 @@ use crate::text::clean;
 ///
 /// # Errors
 /// There is no file to write, or reading or writing fails.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
-    let config = Config::load(plan.place);
+pub(super) fn run(plan: &ConfigPlan) -> Result<Exit> {
+    let config = Config::load(plan.files);
     let line = |key: &str, value: &str| format!("{}={}\n", clean(key), clean(value));
     let mut out = String::new();
     let mut exit = Exit::Done;
     for step in &plan.steps {
         match step {
-            Step::List => config.all().for_each(|(key, value)| out += &line(key, value)),
-            Step::Show(key) => match config.get(key) {
+            ConfigStep::List => config.all().for_each(|(key, value)| out += &line(key, value)),
+            ConfigStep::Show(key) => match config.get(key) {
                 Some(value) => out += &line(key, value),
                 None => {
                     say::note(format!("{key} is not set"));
                     exit = Exit::Failure;
                 }
             },
-            Step::Set(key, value) => {
-                let files = plan.place.files();
+            ConfigStep::Set(key, value) => {
+                let files = plan.files.paths();
                 let file = files.last().ok_or_else(|| {
                     Error::new("there is no configuration file")
                         .why("HOME is not set")
                         .try_this("PERF_CONFIG=FILE")
                 })?;
                 config::set(file, key, value)?;
-                if !plan::is_heeded(key) {
+                if !plan::is_supported(key) {
                     say::note(format!("{key} is used by perf only; pmc ignores it"));
                 }
             }
         }
     }
-    let mut page = Output::new();
+    let mut page = PagedOutput::new();
     let written = page.write_all(out.as_bytes()).and_then(|()| page.finish());
     written.map(|()| exit).map_err(|error| Error::output("the settings", error))
 }

@@ -1,6 +1,6 @@
 //! Options of `pmc config`, and the effect of settings on the other commands.
 //!
-//! Each setting replaces an option that was not typed. [`heed`] fills it in before a command makes its
+//! Each setting replaces an option that was not typed. [`apply`] fills it in before a command makes its
 //! plan, so the plan cannot tell the two apart.
 
 use std::path::PathBuf;
@@ -8,33 +8,33 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use crate::cli::record::Record;
-use crate::cli::report::Report;
-use crate::cli::stat::Shown;
+use crate::cli::record::RecordArgs;
+use crate::cli::report::ReportArgs;
+use crate::cli::stat::StatDisplayArgs;
 use crate::cli::{Cli, Command, config as cli};
-use crate::config::{Config, Place};
+use crate::config::{Config, ConfigFiles};
 use crate::error::{Error, Result};
 use crate::symbol::options;
 
 /// An action on a key.
-pub(in crate::command) enum Step {
+pub(in crate::command) enum ConfigStep {
     List,
     Show(String),
     Set(String, String),
 }
 
 /// Settings of `pmc config`.
-pub(in crate::command) struct Plan {
-    pub(super) place: Place,
-    pub(super) steps: Vec<Step>,
+pub(in crate::command) struct ConfigPlan {
+    pub(super) files: ConfigFiles,
+    pub(super) steps: Vec<ConfigStep>,
 }
 
-impl Plan {
+impl ConfigPlan {
     /// Converts the parsed options.
     ///
     /// # Errors
     /// A key has no section, or no value after its equals sign.
-    pub(in crate::command) fn new(typed: &cli::Config) -> Result<Self> {
+    pub(in crate::command) fn new(typed: &cli::ConfigArgs) -> Result<Self> {
         let step = |text: &String| {
             let (key, value) =
                 text.split_once('=').map_or((text.as_str(), None), |(key, value)| (key, Some(value)));
@@ -48,25 +48,25 @@ impl Plan {
                     .try_this("such as report.children=false")),
                 Some("") => Err(Error::usage(format!("{key}: missing value after ="))
                     .try_this(format!("pmc config {key}=VALUE"))),
-                Some(value) => Ok(Step::Set(key.to_ascii_lowercase(), value.to_owned())),
-                None => Ok(Step::Show(key.to_ascii_lowercase())),
+                Some(value) => Ok(ConfigStep::Set(key.to_ascii_lowercase(), value.to_owned())),
+                None => Ok(ConfigStep::Show(key.to_ascii_lowercase())),
             }
         };
-        let mut steps: Vec<Step> = typed.keys.iter().map(step).collect::<Result<_>>()?;
+        let mut steps: Vec<ConfigStep> = typed.keys.iter().map(step).collect::<Result<_>>()?;
         if steps.is_empty() {
-            steps.push(Step::List);
+            steps.push(ConfigStep::List);
         }
-        let place = match (typed.system, typed.user) {
-            (true, _) => Place::System,
-            (_, true) => Place::User,
-            _ => Place::Usual,
+        let files = match (typed.system, typed.user) {
+            (true, _) => ConfigFiles::System,
+            (_, true) => ConfigFiles::User,
+            _ => ConfigFiles::Usual,
         };
-        Ok(Self { place, steps })
+        Ok(Self { files, steps })
     }
 }
 
 /// The keys that pmc supports.
-pub(super) const HEEDED: &[&str] = &[
+pub(super) const SUPPORTED: &[&str] = &[
     "annotate.disassembler_style",
     "annotate.hide_src_code",
     "annotate.show_nr_samples",
@@ -90,10 +90,10 @@ pub(super) const HEEDED: &[&str] = &[
 ];
 
 /// Whether pmc supports this key.
-pub(super) fn is_heeded(key: &str) -> bool {
+pub(super) fn is_supported(key: &str) -> bool {
     let pages =
         |section: &str| section.strip_prefix("pager.").is_some_and(|name| Command::NAMES.contains(&name));
-    HEEDED.contains(&key) || pages(key)
+    SUPPORTED.contains(&key) || pages(key)
 }
 
 /// Whether to page text: as typed, or else as `pager.COMMAND` says.
@@ -109,14 +109,14 @@ pub(in crate::command) fn pages(config: &Config, cli: &Cli, matches: &ArgMatches
 ///
 /// # Errors
 /// A setting has an invalid value.
-pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatches) -> Result<()> {
+pub(in crate::command) fn apply(config: &Config, cli: &mut Cli, matches: &ArgMatches) -> Result<()> {
     let typed = |id: &str| {
         let of = matches.subcommand().map(|(_, of)| of);
         of.is_some_and(|of| of.value_source(id) == Some(ValueSource::CommandLine))
     };
     match &mut cli.command {
-        Command::Record(record) => heed_recording(config, record)?,
-        Command::Report(report) => heed_reporting(config, report, typed("percentage"))?,
+        Command::Record(record) => apply_recording(config, record)?,
+        Command::Report(report) => apply_reporting(config, report, typed("percentage"))?,
         Command::Top(top) => {
             top.no_children |= config.is("top.children")? == Some(false) && !top.children;
             if top.stacks && top.call_graph.is_none() {
@@ -146,9 +146,9 @@ pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatc
                 diff.percentage = of.to_owned();
             }
         }
-        Command::Stat(stat) => heed_counts(config, &mut stat.shown)?,
-        Command::StatRecord(stat) => heed_counts(config, &mut stat.shown)?,
-        Command::StatReport(stat) => heed_counts(config, &mut stat.shown)?,
+        Command::Stat(stat) => apply_counts(config, &mut stat.shown)?,
+        Command::StatRecord(stat) => apply_counts(config, &mut stat.shown)?,
+        Command::StatReport(stat) => apply_counts(config, &mut stat.shown)?,
         _ => {}
     }
     let chosen = cli.buildid_dir.take();
@@ -159,11 +159,11 @@ pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatc
     Ok(())
 }
 
-/// Like [`heed`], for the options of a recording.
+/// Like [`apply`], for the options of a recording.
 ///
 /// # Errors
 /// A setting has an invalid value.
-pub(in crate::command) fn heed_recording(config: &Config, record: &mut Record) -> Result<()> {
+pub(in crate::command) fn apply_recording(config: &Config, record: &mut RecordArgs) -> Result<()> {
     if record.stacks && record.call_graph.is_none() {
         record.call_graph = stacks(config, "record.call-graph");
     }
@@ -181,13 +181,13 @@ pub(in crate::command) fn heed_recording(config: &Config, record: &mut Record) -
     Ok(())
 }
 
-/// Like [`heed`], for the options of a report.
+/// Like [`apply`], for the options of a report.
 ///
 /// # Errors
 /// A setting has an invalid value.
-pub(in crate::command) fn heed_reporting(
+pub(in crate::command) fn apply_reporting(
     config: &Config,
-    report: &mut Report,
+    report: &mut ReportArgs,
     percentage_typed: bool,
 ) -> Result<()> {
     report.percent_limit = report.percent_limit.or(percent(config, "report.percent-limit")?);
@@ -211,7 +211,7 @@ pub(in crate::command) fn heed_reporting(
     Ok(())
 }
 
-fn heed_counts(config: &Config, shown: &mut Shown) -> Result<()> {
+fn apply_counts(config: &Config, shown: &mut StatDisplayArgs) -> Result<()> {
     shown.no_big_num |= config.is("stat.big-num")? == Some(false) && !shown.big_num;
     Ok(())
 }

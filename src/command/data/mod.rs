@@ -5,11 +5,11 @@ mod plan;
 
 use std::sync::Arc;
 
-pub(super) use plan::Plan;
+pub(super) use plan::DataPlan;
 
 use super::progress::Bars;
 use crate::analysis::header;
-use crate::analysis::script::{ScriptLine, Transcript};
+use crate::analysis::script::{NamedRecording, ScriptLine};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::session::Session;
@@ -19,10 +19,10 @@ use crate::view::script::perf_json;
 ///
 /// # Errors
 /// The recording cannot be read, or the document cannot be written.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &DataPlan) -> Result<Exit> {
     let session = Arc::new(Session::open(Reader::open(&plan.input)?)?);
     let shift = if plan.time_of_day { plan::time_of_day(&session.reader)? } else { 0 };
-    let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
+    let script = NamedRecording::load(session.clone(), &plan.request, &Bars)?;
     let facts = header::for_conversion(&session.reader);
     let written = |error| Error::output(plan.output.display(), error);
     plan.destination().write(|out| {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::analysis::request::{MAX_STACK, SampleSelection, TimeSpan};
 use crate::analysis::script::ScriptRequest;
-use crate::cli::data::{Data, DataCommand};
+use crate::cli::data::{DataArgs, DataCommand};
 use crate::command::destination::Destination;
 use crate::command::plan::input;
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use crate::symbol::Options;
 
 /// Settings of `pmc data convert`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct DataPlan {
     pub(super) input: PathBuf,
     /// The output file; `-` is standard output.
     pub(super) output: PathBuf,
@@ -24,12 +24,12 @@ pub(in crate::command) struct Plan {
     pub(super) request: ScriptRequest,
 }
 
-impl Plan {
+impl DataPlan {
     /// Converts the parsed options.
     ///
     /// # Errors
     /// No format or an unsupported one is requested.
-    pub(in crate::command) fn new(typed: &Data) -> Result<Self> {
+    pub(in crate::command) fn new(typed: &DataArgs) -> Result<Self> {
         let DataCommand::Convert(typed) = &typed.command;
         if typed.to_ctf.is_some() {
             return Err(Error::usage("pmc data convert has no --to-ctf")

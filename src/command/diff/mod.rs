@@ -2,19 +2,19 @@
 
 mod plan;
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use super::progress::Bars;
 use crate::analysis::diff::DiffSides;
 use crate::analysis::quality;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::view;
-pub(super) use plan::Plan;
+pub(super) use plan::DiffPlan;
 
 /// Runs the command.
 ///
 /// # Errors
 /// A recording cannot be read, no event is in two recordings, or the output cannot be written.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
     let sides = DiffSides::load(&plan.request, &Bars).map_err(|error| match plan.names_both {
         true => error,
         false => error.try_this("name both recordings: pmc diff OLD NEW"),
@@ -30,7 +30,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
             say::warn(&Warning::Recording { what });
         }
     }
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     view::diff::write(&mut out, &comparison, &plan.layout)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the comparison", error))?;

@@ -2,15 +2,15 @@
 
 use crate::analysis::AnalysisRequest;
 use crate::analysis::diff::DiffRequest;
-use crate::cli::diff::Diff;
+use crate::cli::diff::DiffArgs;
 use crate::cli::sample_filter::SampleFilter;
 use crate::command::plan::{self, listed, sort_key};
 use crate::error::{Error, Result};
 use crate::profile::diff::{Compute, streams};
-use crate::profile::sampled::table::Only;
+use crate::profile::sampled::table::RowSelection;
 use crate::profile::sampled::{Filter, Query, SortKey};
 use crate::terminal::{self, Stream};
-use crate::view::diff::{Form, Layout};
+use crate::view::diff::{DiffLayout, ReportFormat};
 
 /// Default number of rows in text output.
 const ROWS: usize = 20;
@@ -19,17 +19,17 @@ const STREAMS: usize = 10;
 
 /// Settings of `pmc diff`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct DiffPlan {
     pub(super) request: DiffRequest,
     /// Whether both recordings were named.
     pub(super) names_both: bool,
-    pub(super) layout: Layout,
+    pub(super) layout: DiffLayout,
 }
 
-impl Plan {
+impl DiffPlan {
     /// # Errors
     /// An option is invalid.
-    pub(in crate::command) fn new(typed: &Diff) -> Result<Self> {
+    pub(in crate::command) fn new(typed: &DiffArgs) -> Result<Self> {
         let files = match typed.files.as_slice() {
             [] => vec!["perf.data.old".into(), "perf.data".into()],
             [one] => vec!["perf.data.old".into(), one.clone()],
@@ -61,16 +61,16 @@ impl Plan {
                 .try_this(format!("-s {}", known.join(","))));
         }
         let form = match &typed.field_separator {
-            Some(separator) => Form::Separated(separator.clone()),
-            None if typed.csv => Form::Csv,
-            None if typed.json => Form::Json,
-            None => Form::Text,
+            Some(separator) => ReportFormat::Separated(separator.clone()),
+            None if typed.csv => ReportFormat::Csv,
+            None if typed.json => ReportFormat::Json,
+            None => ReportFormat::Text,
         };
         let is_read = Stream::Output.is_terminal();
-        let layout = Layout {
+        let layout = DiffLayout {
             rows: match typed.stream {
                 true => usize::MAX,
-                false => plan::rows(typed.max_rows, form == Form::Text, ROWS),
+                false => plan::rows(typed.max_rows, form == ReportFormat::Text, ROWS),
             },
             form,
             limit: typed.percent_limit.unwrap_or(0.0) / 100.0,
@@ -89,7 +89,11 @@ impl Plan {
             time: typed.time.clone(),
             ..SampleFilter::default()
         };
-        let only = Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols), ..Only::default() };
+        let only = RowSelection {
+            dsos: listed(&typed.dsos),
+            symbols: listed(&typed.symbols),
+            ..RowSelection::default()
+        };
         Ok(Self {
             request: DiffRequest {
                 files,
@@ -109,7 +113,7 @@ impl Plan {
                 compute: match (&typed.compute, &layout.form) {
                     (Some(how), _) => Some(compute(how)?),
                     // Programs read shares; the output format for them must not change.
-                    (None, Form::Text) if !typed.stream => None,
+                    (None, ReportFormat::Text) if !typed.stream => None,
                     (None, _) => Some(Compute::default()),
                 },
                 order: typed.order,

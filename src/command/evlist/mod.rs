@@ -4,9 +4,9 @@
 
 mod plan;
 
-pub(super) use plan::Plan;
+pub(super) use plan::EvlistPlan;
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
@@ -16,10 +16,10 @@ use crate::view;
 ///
 /// # Errors
 /// The file cannot be read, or a write fails.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &EvlistPlan) -> Result<Exit> {
     let reader = Reader::open(&plan.file)?;
     let recording = header::of(&reader);
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     view::header::events(&mut out, &recording, plan.form)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the list of events", error))?;

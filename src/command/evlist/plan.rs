@@ -2,27 +2,27 @@
 
 use std::path::PathBuf;
 
-use crate::cli::evlist::Evlist;
+use crate::cli::evlist::EvlistArgs;
 use crate::command::plan::input;
-use crate::view::header::EventForm;
+use crate::view::header::EventDetail;
 
 /// Settings of `pmc evlist`.
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct EvlistPlan {
     pub(super) file: PathBuf,
-    pub(super) form: EventForm,
+    pub(super) form: EventDetail,
 }
 
-impl Plan {
+impl EvlistPlan {
     /// Converts the parsed options.
-    pub(in crate::command) fn new(typed: &Evlist) -> Self {
+    pub(in crate::command) fn new(typed: &EvlistArgs) -> Self {
         Self {
             file: input(typed.file.as_ref().or(typed.input.as_ref())),
             form: match typed {
-                Evlist { verbose: true, .. } => EventForm::Attrs,
-                Evlist { freq: true, .. } => EventForm::Rate,
-                Evlist { group: true, .. } => EventForm::Groups,
-                Evlist { trace_fields: true, .. } => EventForm::TraceFields,
-                _ => EventForm::Names,
+                EvlistArgs { verbose: true, .. } => EventDetail::Attrs,
+                EvlistArgs { freq: true, .. } => EventDetail::Rate,
+                EvlistArgs { group: true, .. } => EventDetail::Groups,
+                EvlistArgs { trace_fields: true, .. } => EventDetail::TraceFields,
+                _ => EventDetail::Names,
             },
         }
     }

@@ -20,17 +20,17 @@ use crate::session::samples::SampleAttribute;
 use crate::session::{Location, Session};
 use crate::text::clean;
 use crate::view::export::gmon::{self, LinkAddresses};
-use crate::view::export::{self, Circumstances, Contents, folded};
-pub(super) use plan::Plan;
+use crate::view::export::{self, ExportContents, RecordingCircumstances, folded};
+pub(super) use plan::ExportPlan;
 
 /// Runs the command.
 ///
 /// # Errors
 /// A recording cannot be read, or the file cannot be written.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
     let (before, of_before) = plan.before.as_deref().map(|path| before(plan, path)).transpose()?.unzip();
     let of_before = of_before.unwrap_or_default();
-    let Loaded { mut analysis, mut named, query } = Loaded::new(plan, &plan.input)?;
+    let LoadedRecording { mut analysis, mut named, query } = LoadedRecording::new(plan, &plan.input)?;
     if plan.format.is_table() || plan.format.is_whole() {
         analysis.assess(&mut named, true);
     }
@@ -47,7 +47,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let is_file = to.is_file();
     let recording = circumstances(&analysis, &plan.input);
     named.with_stacks(&query, |stacks| {
-        let contents = Contents {
+        let contents = ExportContents {
             stacks,
             event: event(&query, stacks),
             answer: &answer,
@@ -68,8 +68,8 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
 }
 
 /// Writes one file per program for gprof, and prints which file belongs to which program.
-fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
-    let files = named.with_stacks(query, |stacks| gmon::files(stacks, &Linked(analysis)));
+fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
+    let files = named.with_stacks(query, |stacks| gmon::files(stacks, &LinkTimeAddresses(analysis)));
     if files.is_empty() {
         return Err(Error::new("there are no samples to export")
             .why("it has no samples in programs or libraries, or the filters exclude all of them"));
@@ -104,9 +104,9 @@ fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query)
 }
 
 /// Link-time addresses from an analysis that has resolved its locations.
-struct Linked<'a>(&'a Analysis);
+struct LinkTimeAddresses<'a>(&'a Analysis);
 
-impl LinkAddresses for Linked<'_> {
+impl LinkAddresses for LinkTimeAddresses<'_> {
     fn address(&self, location: &Location) -> Option<u64> {
         self.0.file_address(location)
     }
@@ -117,7 +117,7 @@ impl LinkAddresses for Linked<'_> {
 }
 
 /// Returns the recording's metadata and its date: from its clocks, or else from the file.
-fn circumstances(analysis: &Analysis, path: &Path) -> Circumstances {
+fn circumstances(analysis: &Analysis, path: &Path) -> RecordingCircumstances {
     let reader = &analysis.session().reader;
     let span = analysis.span();
     let clock = reader.features().clock_data.as_ref();
@@ -127,21 +127,21 @@ fn circumstances(analysis: &Analysis, path: &Path) -> Circumstances {
         let ended = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos() as u64;
         Some(ended.saturating_sub(span.map_or(0, |(first, last)| last.saturating_sub(first))))
     };
-    Circumstances { about: header::of(reader), span, started: by_clock.or_else(by_file) }
+    RecordingCircumstances { about: header::of(reader), span, started: by_clock.or_else(by_file) }
 }
 
 /// A recording, ready for queries.
-struct Loaded {
+struct LoadedRecording {
     analysis: Analysis,
     named: NamedSamples,
     query: Query,
 }
 
-impl Loaded {
-    fn new(plan: &Plan, path: &Path) -> Result<Self> {
+impl LoadedRecording {
+    fn new(plan: &ExportPlan, path: &Path) -> Result<Self> {
         let session = Arc::new(Session::open(Reader::open(path)?)?);
         let mut request = plan.request.clone();
-        request.settle(&session.reader)?;
+        request.resolve(&session.reader)?;
         // Without times all samples would seem simultaneous.
         request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
         let question = request.question(&plan.query, &session.reader);
@@ -162,8 +162,8 @@ fn event(query: &Query, stacks: &StackProfile<'_>) -> usize {
 type FoldedStacks = Vec<(String, u64)>;
 
 /// Returns the folded stacks of the recording to compare with, and the errors from reading symbol files.
-fn before(plan: &Plan, path: &Path) -> Result<(FoldedStacks, Vec<String>)> {
-    let Loaded { analysis, named, query } = Loaded::new(plan, path)?;
+fn before(plan: &ExportPlan, path: &Path) -> Result<(FoldedStacks, Vec<String>)> {
+    let LoadedRecording { analysis, named, query } = LoadedRecording::new(plan, path)?;
     let stacks = named.with_stacks(&query, |stacks| folded::with_marks(stacks, event(&query, stacks)));
     Ok((stacks, analysis.name_failures()))
 }

@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use crate::analysis::AnalysisRequest;
 use crate::analysis::annotate::AnnotationRequest;
 use crate::analysis::annotate::listing::ListingOptions;
-use crate::analysis::request::Measure;
+use crate::analysis::request::CostMeasure;
 use crate::cli::export::ExportSource;
 use crate::command::destination::{Destination, is_standard};
 use crate::command::plan;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
-use crate::profile::sampled::{Filter, Order, Query};
+use crate::profile::sampled::{Filter, Query, StackDirection};
 use crate::session::samples::SampleAttribute;
 use crate::symbol::Depth;
 use crate::symbol::source_text::SourceFolders;
 use crate::text::{clean, nearest};
-use crate::view::export::{Detail, Format};
-use crate::view::report::Layout;
+use crate::view::export::{ExportFormat, RowDetail};
+use crate::view::report::ReportLayout;
 
 /// Maximum number of functions whose code is shown.
 const MOST_CODE: usize = 12;
@@ -26,22 +26,22 @@ const LEAST_CODE: f64 = 1.0;
 
 /// Settings of `pmc export`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct ExportPlan {
     pub(super) input: PathBuf,
     /// The output file; `-` is standard output.
     pub(super) output: PathBuf,
-    pub(super) format: Format,
+    pub(super) format: ExportFormat,
     /// The recording's title in the output.
     pub(super) title: String,
     /// The recording to compare with.
     pub(super) before: Option<PathBuf>,
     pub(super) request: AnalysisRequest,
-    /// The query, except for the event; see [`Plan::event`].
+    /// The query, except for the event; see [`ExportPlan::event`].
     pub(super) query: Query,
     /// Depth of names, if specified.
     pub(super) depth: Option<Depth>,
     /// Layout of tables.
-    pub(super) layout: Layout,
+    pub(super) layout: ReportLayout,
     /// The functions whose code is shown.
     pub(super) code: AnnotationRequest,
     /// Whether to print errors only.
@@ -50,7 +50,7 @@ pub(in crate::command) struct Plan {
     event: Option<String>,
 }
 
-impl Plan {
+impl ExportPlan {
     /// Converts the options of `pmc export`.
     ///
     /// # Errors
@@ -58,11 +58,11 @@ impl Plan {
     pub(in crate::command) fn new(typed: &ExportSource, format: Option<&str>) -> Result<Self> {
         let input = input(typed);
         let format = match (format, &typed.output) {
-            (Some(name), _) => Format::named(name)?,
-            (None, Some(file)) if !is_standard(file) => Format::of_file(file)?,
+            (Some(name), _) => ExportFormat::named(name)?,
+            (None, Some(file)) if !is_standard(file) => ExportFormat::of_file(file)?,
             _ => {
                 return Err(Error::usage("missing output format")
-                    .try_this(format!("-o FILE, with an extension: {}", Format::endings()))
+                    .try_this(format!("-o FILE, with an extension: {}", ExportFormat::endings()))
                     .try_this("--format NAME"));
             }
         };
@@ -81,11 +81,11 @@ impl Plan {
     /// An option is invalid.
     pub(in crate::command) fn flame_graph(typed: &ExportSource) -> Result<Self> {
         let output = typed.output.clone().unwrap_or_else(|| "flamegraph.svg".into());
-        let format = if is_standard(&output) { Format::Svg } else { Format::of_file(&output)? };
+        let format = if is_standard(&output) { ExportFormat::Svg } else { ExportFormat::of_file(&output)? };
         Self::of(typed, input(typed), output, format)
     }
 
-    fn of(typed: &ExportSource, input: PathBuf, output: PathBuf, format: Format) -> Result<Self> {
+    fn of(typed: &ExportSource, input: PathBuf, output: PathBuf, format: ExportFormat) -> Result<Self> {
         if typed.diff.is_some() && !format.is_differential() {
             return Err(Error::usage("only a flame graph supports --diff")
                 .try_this("--diff FILE -o OUT.svg")
@@ -100,24 +100,24 @@ impl Plan {
             );
         }
         to(&output).is_not(&input)?;
-        let layout = Layout { branch_limit: plan::BRANCH_IN_JSON, ..Layout::default() };
+        let layout = ReportLayout { branch_limit: plan::BRANCH_IN_JSON, ..ReportLayout::default() };
         let request = AnalysisRequest {
             selection: plan::selection_of_stacks(&typed.filter, &typed.stacks)?,
             usual_keys: true,
             // Tables match those of a report, which may count branches. Stacks are of samples.
-            measure: if format.is_table() { Measure::BranchesIfRecorded } else { Measure::Period },
+            measure: if format.is_table() { CostMeasure::BranchesIfRecorded } else { CostMeasure::Period },
             max_stack: typed.stacks.max_stack,
             joins: !typed.filter.no_join,
             stitches: typed.stacks.stitch_lbr,
             stack_changes: plan::stack_changes(&typed.stacks)?,
             raw_names: typed.stacks.no_demangle,
-            facets: format.detail() == Detail::Slices,
+            facets: format.detail() == RowDetail::Slices,
             apart: apart(format.detail()),
             ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
         };
         let query = Query {
             totals: true,
-            tree: Some(Order::Caller),
+            tree: Some(StackDirection::Caller),
             limit: layout.branch_limit / 100.0,
             filter: Filter { only: plan::only(&typed.stacks), ..Filter::default() },
             ..Query::default()
@@ -181,14 +181,14 @@ impl Plan {
 }
 
 /// Returns the attributes that separate rows, in addition to those of the request's facets.
-fn apart(detail: Detail) -> Vec<SampleAttribute> {
+fn apart(detail: RowDetail) -> Vec<SampleAttribute> {
     let all = [
-        (Detail::Threads, SampleAttribute::Pid),
-        (Detail::Threads, SampleAttribute::Tid),
-        (Detail::Times, SampleAttribute::Time(1)),
-        (Detail::Payloads, SampleAttribute::Payload),
+        (RowDetail::Threads, SampleAttribute::Pid),
+        (RowDetail::Threads, SampleAttribute::Tid),
+        (RowDetail::Times, SampleAttribute::Time(1)),
+        (RowDetail::Payloads, SampleAttribute::Payload),
     ];
-    let least = |least: Detail| detail != Detail::Slices && detail >= least;
+    let least = |least: RowDetail| detail != RowDetail::Slices && detail >= least;
     all.into_iter().filter(|(from, _)| least(*from)).map(|(_, attribute)| attribute).collect()
 }
 

@@ -2,7 +2,7 @@
 
 mod plan;
 
-pub(super) use plan::Plan;
+pub(super) use plan::InjectPlan;
 
 use super::progress::Bars;
 use crate::analysis::inject;
@@ -14,7 +14,7 @@ use crate::terminal::Stream;
 ///
 /// # Errors
 /// The recording cannot be read or converted, or the new one cannot be written.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &InjectPlan) -> Result<Exit> {
     if plan.request.output.as_os_str() == "-" && Stream::Output.is_terminal() {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
             .try_this("-o FILE, or a pipe: pmc inject … | pmc report"));

@@ -3,8 +3,8 @@
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use crate::analysis::inject::{Files, InjectRequest};
-use crate::cli::inject::Inject;
+use crate::analysis::inject::{FileSelection, InjectRequest};
+use crate::cli::inject::InjectArgs;
 use crate::command::plan::input;
 use crate::error::{Error, Result};
 use crate::symbol::{BuildId, Options};
@@ -12,20 +12,20 @@ use crate::sys::file_map::open_regular;
 
 /// Settings of `pmc inject`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct InjectPlan {
     pub(super) input: PathBuf,
     pub(super) request: InjectRequest,
 }
 
-impl Plan {
+impl InjectPlan {
     /// Converts the parsed options.
     ///
     /// # Errors
     /// The list of build IDs is invalid.
-    pub(in crate::command) fn new(typed: Inject) -> Result<Self> {
+    pub(in crate::command) fn new(typed: InjectArgs) -> Result<Self> {
         let files = |all, hit| match (all, hit) {
-            (true, _) => Some(Files::All),
-            (_, true) => Some(Files::Hit),
+            (true, _) => Some(FileSelection::All),
+            (_, true) => Some(FileSelection::Hit),
             _ => None,
         };
         let known = typed.known_build_ids.as_deref().map(known).transpose()?.unwrap_or_default();

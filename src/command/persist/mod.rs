@@ -12,9 +12,9 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-pub(super) use plan::Plan;
+pub(super) use plan::PersistPlan;
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use crate::error::{Error, Exit, Result, RingLimit, Warning, say};
 use crate::event::Parser;
 use crate::holder;
@@ -33,34 +33,34 @@ use crate::view;
 ///
 /// # Errors
 /// There is no holder or entry of this name, the holder refuses, or a write fails.
-pub(super) fn run(plan: Plan) -> Result<Exit> {
+pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
     let host = Host::live();
     match plan {
-        Plan::Add { definition, json } => add(definition, json, &host)?,
-        Plan::Start { events, profile } => detached::start(&events, profile.as_deref(), &host)?,
-        Plan::Stop { output, json } => detached::stop(&output, json, &host)?,
-        Plan::List { json } => list(&host, json)?,
-        Plan::Show { entry, json } => {
+        PersistPlan::Add { definition, json } => add(definition, json, &host)?,
+        PersistPlan::Start { events, profile } => detached::start(&events, profile.as_deref(), &host)?,
+        PersistPlan::Stop { output, json } => detached::stop(&output, json, &host)?,
+        PersistPlan::List { json } => list(&host, json)?,
+        PersistPlan::Show { entry, json } => {
             let (_, entry) = find(&entry, &host)?;
             print(json.then(|| json!(entry)), |out| view::persist::entry(out, &entry))?;
         }
-        Plan::Read { entry, json } => {
+        PersistPlan::Read { entry, json } => {
             let (directory, entry) = find(&entry, &host)?;
             let counts = read(&directory, &entry)?;
             let document = || json!({ "entry": entry, "counts": counts });
             print(json.then(document), |out| view::persist::counts(out, &entry, &counts))?;
         }
-        Plan::Snapshot { entry, output } => {
+        PersistPlan::Snapshot { entry, output } => {
             let (directory, entry) = find(&entry, &host)?;
             let taken = snapshot::write(&directory, &entry, &output, &host)?;
             say::note(taken);
         }
-        Plan::Adopt { name, pid } => adopt::adopt(&name, pid, &host)?,
-        Plan::Rename { entry, name } => {
+        PersistPlan::Adopt { name, pid } => adopt::adopt(&name, pid, &host)?,
+        PersistPlan::Rename { entry, name } => {
             let (directory, entry) = find(&entry, &host)?;
             ask(&directory, &Request::Rename { entry: entry.id.to_string(), name })?;
         }
-        Plan::Remove(names) => {
+        PersistPlan::Remove(names) => {
             for word in names {
                 // A holder does not know lost entries.
                 let directory = find(&word, &host).map(|(directory, _)| directory);
@@ -72,7 +72,7 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
                 ask_or_start(&directory, &Request::Remove { entry: word })?;
             }
         }
-        Plan::Hold { until_empty } => holder::hold(own(&host)?, until_empty)?,
+        PersistPlan::Hold { until_empty } => holder::hold(own(&host)?, until_empty)?,
     }
     Ok(Exit::Done)
 }
@@ -151,7 +151,7 @@ fn list(host: &Host, as_json: bool) -> Result<()> {
 
 /// Prints the document, or else the output of `text`.
 fn print(document: Option<Value>, text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     let written = match document {
         Some(document) => writeln!(out, "{}", crate::text::as_json(&document)),
         None => text(&mut out),

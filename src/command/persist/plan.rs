@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::cli::persist::Holding;
-use crate::cli::start::{Start, Stop};
+use crate::cli::persist::HoldingCommand;
+use crate::cli::start::{StartArgs, StopArgs};
 use crate::command::sampling_options::processes;
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -12,7 +12,7 @@ use crate::persistent::{Definition, RingMode, Share};
 
 /// Actions of `pmc persist`.
 #[derive(Debug)]
-pub(in crate::command) enum Plan {
+pub(in crate::command) enum PersistPlan {
     Add { definition: Definition, json: bool },
     List { json: bool },
     Show { entry: String, json: bool },
@@ -26,14 +26,14 @@ pub(in crate::command) enum Plan {
     Stop { output: PathBuf, json: bool },
 }
 
-impl Plan {
+impl PersistPlan {
     /// Converts the options of `pmc start`.
-    pub(in crate::command) fn start(typed: Start) -> Self {
+    pub(in crate::command) fn start(typed: StartArgs) -> Self {
         Self::Start { events: typed.events, profile: typed.profile }
     }
 
     /// Converts the options of `pmc stop`.
-    pub(in crate::command) fn stop(typed: Stop) -> Self {
+    pub(in crate::command) fn stop(typed: StopArgs) -> Self {
         Self::Stop { output: typed.output, json: typed.json }
     }
 
@@ -41,9 +41,9 @@ impl Plan {
     ///
     /// # Errors
     /// An entry name is invalid, or a process does not exist.
-    pub(in crate::command) fn new(typed: Holding, host: &Host) -> Result<Self> {
+    pub(in crate::command) fn new(typed: HoldingCommand, host: &Host) -> Result<Self> {
         Ok(match typed {
-            Holding::Add(typed) => {
+            HoldingCommand::Add(typed) => {
                 check_name(&typed.name)?;
                 if let Some(0) = typed.pages {
                     return Err(Error::usage("--pages must be at least 1"));
@@ -67,17 +67,17 @@ impl Plan {
                 };
                 Self::Add { definition, json: typed.json }
             }
-            Holding::List(typed) => Self::List { json: typed.json },
-            Holding::Show(typed) => Self::Show { entry: typed.name, json: typed.json },
-            Holding::Read(typed) => Self::Read { entry: typed.name, json: typed.json },
-            Holding::Snapshot(typed) => Self::Snapshot { entry: typed.name, output: typed.output },
-            Holding::Rename(typed) => {
+            HoldingCommand::List(typed) => Self::List { json: typed.json },
+            HoldingCommand::Show(typed) => Self::Show { entry: typed.name, json: typed.json },
+            HoldingCommand::Read(typed) => Self::Read { entry: typed.name, json: typed.json },
+            HoldingCommand::Snapshot(typed) => Self::Snapshot { entry: typed.name, output: typed.output },
+            HoldingCommand::Rename(typed) => {
                 check_name(&typed.new)?;
                 Self::Rename { entry: typed.name, name: typed.new }
             }
-            Holding::Adopt(typed) => Self::Adopt { name: typed.name, pid: typed.from },
-            Holding::Rm(typed) => Self::Remove(typed.names),
-            Holding::Hold(typed) => Self::Hold { until_empty: typed.until_empty },
+            HoldingCommand::Adopt(typed) => Self::Adopt { name: typed.name, pid: typed.from },
+            HoldingCommand::Rm(typed) => Self::Remove(typed.names),
+            HoldingCommand::Hold(typed) => Self::Hold { until_empty: typed.until_empty },
         })
     }
 }

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{Write, stderr};
 
 use super::OS_ERROR;
-use super::plan::{Column, Columns};
+use super::plan::{PmcstatColumn, PmcstatColumns};
 use crate::counter::Levels;
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::facts::Facts;
@@ -31,7 +31,7 @@ const WIDTH: usize = (64.0 / std::f64::consts::LOG2_10) as usize + 1;
 const SCREEN: usize = 23;
 
 /// Counts until the end.
-pub(super) fn run(plan: &Columns, host: &Host) -> Result<Exit> {
+pub(super) fn run(plan: &PmcstatColumns, host: &Host) -> Result<Exit> {
     let (counted, mut table) = prepare(plan, host)?;
     let signals = launch::signals(&[])?;
     let setup = Setup {
@@ -49,7 +49,7 @@ pub(super) fn run(plan: &Columns, host: &Host) -> Result<Exit> {
 
 /// Counts while `record` records.
 pub(in crate::command) fn beside(
-    plan: &Columns,
+    plan: &PmcstatColumns,
     record: impl FnOnce((CountPlan, &mut dyn Observer)) -> Result<Exit>,
 ) -> Result<Exit> {
     let host = Host::live();
@@ -58,7 +58,7 @@ pub(in crate::command) fn beside(
 }
 
 /// Returns the plan of the counters, and the table that shows them.
-fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, Table<'a>)> {
+fn prepare<'a>(plan: &'a PmcstatColumns, host: &'a Host) -> Result<(CountPlan, PmcstatTable<'a>)> {
     let is_system = plan.counters.iter().all(|counter| counter.system);
     let mut scope = match (is_system, plan.pids.is_empty()) {
         (true, _) => Scope::Cpus(host.online_cpus()),
@@ -91,7 +91,7 @@ fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, Table<'a
         interval_ns: Some(plan.interval_ns),
         interval_count: None,
     };
-    let table = Table {
+    let table = PmcstatTable {
         host,
         plan,
         of_counter,
@@ -104,9 +104,9 @@ fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, Table<'a
     Ok((counted, table))
 }
 
-struct Table<'a> {
+struct PmcstatTable<'a> {
     host: &'a Host,
-    plan: &'a Columns,
+    plan: &'a PmcstatColumns,
     /// The counter of each event.
     of_counter: Vec<usize>,
     out: File,
@@ -120,11 +120,11 @@ struct Table<'a> {
     lines: Option<usize>,
 }
 
-impl Observer for Table<'_> {
+impl Observer for PmcstatTable<'_> {
     fn opened(&mut self, set: &CounterSet, _: &[Thread]) -> Result<()> {
         self.scales = set.specs().map(|spec| (spec.scale, spec.takes_counter())).collect();
         let doing = |of: usize| {
-            let Column { spec, system, .. } = &self.plan.counters[of];
+            let PmcstatColumn { spec, system, .. } = &self.plan.counters[of];
             let mode = if *system { "system" } else { "process" };
             format!("ERROR: Cannot allocate {mode}-mode pmc with specification \"{spec}\"")
         };
@@ -187,13 +187,13 @@ impl Observer for Table<'_> {
     }
 }
 
-impl Table<'_> {
+impl PmcstatTable<'_> {
     fn name(&self, column: (usize, Option<u32>)) -> String {
         name(&self.plan.counters, column)
     }
 }
 
-fn name(counters: &[Column], (counter, cpu): (usize, Option<u32>)) -> String {
+fn name(counters: &[PmcstatColumn], (counter, cpu): (usize, Option<u32>)) -> String {
     let spec = &counters[counter].spec;
     cpu.map_or_else(|| format!("p/{spec}"), |cpu| format!("s/{cpu:02}/{spec}"))
 }

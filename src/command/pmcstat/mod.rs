@@ -12,12 +12,12 @@ use std::net::TcpStream;
 use std::path::Path;
 
 pub(super) use self::columns::beside;
-pub(super) use self::plan::Columns;
-use self::plan::{Answer, Output, Step};
+pub(super) use self::plan::PmcstatColumns;
+use self::plan::{PmcstatOutput, PmcstatPlan, PmcstatStep};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
 use crate::sys::{output_file, signal, standard_output};
-use crate::view::pmcstat::Form;
+use crate::view::pmcstat::PmcstatFormat;
 
 const NAME: &str = "pmcstat";
 
@@ -26,7 +26,7 @@ pub(super) enum Personality {
     /// None.
     Done(Exit),
     /// Commands of pmc to run, and counters to print during the recording.
-    Steps(Vec<Step>, Option<Columns>),
+    Steps(Vec<PmcstatStep>, Option<PmcstatColumns>),
 }
 
 /// Runs `pmcstat` if this process was started under that name; returns `None` otherwise.
@@ -42,11 +42,11 @@ pub(super) fn if_named() -> Option<Personality> {
 fn act(words: impl Iterator<Item = OsString>) -> Result<Personality> {
     let host = Host::live();
     Ok(match plan::answer(words, &host)? {
-        Answer::Columns(plan) => {
+        PmcstatPlan::Columns(plan) => {
             advice::speak('o');
             Personality::Done(columns::run(&plan, &host)?)
         }
-        Answer::Steps(steps, columns) => Personality::Steps(steps, columns),
+        PmcstatPlan::Steps(steps, columns) => Personality::Steps(steps, columns),
     })
 }
 
@@ -58,17 +58,17 @@ fn failed(error: &Error) -> Exit {
 /// Runs the steps until one fails; returns the exit status of the last one. `command` runs a pmc
 /// command, `print` prints a log in one of pmcstat's formats.
 pub(super) fn carry_out(
-    steps: Vec<Step>,
+    steps: Vec<PmcstatStep>,
     mut command: impl FnMut(Vec<OsString>) -> Exit,
-    print: impl Fn(Vec<OsString>, Form, &mut dyn Write) -> Result<Exit>,
+    print: impl Fn(Vec<OsString>, PmcstatFormat, &mut dyn Write) -> Result<Exit>,
 ) -> Exit {
     let mut exit = Exit::Done;
     // A file that several steps share gets the output of all of them.
     let mut begun = Vec::new();
-    for Step { words, output, written_by, form, log: _log } in steps {
+    for PmcstatStep { words, output, written_by, form, log: _log } in steps {
         advice::speak(written_by);
         let done = match (form, output) {
-            (Some(form), Output::Error) => {
+            (Some(form), PmcstatOutput::Error) => {
                 signal::release();
                 print(words, form, &mut BufWriter::new(std::io::stderr()))
             }
@@ -92,20 +92,20 @@ pub(super) fn carry_out(
 }
 
 /// Redirects standard output to a file or a connection.
-fn send_output(output: &Output, begun: &mut Vec<String>) -> Result<()> {
+fn send_output(output: &PmcstatOutput, begun: &mut Vec<String>) -> Result<()> {
     let cannot = |what: &str, error| {
         Error::io(format!("ERROR: Cannot open \"{what}\" for writing"), error).exit(Exit::NotCreated)
     };
     match output {
-        Output::Standard | Output::Error => Ok(()),
-        Output::File(path) => {
+        PmcstatOutput::Standard | PmcstatOutput::Error => Ok(()),
+        PmcstatOutput::File(path) => {
             let again = begun.contains(path);
             let file = output_file::create(path.as_ref(), 0o666, again)
                 .and_then(|file| standard_output::replace(file, path));
             begun.push(path.clone());
             file.map_err(|error| cannot(path, error))
         }
-        Output::Socket(to) => {
+        PmcstatOutput::Socket(to) => {
             let stream = TcpStream::connect(to).and_then(|stream| standard_output::replace(stream, to));
             stream.map_err(|error| cannot(to, error))
         }

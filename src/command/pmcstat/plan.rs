@@ -9,8 +9,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use super::{NO_TARGETS, OS_ERROR};
-use crate::analysis::request::Pattern;
-use crate::cli::pmcstat::{Counter, Pmcstat, USAGE};
+use crate::analysis::request::NamePattern;
+use crate::cli::pmcstat::{PmcstatCommandLine, PmcstatCounter, USAGE};
 use crate::error::{Error, Exit, Result};
 use crate::event::Parser;
 use crate::host::{CpuList, Host};
@@ -18,24 +18,24 @@ use crate::recording::launch;
 use crate::recording::plan::Scope;
 use crate::sort;
 use crate::units::S;
-use crate::view::pmcstat::{DEPTH, Form, LeafName};
+use crate::view::pmcstat::{DEPTH, LeafName, PmcstatFormat};
 
 /// The work that the options request.
-pub(super) enum Answer {
+pub(super) enum PmcstatPlan {
     /// Commands to run in turn, and counters to print during the recording.
-    Steps(Vec<Step>, Option<Columns>),
-    Columns(Columns),
+    Steps(Vec<PmcstatStep>, Option<PmcstatColumns>),
+    Columns(PmcstatColumns),
 }
 
 /// A pmc command.
-pub(in crate::command) struct Step {
+pub(in crate::command) struct PmcstatStep {
     /// The command line, without the program's name.
     pub(super) words: Vec<OsString>,
-    pub(super) output: Output,
+    pub(super) output: PmcstatOutput,
     /// pmcstat's letter for `-o`.
     pub(super) written_by: char,
     /// The pmcstat format for a log; `words` are then those of `pmc script`.
-    pub(super) form: Option<Form>,
+    pub(super) form: Option<PmcstatFormat>,
     /// A temporary log to remove after the step.
     pub(super) log: Option<TemporaryLog>,
 }
@@ -71,7 +71,7 @@ impl Drop for TemporaryLog {
 
 /// The target of standard output.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::command) enum Output {
+pub(in crate::command) enum PmcstatOutput {
     Standard,
     Error,
     File(String),
@@ -79,8 +79,8 @@ pub(in crate::command) enum Output {
 }
 
 /// Counters printed in columns.
-pub(in crate::command) struct Columns {
-    pub(super) counters: Vec<Column>,
+pub(in crate::command) struct PmcstatColumns {
+    pub(super) counters: Vec<PmcstatColumn>,
     pub(super) pids: Vec<u32>,
     pub(super) command: Vec<OsString>,
     pub(super) interval_ns: u64,
@@ -89,7 +89,7 @@ pub(in crate::command) struct Columns {
 }
 
 /// A counter of the table.
-pub(super) struct Column {
+pub(super) struct PmcstatColumn {
     /// The typed text.
     pub(super) spec: String,
     /// The event in pmc's syntax.
@@ -104,8 +104,8 @@ pub(super) struct Column {
 ///
 /// # Errors
 /// Options break the rules or are not available (status 64), or `-t` matches no process (65).
-pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Result<Answer> {
-    let typed = Pmcstat::parse(words).map_err(|why| {
+pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Result<PmcstatPlan> {
+    let typed = PmcstatCommandLine::parse(words).map_err(|why| {
         let error = Error::usage(format!("ERROR: {why}"));
         if why.starts_with("illegal option") || why.starts_with("at least") {
             error.detail(USAGE)
@@ -115,13 +115,16 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     });
     let typed = &mut typed?;
     if typed.has('L') {
-        return Ok(Answer::Steps(vec![Step::new(["list"], Output::Standard, 'o')], None));
+        return Ok(PmcstatPlan::Steps(vec![PmcstatStep::new(["list"], PmcstatOutput::Standard, 'o')], None));
     }
     if let Some(spec) = typed.value('u') {
-        return Ok(Answer::Steps(vec![Step::new(["list", "--long", spec], Output::Standard, 'o')], None));
+        return Ok(PmcstatPlan::Steps(
+            vec![PmcstatStep::new(["list", "--long", spec], PmcstatOutput::Standard, 'o')],
+            None,
+        ));
     }
     if let Some(file) = typed.value('R') {
-        return Ok(Answer::Steps(read(typed, file)?, None));
+        return Ok(PmcstatPlan::Steps(read(typed, file)?, None));
     }
     if let Some(letter) = "gGFzri".chars().find(|letter| typed.has(*letter)) {
         return Err(Error::usage(format!("ERROR: option -{letter} without -R"))
@@ -132,9 +135,10 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     check(typed, &pids, host)?;
     let typed = &*typed;
     let samples = typed.counters.iter().any(|one| one.samples);
-    let logs = |one: &Counter| !one.system && (one.log_exit || one.log_cswitch);
-    let recorded: Vec<&Counter> = typed.counters.iter().filter(|one| one.samples || logs(one)).collect();
-    let counted: Vec<&Counter> = typed.counters.iter().filter(|one| !one.samples).collect();
+    let logs = |one: &PmcstatCounter| !one.system && (one.log_exit || one.log_cswitch);
+    let recorded: Vec<&PmcstatCounter> =
+        typed.counters.iter().filter(|one| one.samples || logs(one)).collect();
+    let counted: Vec<&PmcstatCounter> = typed.counters.iter().filter(|one| !one.samples).collect();
     let is_mixed = recorded.iter().any(|one| one.system != recorded[0].system);
     if !samples && typed.has('T') {
         return Err(Error::usage("ERROR: -T shows samples").try_this("-P or -S in place of -p or -s"));
@@ -149,7 +153,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
         || typed.interval.is_some()
         || typed.has('o') && typed.has('O')
         || counted.iter().any(|one| one.cumulative);
-    let columns = (has_columns && !counted.is_empty()).then(|| Columns {
+    let columns = (has_columns && !counted.is_empty()).then(|| PmcstatColumns {
         counters: counted.into_iter().map(column).collect(),
         pids: pids.clone(),
         command: typed.command.clone(),
@@ -158,13 +162,13 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
         file: typed.value('o').filter(|file| *file != "-").map(str::to_owned),
     });
     Ok(match columns {
-        Some(columns) if recorded.is_empty() => Answer::Columns(columns),
+        Some(columns) if recorded.is_empty() => PmcstatPlan::Columns(columns),
         Some(_) if typed.has('T') => {
             return Err(Error::usage("ERROR: -T shows samples, not counters")
                 .try_this("-O FILE in place of -T; or pmcstat -p … & pmcstat -T …"));
         }
         columns if typed.has('T') || typed.has('O') => {
-            Answer::Steps(vec![record(typed, &recorded, &pids, samples, typed.value('O'))?], columns)
+            PmcstatPlan::Steps(vec![record(typed, &recorded, &pids, samples, typed.value('O'))?], columns)
         }
         columns => {
             let log = TemporaryLog::new()?;
@@ -176,16 +180,16 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
                 recording.words.swap(1, 2);
             }
             let output = typed.value('o').filter(|file| *file != "-").map(str::to_owned);
-            let output = output.map_or(Output::Error, Output::File);
-            let text = Step { log: Some(log), ..printed(Form::Records, &path, output, 'o') };
-            Answer::Steps(vec![recording, text], columns)
+            let output = output.map_or(PmcstatOutput::Error, PmcstatOutput::File);
+            let text = PmcstatStep { log: Some(log), ..printed(PmcstatFormat::Records, &path, output, 'o') };
+            PmcstatPlan::Steps(vec![recording, text], columns)
         }
     })
 }
 
 /// Checks the typed counters before anything is appended to them. Adds the default rate: FreeBSD takes
 /// it from its tables, or else uses 65536. A clock is sampled at each tick.
-fn check(typed: &mut Pmcstat, pids: &[u32], host: &Host) -> Result<()> {
+fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()> {
     let scope = if pids.is_empty() { Scope::Command } else { Scope::Processes(pids.to_vec()) };
     let mut parser = Parser::new(host).measuring(launch::subject(&scope, &typed.command));
     for counter in &mut typed.counters {
@@ -211,11 +215,11 @@ fn check(typed: &mut Pmcstat, pids: &[u32], host: &Host) -> Result<()> {
     Ok(())
 }
 
-fn column(counter: &Counter) -> Column {
-    Column {
+fn column(counter: &PmcstatCounter) -> PmcstatColumn {
+    PmcstatColumn {
         spec: counter.spec.clone(),
         // The log opens its own counters.
-        event: text(&Counter { log_exit: false, log_cswitch: false, ..counter.clone() }),
+        event: text(&PmcstatCounter { log_exit: false, log_cswitch: false, ..counter.clone() }),
         system: counter.system,
         cumulative: counter.cumulative,
     }
@@ -226,7 +230,7 @@ fn nanoseconds(seconds: f64) -> u64 {
 }
 
 /// Converts `-R`: returns the commands that read recordings, one per output.
-fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
+fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     let refused = [
         ('C', "a log has no counters that are shown in columns", "pmcstat -C -p …"),
         ('w', "what a log holds is shown once", "pmcstat -T -w …, without -R"),
@@ -248,8 +252,8 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
     // `-` means the file of -o.
     let text = typed.value('o').unwrap_or("-");
     let to = |path: &str| match (path, text) {
-        ("-", "-") => Output::Standard,
-        ("-", path) | (path, _) => Output::File(path.to_owned()),
+        ("-", "-") => PmcstatOutput::Standard,
+        ("-", path) | (path, _) => PmcstatOutput::File(path.to_owned()),
     };
     let leaf = match (typed.has('A'), typed.has('I')) {
         (true, _) => LeafName::Address,
@@ -259,7 +263,11 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     if let Some(out) = typed.value('F') {
         let out = if out == "-" { text } else { out };
-        steps.push(Step::new(["export", "--format", "callgrind", "-o", out], Output::Standard, 'F'));
+        steps.push(PmcstatStep::new(
+            ["export", "--format", "callgrind", "-o", out],
+            PmcstatOutput::Standard,
+            'F',
+        ));
     }
     if let Some(out) = typed.value('G') {
         let depth = typed.value('z').map_or(Ok(DEPTH), str::parse).ok().filter(|depth| *depth > 0);
@@ -269,26 +277,26 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
                 typed.value('z').unwrap_or_default()
             ))
         })?;
-        steps.push(printed(Form::Callers(leaf, depth), file, to(out), 'G'));
+        steps.push(printed(PmcstatFormat::Callers(leaf, depth), file, to(out), 'G'));
     }
     if typed.has('g') {
         let words = ["export", "--format", "gmon", "-o", typed.value('D').unwrap_or(".")];
-        let mut step = Step::new(words, typed.value('M').map_or(Output::Standard, to), 'D');
+        let mut step = PmcstatStep::new(words, typed.value('M').map_or(PmcstatOutput::Standard, to), 'D');
         // With -M, prints which file belongs to which program.
         step.words.extend(typed.value('M').is_none().then(|| "-q".into()));
         steps.push(step);
     }
-    for (letter, form) in [('m', Form::Functions(leaf)), ('a', Form::Lines)] {
+    for (letter, form) in [('m', PmcstatFormat::Functions(leaf)), ('a', PmcstatFormat::Lines)] {
         steps.extend(typed.value(letter).map(|out| printed(form, file, to(out), letter)));
     }
     let out = typed.value('o');
     if typed.has('T') {
-        let mut step = Step::new(["report"], out.map_or(Output::Standard, to), 'o');
+        let mut step = PmcstatStep::new(["report"], out.map_or(PmcstatOutput::Standard, to), 'o');
         step.words.extend(threshold(typed)?);
         steps.push(step);
     } else if steps.is_empty() || out.is_some_and(|_| !"FGMma".chars().any(|of| typed.value(of) == Some("-")))
     {
-        steps.push(printed(Form::Records, file, out.map_or(Output::Standard, to), 'o'));
+        steps.push(printed(PmcstatFormat::Records, file, out.map_or(PmcstatOutput::Standard, to), 'o'));
     }
     if file == "-" && steps.len() > 1 {
         return Err(Error::usage("ERROR: several outputs of a log on standard input")
@@ -306,30 +314,30 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
         step.words.extend(typed.cpus.iter().flat_map(|cpus| ["--cpu".into(), cpus.into()]));
     }
     // Redirecting standard output to a file is permanent, so steps for the real one go first.
-    sort::by_key(&mut steps, |step| step.output != Output::Standard);
+    sort::by_key(&mut steps, |step| step.output != PmcstatOutput::Standard);
     Ok(steps)
 }
 
-impl Step {
-    fn new<'a>(words: impl IntoIterator<Item = &'a str>, output: Output, written_by: char) -> Self {
+impl PmcstatStep {
+    fn new<'a>(words: impl IntoIterator<Item = &'a str>, output: PmcstatOutput, written_by: char) -> Self {
         let words = words.into_iter().map(OsString::from).collect();
         Self { words, output, written_by, form: None, log: None }
     }
 }
 
 /// Returns the step that prints a log in one of pmcstat's formats.
-fn printed(form: Form, file: &str, output: Output, written_by: char) -> Step {
+fn printed(form: PmcstatFormat, file: &str, output: PmcstatOutput, written_by: char) -> PmcstatStep {
     let fields = match form {
-        Form::Lines => "comm,tid,time,event,ip,sym,srcline",
-        Form::Records => "comm,tid,time,period,event,ip",
-        Form::Functions(_) | Form::Callers(..) => "comm,tid,time,event,ip,sym,dso",
+        PmcstatFormat::Lines => "comm,tid,time,event,ip,sym,srcline",
+        PmcstatFormat::Records => "comm,tid,time,period,event,ip",
+        PmcstatFormat::Functions(_) | PmcstatFormat::Callers(..) => "comm,tid,time,event,ip,sym,dso",
     };
     let words = ["-F", fields, "--no-inline", "-i", file];
-    Step { form: Some(form), ..Step::new(words, output, written_by) }
+    PmcstatStep { form: Some(form), ..PmcstatStep::new(words, output, written_by) }
 }
 
 /// Converts `-f` to the equivalent option of the tables.
-fn threshold(typed: &Pmcstat) -> Result<Vec<OsString>> {
+fn threshold(typed: &PmcstatCommandLine) -> Result<Vec<OsString>> {
     let mut words = Vec::new();
     for setting in typed.value('f').iter().flat_map(|all| all.split(',')) {
         let percent = setting.strip_prefix("threshold=").ok_or_else(|| {
@@ -344,12 +352,12 @@ fn threshold(typed: &Pmcstat) -> Result<Vec<OsString>> {
 
 /// Returns the step for sampling or for logs of counts: a recording, or top.
 fn record(
-    typed: &Pmcstat,
-    counters: &[&Counter],
+    typed: &PmcstatCommandLine,
+    counters: &[&PmcstatCounter],
     pids: &[u32],
     samples: bool,
     log: Option<&str>,
-) -> Result<Step> {
+) -> Result<PmcstatStep> {
     if typed.has('T') && log.is_some() {
         return Err(Error::usage("ERROR: -T shows samples, and -O keeps them")
             .try_this("-O FILE, then: pmcstat -R FILE -T"));
@@ -381,8 +389,8 @@ fn record(
     let flags = [('q', "-q"), ('v', "-v")];
     let flags = flags.into_iter().filter(|(letter, _)| typed.has(*letter) && !typed.has('T'));
     words.extend(flags.map(|(_, flag)| flag.to_owned()));
-    let output = socket.map_or(Output::Standard, |to| Output::Socket(to.to_owned()));
-    let mut step = Step::new(words.iter().map(String::as_str), output, 'O');
+    let output = socket.map_or(PmcstatOutput::Standard, |to| PmcstatOutput::Socket(to.to_owned()));
+    let mut step = PmcstatStep::new(words.iter().map(String::as_str), output, 'O');
     if typed.has('T') {
         step.words.extend(threshold(typed)?);
     }
@@ -394,7 +402,7 @@ fn record(
 }
 
 /// Returns the event with all its settings in pmc's syntax.
-fn text(counter: &Counter) -> String {
+fn text(counter: &PmcstatCounter) -> String {
     let mut text = counter.spec.clone();
     let mut add = |is_said: bool, qualifier: &str| {
         if is_said {
@@ -418,14 +426,14 @@ fn text(counter: &Counter) -> String {
 }
 
 /// Returns the processes of `-t`.
-fn targets(typed: &Pmcstat, host: &Host) -> Result<Vec<u32>> {
+fn targets(typed: &PmcstatCommandLine, host: &Host) -> Result<Vec<u32>> {
     let mut pids = Vec::new();
     for target in &typed.targets {
         if let Ok(pid) = target.parse() {
             pids.push(pid);
             continue;
         }
-        let pattern = Pattern::new(target)?;
+        let pattern = NamePattern::new(target)?;
         let own = std::process::id();
         let named = |pid: &u32| *pid != own && pattern.finds(&host.comm(*pid));
         pids.extend(host.processes().into_iter().filter(named));
@@ -443,9 +451,10 @@ mod tests {
     fn words(line: &str) -> Vec<String> {
         let answer =
             answer(line.split(' ').map(OsString::from), &Host::live()).map_err(|error| error.to_string());
-        let Ok(Answer::Steps(steps, None)) = answer else { panic!("{line}") };
-        let text =
-            |step: &Step| step.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let Ok(PmcstatPlan::Steps(steps, None)) = answer else { panic!("{line}") };
+        let text = |step: &PmcstatStep| {
+            step.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        };
         steps.iter().map(text).collect()
     }
 

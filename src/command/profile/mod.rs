@@ -5,4 +5,4 @@
 
 mod plan;
 
-pub(super) use plan::{Answer, Plan};
+pub(super) use plan::{ProfilePlan, ViewCommand};

@@ -8,10 +8,10 @@ use std::ffi::{OsStr, OsString};
 use clap::Args;
 
 use crate::cli;
-use crate::cli::export::Export;
-use crate::cli::profile::Profile;
-use crate::cli::record::Record;
-use crate::cli::report::Report;
+use crate::cli::export::ExportArgs;
+use crate::cli::profile::ProfileArgs;
+use crate::cli::record::RecordArgs;
+use crate::cli::report::ReportArgs;
 use crate::command::{screen, usage};
 use crate::error::{Error, Result, Warning, say};
 use crate::recording::runtime::{self, Found, Lack};
@@ -19,27 +19,27 @@ use crate::terminal::Stream;
 
 /// The two commands that `pmc profile` runs in turn.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
-    pub(in crate::command) record: Record,
-    pub(in crate::command) answer: Answer,
+pub(in crate::command) struct ProfilePlan {
+    pub(in crate::command) record: RecordArgs,
+    pub(in crate::command) answer: ViewCommand,
 }
 
 /// The command that shows the recording.
 #[derive(Debug)]
-pub(in crate::command) enum Answer {
-    Report(Box<Report>),
-    Export(Box<Export>),
+pub(in crate::command) enum ViewCommand {
+    Report(Box<ReportArgs>),
+    Export(Box<ExportArgs>),
 }
 
-impl Plan {
+impl ProfilePlan {
     /// # Errors
     /// No target to profile is given.
-    pub(in crate::command) fn new(asked: Profile) -> Result<Self> {
+    pub(in crate::command) fn new(asked: ProfileArgs) -> Result<Self> {
         if asked.command.is_empty() && asked.pids.is_none() && !asked.all_cpus {
             return Err(Error::usage("nothing to profile: no command, process or CPU given")
                 .try_this("pmc profile -- COMMAND, pmc profile -p PID or NAME, or pmc profile -a"));
         }
-        let mut record: Record = typed([
+        let mut record: RecordArgs = typed([
             option("call-graph", Some(asked.call_graph)),
             option("freq", Some(asked.freq)),
             option("event", asked.event),
@@ -61,11 +61,11 @@ impl Plan {
                 option("output", file),
                 flag("quiet", asked.quiet),
             ])?;
-            return Ok(Self { record, answer: Answer::Export(Box::new(export)) });
+            return Ok(Self { record, answer: ViewCommand::Export(Box::new(export)) });
         }
         // Text output is one page of self costs. The screen and pmc report show callers.
         let is_page = asked.stdio || !screen::is_there();
-        let mut report: Report = typed([
+        let mut report: ReportArgs = typed([
             option("input", Some(&asked.output)),
             option("call-graph", is_page.then_some("none")),
             flag("no-children", is_page),
@@ -76,7 +76,7 @@ impl Plan {
         report.is_page = is_page;
         // In a pipe or a file, the command's own output must stay unchanged.
         report.to_stderr = !record.command.is_empty() && !Stream::Output.is_terminal();
-        Ok(Self { record, answer: Answer::Report(Box::new(report)) })
+        Ok(Self { record, answer: ViewCommand::Report(Box::new(report)) })
     }
 }
 

@@ -11,8 +11,8 @@ mod status;
 
 use std::io::Write;
 
-pub(super) use self::plan::Plan;
-use self::status::Status;
+pub(super) use self::plan::RecordPlan;
+use self::status::RecordStatusLine;
 use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::counter::request::sampling::CallGraph;
 use crate::error::{Error, Exit, Result, Warning, say};
@@ -37,7 +37,7 @@ use crate::units;
 
 /// Runs the command. `counted` holds the events to count during the recording, and the observer of the
 /// counts.
-pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
+pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
     let host = Host::live();
     if plan.file.is_stream() && Stream::Output.is_terminal() {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
@@ -81,7 +81,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
     // The command and the unwinding thread keep their normal priority.
     open::run_in_real_time(plan.realtime)?;
-    let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
+    let mut status = RecordStatusLine::new(!plan.quiet && plan.sample.course.command.is_empty());
     let recording = Recording {
         attached,
         host: &host,
@@ -109,7 +109,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
 }
 
 /// Prints the summary line; returns the exit status.
-fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
+fn report(plan: &RecordPlan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     if run.is_full {
         say::warn(&Warning::SizeReached);
     }

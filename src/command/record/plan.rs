@@ -1,15 +1,15 @@
-//! `pmc record`: turns the parsed options into a [`Plan`] without clap's types.
+//! `pmc record`: turns the parsed options into a [`RecordPlan`] without clap's types.
 //!
 //! Checks what clap cannot. Opens nothing. Every error here is a usage error (status 2).
 
 use crate::abi::attr::LARGEST_AUX_SAMPLE;
 use crate::abi::{branch_sample_type, sample_type};
-use crate::cli::persist::Attach;
-use crate::cli::record::Record;
+use crate::cli::persist::AttachArgs;
+use crate::cli::record::RecordArgs;
 use crate::cli::recording_options::RecordingOptions;
 use crate::command::plan::{delay_or_ranges, duration, tracepoint_filters};
 use crate::command::sampling_options::{
-    Whom, are_held, call_graph, overridden, pfm_events, rate, ring_pages, scope, size, whole_machine,
+    TargetArgs, are_held, call_graph, overridden, pfm_events, rate, ring_pages, scope, size, whole_machine,
 };
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
@@ -26,7 +26,7 @@ use crate::sys::clock;
 use crate::units::{MS, parse_duration};
 
 /// Settings of `pmc record`.
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct RecordPlan {
     pub(super) sample: SamplePlan,
     pub(super) file: FilePlan,
     /// Warnings about the options, printed before recording begins.
@@ -45,19 +45,19 @@ pub(in crate::command) struct Plan {
     pub(super) attached: Option<(RunDirectory, Entry)>,
 }
 
-impl Plan {
+impl RecordPlan {
     /// Converts the parsed options.
-    pub(in crate::command) fn new(mut typed: Record, host: &Host) -> Result<Self> {
+    pub(in crate::command) fn new(mut typed: RecordArgs, host: &Host) -> Result<Self> {
         typed.events.extend(pfm_events(&typed.pfm_events));
-        let whom = Whom {
+        let targets = TargetArgs {
             pids: &typed.pids,
             tids: &typed.tids,
             user: typed.uid.as_deref(),
             cpus: typed.cpus.as_deref(),
             all_cpus: typed.all_cpus,
         };
-        let overridden = overridden(whom);
-        let mut scope = scope(whom, host)?;
+        let overridden = overridden(targets);
+        let mut scope = scope(targets, host)?;
         if let (true, true, Scope::Command) = (are_held(&typed.events), typed.command.is_empty(), &scope) {
             // The targets were chosen when the events were added.
             scope = Scope::Cpus(host.online_cpus());
@@ -192,8 +192,8 @@ impl Plan {
 
     /// Converts the options of `pmc persist attach`, which lacks those that apply when events are
     /// opened.
-    pub(in crate::command) fn attaching(typed: Attach, host: &Host) -> Result<Self> {
-        let Attach { name, recording, command } = typed;
+    pub(in crate::command) fn attaching(typed: AttachArgs, host: &Host) -> Result<Self> {
+        let AttachArgs { name, recording, command } = typed;
         if let Some(size) = recording.snapshot.as_deref().filter(|size| !size.is_empty()) {
             return Err(Error::usage(format!(
                 "-S={size}: a size requires a trace, which a holder does not keep"
@@ -297,7 +297,7 @@ fn synthesis(words: &[String]) -> Synthesis {
 }
 
 /// Returns the sample fields that individual options request.
-fn fields(typed: &Record) -> u64 {
+fn fields(typed: &RecordArgs) -> u64 {
     let chosen = [
         (typed.data, sample_type::ADDR | sample_type::DATA_SRC),
         (typed.sample_mem_info, sample_type::DATA_SRC),

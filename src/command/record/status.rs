@@ -18,7 +18,7 @@ use crate::units;
 const BEAT: u64 = 500_000_000;
 
 /// The status line.
-pub(super) struct Status {
+pub(super) struct RecordStatusLine {
     is_on: bool,
     start: u64,
     last: u64,
@@ -26,7 +26,7 @@ pub(super) struct Status {
     samples: u64,
 }
 
-impl Status {
+impl RecordStatusLine {
     /// Creates a status line. It appears only if `may_show` is set and stderr is a screen.
     pub(super) fn new(may_show: bool) -> Self {
         let now = monotonic_ns();
@@ -35,7 +35,7 @@ impl Status {
     }
 }
 
-impl StatusLine for Status {
+impl StatusLine for RecordStatusLine {
     fn show(&mut self, now: u64, totals: &Totals) {
         let since = now - self.last;
         if !self.is_on || since < BEAT {

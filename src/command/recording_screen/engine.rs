@@ -4,26 +4,31 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use super::loader::Newest;
+use super::loader::NewestStage;
 use crate::command::screen;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Answer, FunctionRef, Query};
-use crate::tui::{Engine, ExportForm, LiveCommand};
-use crate::view::export::Format;
-use crate::view::report::Layout;
+use crate::profile::sampled::{FunctionRef, Query, QueryAnswer};
+use crate::tui::{Engine, LiveCommand, ViewFormat};
+use crate::view::export::ExportFormat;
+use crate::view::report::ReportLayout;
 
 pub(super) struct RecordingEngine {
-    newest: Newest,
+    newest: NewestStage,
     query: Option<Query>,
-    answer: Option<Arc<Answer>>,
+    answer: Option<Arc<QueryAnswer>>,
     /// Channel to the thread that owns the symbolizer.
     code: Sender<FunctionRef>,
-    layout: Layout,
+    layout: ReportLayout,
     title: String,
 }
 
 impl RecordingEngine {
-    pub(super) fn new(newest: Newest, code: Sender<FunctionRef>, layout: Layout, title: String) -> Self {
+    pub(super) fn new(
+        newest: NewestStage,
+        code: Sender<FunctionRef>,
+        layout: ReportLayout,
+        title: String,
+    ) -> Self {
         Self { newest, query: None, answer: None, code, layout, title }
     }
 }
@@ -33,7 +38,7 @@ impl Engine for RecordingEngine {
         self.query = Some(query);
     }
 
-    fn answer(&mut self) -> Option<Arc<Answer>> {
+    fn answer(&mut self) -> Option<Arc<QueryAnswer>> {
         self.answer = Some(Arc::new(self.newest.get()?.answer(self.query.as_ref()?)));
         self.answer.clone()
     }
@@ -48,10 +53,10 @@ impl Engine for RecordingEngine {
         let _ = self.code.send(function);
     }
 
-    fn export(&mut self, form: ExportForm, path: &Path) -> Result<()> {
-        let ExportForm::Format(format) = form else {
+    fn export(&mut self, form: ViewFormat, path: &Path) -> Result<()> {
+        let ViewFormat::Format(format) = form else {
             return Err(Error::new("this is already a recording: copy its file, or choose another format")
-                .try_this(Format::endings()));
+                .try_this(ExportFormat::endings()));
         };
         let Some((stage, query)) = self.newest.get().zip(self.query.as_ref()) else {
             return Err(Error::new("there is nothing to write yet"));

@@ -22,16 +22,16 @@ use crate::symbol::source_text::SourceFolders;
 use crate::text::clean;
 use crate::tui::Board;
 use crate::tui::board::{Job, latest};
-use crate::tui::engine::Progress;
+use crate::tui::engine::JobProgress;
 
 /// Minimum interval between progress reports.
 const PROGRESS: Duration = Duration::from_millis(100);
 
 /// The newest stage, shared with the thread that answers queries.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Newest(Arc<Mutex<Option<Arc<NamedSamples>>>>);
+pub(super) struct NewestStage(Arc<Mutex<Option<Arc<NamedSamples>>>>);
 
-impl Newest {
+impl NewestStage {
     pub(super) fn get(&self) -> Option<Arc<NamedSamples>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -44,7 +44,7 @@ impl Newest {
 /// Inputs of the loader thread.
 pub(super) struct Loader {
     pub(super) plan: ScreenPlan,
-    pub(super) newest: Newest,
+    pub(super) newest: NewestStage,
     pub(super) jobs: Sender<Job>,
     pub(super) board: Arc<Board>,
 }
@@ -143,7 +143,7 @@ struct BoardMeter<'a> {
 impl ProgressSink for BoardProgress<'_> {
     fn begin(&self, what: &'static str, total: u64) -> Box<dyn ProgressMeter + '_> {
         let board = self.0;
-        board.status(|status| status.progress = Some(Progress { what, done: 0, total: 0 }));
+        board.status(|status| status.progress = Some(JobProgress { what, done: 0, total: 0 }));
         Box::new(BoardMeter { board, what, total, state: Mutex::new((Instant::now(), 0)) })
     }
 }
@@ -155,7 +155,7 @@ impl BoardMeter<'_> {
         if state.0.elapsed() >= PROGRESS {
             state.0 = Instant::now();
             let done = state.1;
-            self.board.status(|status| status.progress = Some(Progress { what: self.what, done, total }));
+            self.board.status(|status| status.progress = Some(JobProgress { what: self.what, done, total }));
         }
     }
 }

@@ -24,14 +24,14 @@ use crate::analysis::AnalysisRequest;
 use crate::analysis::annotate::AnnotationRequest;
 use crate::error::{Exit, Result};
 use crate::perfdata::Reader;
-use crate::profile::sampled::{FunctionRef, Order, Query};
+use crate::profile::sampled::{FunctionRef, Query, StackDirection};
 use crate::symbol::Depth;
 use crate::terminal::theme::Background;
 use crate::tui::board::serve;
-use crate::tui::{Board, EngineHandle, Inbox, Status};
-use crate::view::report::Layout;
+use crate::tui::{Board, EngineHandle, EngineStatus, Inbox};
+use crate::view::report::ReportLayout;
 use engine::RecordingEngine;
-use loader::{Loader, Newest};
+use loader::{Loader, NewestStage};
 
 /// Size of the smallest branch in the tree on the screen, as a fraction of the event's total period.
 const BRANCH: f64 = 0.0002;
@@ -46,7 +46,7 @@ pub(super) struct ScreenPlan {
     /// Final depth of names.
     pub(super) depth: Depth,
     /// Layout of exported files.
-    pub(super) layout: Layout,
+    pub(super) layout: ReportLayout,
     /// The terminal's background, if specified.
     pub(super) background: Option<Background>,
     /// The function whose code to show first, if any.
@@ -60,15 +60,20 @@ impl ScreenPlan {
         Self {
             title: name.to_string_lossy().into_owned(),
             request,
-            query: Query { totals: true, innermost: true, tree: Some(Order::Caller), ..Query::default() },
+            query: Query {
+                totals: true,
+                innermost: true,
+                tree: Some(StackDirection::Caller),
+                ..Query::default()
+            },
             depth: Depth::Inlines,
-            layout: Layout::default(),
+            layout: ReportLayout::default(),
             background: None,
             opening: None,
         }
     }
 
-    /// Returns the first query for a recording that has settled the request.
+    /// Returns the first query for a recording that has resolved the request.
     fn first(&self, reader: &Reader) -> Query {
         let question = self.request.question(&self.query, reader);
         // Takes the tree's order; the screen requests a tree when it shows one.
@@ -84,15 +89,16 @@ impl ScreenPlan {
 /// The recording cannot be read, lacks the requested branches, or has no function to start with.
 pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
     plan.request.facets = true;
-    plan.request.settle(&reader)?;
+    plan.request.resolve(&reader)?;
     let first = plan.first(&reader);
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
-    let board = Board::new(inbox.waker(), Status { title: plan.title.clone(), ..Status::default() });
+    let board =
+        Board::new(inbox.waker(), EngineStatus { title: plan.title.clone(), ..EngineStatus::default() });
     // The function's name on the screen until it is found.
     board.put(|poll| poll.opens = plan.opening.as_ref().map(function_of));
     let (handle, jobs) = EngineHandle::new(board.clone());
-    let newest = Newest::default();
+    let newest = NewestStage::default();
     let (code, functions) = channel();
     let mut engine = RecordingEngine::new(newest.clone(), code, plan.layout.clone(), plan.title.clone());
     {

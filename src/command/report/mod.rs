@@ -6,7 +6,7 @@ mod plan;
 use std::io::Write;
 use std::sync::Arc;
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use super::progress::Bars;
 use super::{recording_screen, screen};
 use crate::analysis::script::{self, DumpOrder, ScriptLine};
@@ -16,20 +16,20 @@ use crate::perfdata::Reader;
 use crate::profile::sampled::{Profile, StringTable};
 use crate::session::Session;
 use crate::view;
-pub(super) use plan::Plan;
+pub(super) use plan::ReportPlan;
 use plan::{HeaderChoice, ListKind};
 
 /// Runs the command.
 ///
 /// # Errors
 /// The recording cannot be read, or the output cannot be written.
-pub(super) fn run(mut plan: Plan) -> Result<Exit> {
+pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     if plan.browses && screen::is_there() {
         return recording_screen::run(plan.screen(), reader);
     }
     let mut exit = Exit::Done;
-    let mut out = Output::to(plan.stream);
+    let mut out = PagedOutput::to(plan.stream);
     let written = |error| Error::output("the report", error);
     if plan.header != HeaderChoice::No {
         view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
@@ -81,8 +81,8 @@ fn list(out: &mut dyn Write, session: &Session, listing: ListKind) -> Result<()>
 }
 
 /// Returns the profile, and the errors from reading symbol files.
-fn profile(plan: &mut Plan, session: Arc<Session>) -> Result<(Profile, Vec<String>)> {
-    plan.request.settle(&session.reader)?;
+fn profile(plan: &mut ReportPlan, session: Arc<Session>) -> Result<(Profile, Vec<String>)> {
+    plan.request.resolve(&session.reader)?;
     let query = plan.request.question(&plan.query, &session.reader);
     let depth = plan.depth(&session.reader);
     let mut analysis = Analysis::load(session, &plan.request, &Bars)?;

@@ -3,25 +3,27 @@
 use std::path::PathBuf;
 
 use crate::analysis::AnalysisRequest;
-use crate::analysis::request::{Latency, Measure};
-use crate::cli::report::Report;
-use crate::command::columns::{Rows, rows};
+use crate::analysis::request::{CostMeasure, LatencyMode};
+use crate::cli::report::ReportArgs;
+use crate::command::columns::{RowLayout, rows};
 use crate::command::plan::{self, duration};
 use crate::command::recording_screen::ScreenPlan;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::chains::ChainRequest;
-use crate::profile::sampled::table::Only;
-use crate::profile::sampled::{Filter, Order, Query, ShareOf, SortKey};
+use crate::profile::sampled::table::RowSelection;
+use crate::profile::sampled::{Filter, Query, ShareOf, SortKey, StackDirection};
 use crate::symbol::Depth;
 use crate::terminal::theme::Background;
 use crate::terminal::{self, Paint, Stream};
 use crate::units::MS;
-use crate::view::report::{ChainPlace, Column, Form, Grouping, Layout, Shape, Unit};
+use crate::view::report::{
+    ChainPosition, ChainShape, ChainUnit, EventGrouping, ReportColumn, ReportFormat, ReportLayout,
+};
 
 /// Settings of `pmc report`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct ReportPlan {
     pub(super) input: PathBuf,
     /// The output stream for text.
     pub(super) stream: Stream,
@@ -37,7 +39,7 @@ pub(in crate::command) struct Plan {
     pub(super) request: AnalysisRequest,
     pub(super) query: Query,
     pub(super) depth: Option<Depth>,
-    pub(super) layout: Layout,
+    pub(super) layout: ReportLayout,
 }
 
 /// Whether to show the header.
@@ -59,49 +61,49 @@ pub(super) enum ListKind {
     Tasks { maps: bool },
 }
 
-impl Plan {
+impl ReportPlan {
     /// # Errors
     /// An option is invalid.
-    pub(in crate::command) fn new(typed: &Report) -> Result<Self> {
-        let Rows { mut keys, trace_fields, columns, mut added, ranks, are_usual } =
+    pub(in crate::command) fn new(typed: &ReportArgs) -> Result<Self> {
+        let RowLayout { mut keys, trace_fields, columns, mut added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
         if typed.show_cpu_utilization {
-            added.splice(0..0, [Column::InMode(0), Column::InMode(1)]);
+            added.splice(0..0, [ReportColumn::InMode(0), ReportColumn::InMode(1)]);
         }
         if typed.stacks.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);
         }
-        let Graph { order, limit, shape, unit, lines } = call_graph(typed)?;
+        let CallGraphOptions { order, limit, shape, unit, lines } = call_graph(typed)?;
         let children = !typed.no_children;
         let of_branch = keys.iter().any(|key| key.is_of_branch());
         let form = match &typed.field_separator {
-            Some(separator) => Form::Separated(separator.clone()),
-            None if typed.csv => Form::Csv,
-            None if typed.json => Form::Json,
-            None => Form::Text,
+            Some(separator) => ReportFormat::Separated(separator.clone()),
+            None if typed.csv => ReportFormat::Csv,
+            None if typed.json => ReportFormat::Json,
+            None => ReportFormat::Text,
         };
-        let parseable = !matches!(form, Form::Text);
-        let usual = Layout::default();
+        let parseable = !matches!(form, ReportFormat::Text);
+        let usual = ReportLayout::default();
         let colour = plan::colour(&typed.stdio_color);
         let stream = if typed.to_stderr { Stream::Error } else { Stream::Output };
         let is_piped = !stream.is_terminal() && !typed.is_page && colour != Some(true);
         let is_asked_for = typed.call_graph.is_some() || typed.inverted;
         let under_rows = match &form {
-            Form::Text => is_piped || is_asked_for,
-            Form::Separated(_) => is_asked_for,
-            Form::Csv | Form::Json => false,
+            ReportFormat::Text => is_piped || is_asked_for,
+            ReportFormat::Separated(_) => is_asked_for,
+            ReportFormat::Csv | ReportFormat::Json => false,
         };
         let under_rows = under_rows && !typed.tree && !typed.hierarchy && !typed.is_page;
         // perf's default order. A tree has the caller at its top.
         let order = match order {
             ChainOrder::Typed(order) => Some(order),
-            ChainOrder::Usual if under_rows && !children => Some(Order::Callee),
-            ChainOrder::Usual => Some(Order::Caller),
+            ChainOrder::Usual if under_rows && !children => Some(StackDirection::Callee),
+            ChainOrder::Usual => Some(StackDirection::Caller),
             ChainOrder::NoChains => None,
         };
-        let has_perfs_form = matches!(form, Form::Separated(_)) || !parseable && is_piped;
+        let has_perfs_form = matches!(form, ReportFormat::Separated(_)) || !parseable && is_piped;
         let background = plan::background(typed.screen.theme.as_deref())?;
-        let layout = Layout {
+        let layout = ReportLayout {
             form,
             columns,
             added,
@@ -115,17 +117,17 @@ impl Plan {
                 usual.branch_limit
             }),
             grouping: match (typed.group, typed.no_group) {
-                (_, true) => Grouping::Apart,
-                (true, _) => Grouping::All,
-                _ => Grouping::Recorded,
+                (_, true) => EventGrouping::Apart,
+                (true, _) => EventGrouping::All,
+                _ => EventGrouping::Recorded,
             },
             widths: typed.column_widths.clone(),
-            callee: order == Some(Order::Callee),
+            callee: order == Some(StackDirection::Callee),
             shape,
             unit,
             chains: match under_rows {
-                true => ChainPlace::UnderRows { omits_first: names_functions_first(typed) },
-                false => ChainPlace::Below,
+                true => ChainPosition::UnderRows { omits_first: names_functions_first(typed) },
+                false => ChainPosition::Below,
             },
             branches: lines,
             hierarchy: typed.hierarchy,
@@ -155,12 +157,12 @@ impl Plan {
             usual_keys: are_usual,
             slice: duration("--time-quantum", &typed.time_quantum, MS, 1)?,
             measure: match (typed.branch_stack || of_branch, typed.mem_mode, typed.no_branch_stack) {
-                (true, ..) => Measure::Branches,
-                (_, true, _) => Measure::Weight,
-                (_, _, true) => Measure::Period,
-                _ => Measure::BranchesIfRecorded,
+                (true, ..) => CostMeasure::Branches,
+                (_, true, _) => CostMeasure::Weight,
+                (_, _, true) => CostMeasure::Period,
+                _ => CostMeasure::BranchesIfRecorded,
             },
-            latency: if wants_latency { Latency::Wanted } else { Latency::IfRecorded },
+            latency: if wants_latency { LatencyMode::Wanted } else { LatencyMode::IfRecorded },
             // The page of `pmc profile` shows no callers, but shows how many stacks are complete.
             callers: order.is_some() || children || stack_changes.changes_any() || typed.is_page,
             max_stack: typed.stacks.max_stack,
@@ -174,8 +176,8 @@ impl Plan {
             ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
         };
         let (input, part) = match positional(typed) {
-            Positional::Input(input) => (input, typed.stacks.symbol_filter.clone()),
-            Positional::Symbol(part) => (typed.input.as_ref(), Some(part)),
+            PositionalMeaning::Input(input) => (input, typed.stacks.symbol_filter.clone()),
+            PositionalMeaning::Symbol(part) => (typed.input.as_ref(), Some(part)),
         };
         let query = Query {
             totals: children,
@@ -188,7 +190,7 @@ impl Plan {
                 order,
                 collapse: typed.collapse_recursion,
                 limit: layout.branch_limit / 100.0,
-                relative: shape == Shape::Fractal,
+                relative: shape == ChainShape::Fractal,
                 row_limit: layout.row_limit / 100.0,
             }),
             collapse: typed.collapse_recursion,
@@ -197,7 +199,7 @@ impl Plan {
             language_functions: !parseable && !is_piped && !typed.quiet && request.callers,
             // The report excludes samples without names, as in perf.
             relative: typed.percentage == "relative" || typed.stacks.hide_unresolved,
-            filter: Filter { only: Only { part, ..plan::only(&typed.stacks) }, ..Filter::default() },
+            filter: Filter { only: RowSelection { part, ..plan::only(&typed.stacks) }, ..Filter::default() },
             ..Query::default()
         };
         Ok(Self {
@@ -249,15 +251,16 @@ impl Plan {
         // Exports are independent of this terminal's width, and the screen shows a tree.
         let tree = query.tree.or(query.chains.map(|chains| chains.order));
         let query = Query { tree, chains: None, ..query };
-        let chains = ChainPlace::Below;
-        let layout = Layout { chains, width: None, paint: Paint::default(), tree_lines: None, ..layout };
+        let chains = ChainPosition::Below;
+        let layout =
+            ReportLayout { chains, width: None, paint: Paint::default(), tree_lines: None, ..layout };
         let plan = ScreenPlan::new(&input, request);
         ScreenPlan { depth: depth.unwrap_or(plan.depth), background, query, layout, ..plan }
     }
 }
 
 /// Meaning of the positional argument.
-enum Positional<'a> {
+enum PositionalMeaning<'a> {
     /// The recording; `None` is the default file.
     Input(Option<&'a PathBuf>),
     /// A part of function names, as in perf.
@@ -266,18 +269,20 @@ enum Positional<'a> {
 
 /// Interprets the positional argument: a part of function names, as in perf, unless it can be the
 /// recording.
-fn positional(typed: &Report) -> Positional<'_> {
-    let Some(word) = &typed.file else { return Positional::Input(typed.input.as_ref()) };
+fn positional(typed: &ReportArgs) -> PositionalMeaning<'_> {
+    let Some(word) = &typed.file else { return PositionalMeaning::Input(typed.input.as_ref()) };
     let is_file = word.as_os_str() == "-" || word.components().count() > 1 || word.exists();
     match (&typed.input, word.to_str()) {
-        (Some(_), Some(part)) => Positional::Symbol(part.to_owned()),
-        (None, Some(part)) if !is_file && !part.ends_with(".data") => Positional::Symbol(part.to_owned()),
-        _ => Positional::Input(Some(word)),
+        (Some(_), Some(part)) => PositionalMeaning::Symbol(part.to_owned()),
+        (None, Some(part)) if !is_file && !part.ends_with(".data") => {
+            PositionalMeaning::Symbol(part.to_owned())
+        }
+        _ => PositionalMeaning::Input(Some(word)),
     }
 }
 
 /// Returns the sort keys that a filter restricts to one value.
-fn single_values(typed: &Report) -> Vec<(SortKey, String)> {
+fn single_values(typed: &ReportArgs) -> Vec<(SortKey, String)> {
     let filters = [
         (SortKey::Comm, &typed.filter.comms),
         (SortKey::Dso, &typed.stacks.dsos),
@@ -293,43 +298,48 @@ fn single_values(typed: &Report) -> Vec<(SortKey, String)> {
 }
 
 /// Whether the rows start with function names, as perf tests it: `-s sym` and keys with this prefix.
-fn names_functions_first(typed: &Report) -> bool {
+fn names_functions_first(typed: &ReportArgs) -> bool {
     typed.fields.is_empty() && typed.sort.first().is_some_and(|key| key.starts_with("sym"))
 }
 
 /// Order of the call chains.
 enum ChainOrder {
-    Typed(Order),
+    Typed(StackDirection),
     Usual,
     NoChains,
 }
 
 /// Options of `-g` and `-G`.
-struct Graph {
+struct CallGraphOptions {
     order: ChainOrder,
     /// Size of the smallest branch, in percent.
     limit: Option<f64>,
-    shape: Shape,
-    unit: Unit,
+    shape: ChainShape,
+    unit: ChainUnit,
     /// Maximum number of lines in the tree.
     lines: Option<usize>,
 }
 
-fn call_graph(typed: &Report) -> Result<Graph> {
-    let mut graph =
-        Graph { order: ChainOrder::Usual, limit: None, shape: Shape::Tree, unit: Unit::Percent, lines: None };
+fn call_graph(typed: &ReportArgs) -> Result<CallGraphOptions> {
+    let mut graph = CallGraphOptions {
+        order: ChainOrder::Usual,
+        limit: None,
+        shape: ChainShape::Tree,
+        unit: ChainUnit::Percent,
+        lines: None,
+    };
     for word in typed.call_graph.iter().flatten().map(|word| word.trim()) {
         match word {
-            "caller" => graph.order = ChainOrder::Typed(Order::Caller),
-            "callee" => graph.order = ChainOrder::Typed(Order::Callee),
+            "caller" => graph.order = ChainOrder::Typed(StackDirection::Caller),
+            "callee" => graph.order = ChainOrder::Typed(StackDirection::Callee),
             "none" => graph.order = ChainOrder::NoChains,
-            "graph" => graph.shape = Shape::Tree,
-            "fractal" => graph.shape = Shape::Fractal,
-            "flat" => graph.shape = Shape::Flat,
-            "folded" => graph.shape = Shape::Folded,
-            "percent" => graph.unit = Unit::Percent,
-            "period" => graph.unit = Unit::Period,
-            "count" => graph.unit = Unit::Count,
+            "graph" => graph.shape = ChainShape::Tree,
+            "fractal" => graph.shape = ChainShape::Fractal,
+            "flat" => graph.shape = ChainShape::Flat,
+            "folded" => graph.shape = ChainShape::Folded,
+            "percent" => graph.unit = ChainUnit::Percent,
+            "period" => graph.unit = ChainUnit::Period,
+            "count" => graph.unit = ChainUnit::Count,
             "" | "function" => {}
             "address" => {
                 return Err(Error::usage("the call tree supports functions only, not addresses")
@@ -353,7 +363,7 @@ fn call_graph(typed: &Report) -> Result<Graph> {
         }
     }
     if typed.inverted {
-        graph.order = ChainOrder::Typed(Order::Caller);
+        graph.order = ChainOrder::Typed(StackDirection::Caller);
     }
     Ok(graph)
 }

@@ -4,26 +4,26 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::read_source;
-use crate::analysis::script::{ScriptLine, Transcript};
+use crate::analysis::script::{NamedRecording, ScriptLine};
 use crate::error::{Error, Result, say};
 use crate::sys::output_file;
 use crate::text::clean;
 use crate::units::{bytes, thousands};
-use crate::view::script::{Layout, Writer};
+use crate::view::script::{ScriptLayout, ScriptWriter};
 
 /// The output file of all events with the same name.
-struct Dump<'a> {
+struct EventDump<'a> {
     path: PathBuf,
     file: File,
-    writer: Writer<'a>,
+    writer: ScriptWriter<'a>,
     samples: u64,
 }
 
-impl<'a> Dump<'a> {
-    fn new(path: PathBuf, script: &'a Transcript<'_>, layout: &'a Layout) -> Result<Self> {
+impl<'a> EventDump<'a> {
+    fn new(path: PathBuf, script: &'a NamedRecording<'_>, layout: &'a ScriptLayout) -> Result<Self> {
         let file = output_file::create(&path, 0o600, false);
         let file = file.map_err(|error| Error::create("-i", &path, error))?;
-        Ok(Self { path, file, writer: Writer::new(layout, script.places(), read_source), samples: 0 })
+        Ok(Self { path, file, writer: ScriptWriter::new(layout, script.places(), read_source), samples: 0 })
     }
 
     fn failed(&self, error: std::io::Error) -> Error {
@@ -58,7 +58,7 @@ impl<'a> Dump<'a> {
 ///
 /// # Errors
 /// A file cannot be written, or the recording cannot be read.
-pub(super) fn write(script: &Transcript<'_>, layout: &Layout, input: &Path) -> Result<()> {
+pub(super) fn write(script: &NamedRecording<'_>, layout: &ScriptLayout, input: &Path) -> Result<()> {
     let recording = if input.as_os_str() == "-" { Path::new("perf.data") } else { input };
     let path = |event: usize| {
         let mut path = recording.as_os_str().to_owned();
@@ -66,7 +66,7 @@ pub(super) fn write(script: &Transcript<'_>, layout: &Layout, input: &Path) -> R
         path.push(format!(".{}.dump", clean(&layout.events[event]).replace('/', "_")));
         PathBuf::from(path)
     };
-    let mut dumps: Vec<Dump<'_>> = Vec::new();
+    let mut dumps: Vec<EventDump<'_>> = Vec::new();
     let mut of_event: Vec<Option<usize>> = vec![None; layout.events.len()];
     script.entries(&mut |line| {
         let (ScriptLine::Sample(entry) | ScriptLine::Record(entry, ..)) = &line else { return Ok(()) };
@@ -78,12 +78,12 @@ pub(super) fn write(script: &Transcript<'_>, layout: &Layout, input: &Path) -> R
                 let same = dumps.iter().position(|dump| dump.path == path);
                 let at = same.unwrap_or(dumps.len());
                 if at == dumps.len() {
-                    dumps.push(Dump::new(path, script, layout)?);
+                    dumps.push(EventDump::new(path, script, layout)?);
                 }
                 *known.insert(at)
             }
         };
         dumps[at].take(&line)
     })?;
-    dumps.into_iter().try_for_each(Dump::finish)
+    dumps.into_iter().try_for_each(EventDump::finish)
 }

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use super::progress::Bars;
-use crate::analysis::counts::{self, CountedEvent, Recorded, ThreadCounts, Total};
-use crate::analysis::script::{ScriptLine, Transcript};
+use crate::analysis::counts::{self, CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
+use crate::analysis::script::{NamedRecording, ScriptLine};
 use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
@@ -19,17 +19,17 @@ use crate::session::Session;
 use crate::symbol::source_text;
 use crate::view;
 use crate::view::pmcstat::LoggedKind;
-use crate::view::script::Writer;
+use crate::view::script::ScriptWriter;
 use crate::view::script::counts::CountLine;
-pub(super) use plan::Plan;
+pub(super) use plan::ScriptPlan;
 
 /// Runs the command.
 ///
 /// # Errors
 /// The recording cannot be read, or the output cannot be written.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     let written = |error| Error::output("the samples and records", error);
     if plan.header {
         view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
@@ -43,13 +43,13 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         out.finish().map_err(written)?;
         return Ok(quality::warn(&session));
     }
-    let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
+    let script = NamedRecording::load(session.clone(), &plan.request, &Bars)?;
     let layout = plan.layout(&script, &session.reader);
     if plan.per_event {
         dump::write(&script, &layout, &plan.input)?;
         return Ok(script.warn());
     }
-    let mut writer = Writer::new(&layout, script.places(), read_source);
+    let mut writer = ScriptWriter::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {
         ScriptLine::Sample(entry) => writer.write(&mut out, entry).map_err(written),
         ScriptLine::Record(entry, kind, record) => {
@@ -69,12 +69,12 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
 /// # Errors
 /// The recording cannot be read, or the output cannot be written.
 pub(super) fn print_for_pmcstat(
-    mut plan: Plan,
-    form: view::pmcstat::Form,
+    mut plan: ScriptPlan,
+    form: view::pmcstat::PmcstatFormat,
     out: &mut dyn Write,
 ) -> Result<()> {
     let session = Arc::new(Session::open(Reader::open(&plan.input)?)?);
-    if form == view::pmcstat::Form::Records {
+    if form == view::pmcstat::PmcstatFormat::Records {
         plan.request.records.extend([kind::MMAP, kind::MMAP2, kind::COMM, kind::FORK, kind::EXIT]);
         plan.request.records.extend([kind::LOST, kind::LOST_SAMPLES]);
     }
@@ -88,14 +88,14 @@ pub(super) fn print_for_pmcstat(
         },
     });
     let events = events.collect();
-    let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
+    let script = NamedRecording::load(session.clone(), &plan.request, &Bars)?;
     let mut exits: BTreeMap<i32, BTreeMap<usize, u64>> = BTreeMap::new();
     for of in counts::at_exits(&session).into_iter().filter(|_| !holds_slices) {
         let process = exits.entry(of.thread.pid).or_default();
         of.counts.into_iter().for_each(|(event, count)| *process.entry(event).or_default() += count.value);
     }
     let written = |error| Error::output("the log", error);
-    let mut writer = view::pmcstat::Writer::new(form, events, script.places(), exits);
+    let mut writer = view::pmcstat::LogWriter::new(form, events, script.places(), exits);
     writer.begin(out).map_err(written)?;
     script.entries(&mut |line| {
         let done = match line {
@@ -113,7 +113,7 @@ pub(super) fn print_for_pmcstat(
 /// Prints the counts of `stat record`, round by round.
 fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result<()> {
     counts::check_rounds(session)?;
-    let recorded = Recorded::load(session)?;
+    let recorded = RecordedCounts::load(session)?;
     let written = |error| Error::output("the counts", error);
     if !is_json {
         view::script::counts::titles(out).map_err(written)?;
@@ -122,7 +122,7 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
     let mut line = |tid, at_ns, event: usize, cpu, count| {
         // A file may also count events that only supply task records; these are not in
         // `recorded.events`.
-        let Some(CountedEvent { name: event, .. }) = recorded.events.get(event) else { return Ok(()) };
+        let Some(CountsEvent { name: event, .. }) = recorded.events.get(event) else { return Ok(()) };
         print(out, &CountLine { cpu, tid, count, at_ns, event }).map_err(written)
     };
     for ThreadCounts { thread, at_ns, counts } in counts::at_exits(session) {
@@ -131,7 +131,7 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
         }
     }
     recorded.rounds(session, &mut |round| {
-        for &Total { event, tid, cpu, count } in round.totals {
+        for &CounterTotal { event, tid, cpu, count } in round.totals {
             line(tid, round.at_ns, event, cpu, count)?;
         }
         Ok(())

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::script::{DumpOrder, ScriptRequest, Transcript};
-use crate::cli::script::Script;
+use crate::analysis::script::{DumpOrder, NamedRecording, ScriptRequest};
+use crate::cli::script::ScriptArgs;
 use crate::command::plan;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
@@ -11,11 +11,11 @@ use crate::perfdata::feature::ClockData;
 use crate::record::kind;
 use crate::symbol::Options;
 use crate::terminal::Stream;
-use crate::view::script::{Clock, Layout};
+use crate::view::script::{ScriptClock, ScriptLayout};
 
 /// Settings of `pmc script`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct ScriptPlan {
     pub(super) input: PathBuf,
     /// Whether to print the recording's header.
     pub(super) header: bool,
@@ -24,14 +24,14 @@ pub(in crate::command) struct Plan {
     /// Whether each event gets its own file.
     pub(super) per_event: bool,
     pub(super) request: ScriptRequest,
-    /// The layout, except for the part that depends on the recording; see [`Plan::layout`].
-    layout: Layout,
+    /// The layout, except for the part that depends on the recording; see [`ScriptPlan::layout`].
+    layout: ScriptLayout,
 }
 
-impl Plan {
+impl ScriptPlan {
     /// # Errors
     /// An option is invalid.
-    pub(in crate::command) fn new(typed: &Script) -> Result<Self> {
+    pub(in crate::command) fn new(typed: &ScriptArgs) -> Result<Self> {
         let request = ScriptRequest {
             selection: plan::selection(&typed.filter)?,
             fields: typed.fields.clone(),
@@ -58,19 +58,19 @@ impl Plan {
             // perf's scripts parse this text, so names that perf does not show are omitted.
             symbols: Options { placeholders: false, ..plan::symbol_options(&typed.symbol_files)? },
         };
-        let layout = Layout {
+        let layout = ScriptLayout {
             nanoseconds: typed.ns,
             clock: match (typed.reltime, typed.deltatime) {
-                (true, _) => Clock::SinceFirst,
-                (_, true) => Clock::SinceLast,
-                _ => Clock::Absolute,
+                (true, _) => ScriptClock::SinceFirst,
+                (_, true) => ScriptClock::SinceLast,
+                _ => ScriptClock::Absolute,
             },
             full_paths: typed.full_source_path,
             stop_at: typed.stop_bt.clone(),
             json: typed.json,
             // Programs that parse perf's text count its lines.
             joins_unknown: Stream::Output.is_terminal() && !typed.per_event_dump,
-            ..Layout::default()
+            ..ScriptLayout::default()
         };
         if let Some(file) =
             typed.file.as_ref().filter(|file| file.as_os_str() == "flamegraph" && !file.exists())
@@ -94,9 +94,9 @@ impl Plan {
     }
 
     /// Returns the layout for a recording.
-    pub(super) fn layout(&self, script: &Transcript<'_>, reader: &Reader) -> Layout {
+    pub(super) fn layout(&self, script: &NamedRecording<'_>, reader: &Reader) -> ScriptLayout {
         let clock = reader.features().clock_data.as_ref();
-        Layout {
+        ScriptLayout {
             fields: script.fields().to_vec(),
             events: reader.events().iter().map(|event| event.name()).collect(),
             wall: clock.map(ClockData::to_wall_ns),
@@ -108,7 +108,7 @@ impl Plan {
 }
 
 /// Returns the record types to print in addition to samples.
-fn records(typed: &Script) -> Vec<u32> {
+fn records(typed: &ScriptArgs) -> Vec<u32> {
     let choices: [(bool, &[u32]); 9] = [
         (typed.show_task_events, &[kind::COMM, kind::FORK, kind::EXIT]),
         (typed.show_mmap_events, &[kind::MMAP, kind::MMAP2]),

@@ -1,6 +1,6 @@
 //! Builds tables from counters: selects the events to show and assigns counters to them.
 //!
-//! Receives the opened set and its readings; returns [`Counts`]. `profile::tally` adds the counts up;
+//! Receives the opened set and its readings; returns [`StatCounts`]. `profile::tally` adds the counts up;
 //! this module only decides which counts belong together.
 
 use std::borrow::Cow;
@@ -18,16 +18,16 @@ use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
 use crate::host::cpu::{self, Topology};
 use crate::host::process::Thread;
-use crate::profile::counts::Part;
-use crate::profile::tally::{Join, Tally};
+use crate::profile::counts::CountPart;
+use crate::profile::tally::{CountJoin, Tally};
 use crate::profile::{
     self,
-    counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role},
+    counts::{Aggregation, CpuTime, EventRole, MissingValueReason, PlaceLabel, StatCounts, StatEvent},
 };
 use crate::units::Count;
 
 /// Facts about the machine, read on demand.
-pub(super) struct Machine<'a> {
+pub(super) struct StatMachine<'a> {
     pub(super) host: &'a Host,
     facts: OnceCell<Facts>,
     topology: OnceCell<Topology>,
@@ -39,7 +39,7 @@ pub(super) struct Machine<'a> {
     is_elsewhere: bool,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> StatMachine<'a> {
     pub(super) fn new(host: &'a Host) -> Self {
         Self {
             host,
@@ -86,12 +86,12 @@ impl<'a> Machine<'a> {
 }
 
 /// The events of a table, and the sources of their counts.
-pub(super) struct Shown {
-    events: Vec<Event>,
+pub(super) struct ShownEvents {
+    events: Vec<StatEvent>,
     /// Column of each event of the set, and how its counts join others in the column.
-    columns: Vec<(usize, Join)>,
+    columns: Vec<(usize, CountJoin)>,
     /// Reason why the kernel refused each event of the set, if it did.
-    refused: Vec<Option<Reason>>,
+    refused: Vec<Option<MissingValueReason>>,
     /// Whether the counter of each event of the set always stays at 0.
     blind: Vec<bool>,
     /// Whether each event of the set may wait for a hardware counter, so that its count is scaled.
@@ -102,13 +102,13 @@ pub(super) struct Shown {
     tools: Vec<(usize, usize, Tool)>,
     aggregation: Aggregation,
     /// The part that each event of the set counts, if rows are parts.
-    parts: Vec<Option<Part>>,
+    parts: Vec<Option<CountPart>>,
     /// Whether to scale counts of multiplexed events to the whole time.
     scale: bool,
 }
 
 /// The period that a table covers.
-pub(super) struct Span<'a> {
+pub(super) struct TablePeriod<'a> {
     pub(super) threads: &'a [Thread],
     /// End of the interval; `None` for a whole run.
     pub(super) timestamp_ns: Option<u64>,
@@ -121,20 +121,20 @@ pub(super) struct Span<'a> {
 }
 
 /// One event of a future table, counted here or in a recording.
-pub(super) struct Column<'a> {
+pub(super) struct EventColumn<'a> {
     pub(super) spec: Cow<'a, EventSpec>,
     /// Events with the same number were counted over exactly the same time.
     pub(super) group: usize,
     pub(super) cgroup: Option<&'a str>,
     /// The reason why the kernel refused the event, if it did.
-    pub(super) refused: Option<Reason>,
+    pub(super) refused: Option<MissingValueReason>,
     /// Whether the kernel part was excluded.
     pub(super) user_only: bool,
     /// Whether it counts what happens in the kernel.
     pub(super) sees_kernel: bool,
 }
 
-impl Column<'_> {
+impl EventColumn<'_> {
     /// Returns perf's name for the event, which shows whether the kernel is excluded.
     pub(super) fn name(&self) -> String {
         let name = &self.spec.name;
@@ -163,14 +163,14 @@ pub(super) fn quantity(spec: &EventSpec) -> (f64, &str) {
 pub(super) fn columns<'a>(
     set: &'a CounterSet,
     cgroups: &'a [Option<String>],
-    machine: &Machine<'_>,
-) -> Vec<Column<'a>> {
+    machine: &StatMachine<'_>,
+) -> Vec<EventColumn<'a>> {
     let explain = |refusal: &Refusal| reason(refusal.clone().isolate().explain(machine.facts()));
     let events = set.specs().zip(set.refusals()).zip(set.user_only()).zip(set.sees_kernel());
     events
         .zip(set.group_of_events())
         .enumerate()
-        .map(|(index, ((((spec, refusal), user_only), sees_kernel), group))| Column {
+        .map(|(index, ((((spec, refusal), user_only), sees_kernel), group))| EventColumn {
             spec: Cow::Borrowed(spec),
             group,
             cgroup: cgroups.get(index).and_then(|c| c.as_deref()),
@@ -181,9 +181,14 @@ pub(super) fn columns<'a>(
         .collect()
 }
 
-impl Shown {
+impl ShownEvents {
     /// Assigns the events to columns.
-    pub(super) fn new(events: &[Column<'_>], aggregation: Aggregation, no_merge: bool, scale: bool) -> Self {
+    pub(super) fn new(
+        events: &[EventColumn<'_>],
+        aggregation: Aggregation,
+        no_merge: bool,
+        scale: bool,
+    ) -> Self {
         let mut shown = Self {
             events: Vec::new(),
             columns: Vec::new(),
@@ -201,8 +206,8 @@ impl Shown {
         };
         let mut merged: Vec<(u32, Option<&str>, usize)> = Vec::new();
         for (index, event) in events.iter().enumerate() {
-            let Column { spec, group, cgroup, user_only, .. } = event;
-            let join = if spec.takes_turns() { Join::Turns } else { Join::Parts };
+            let EventColumn { spec, group, cgroup, user_only, .. } = event;
+            let join = if spec.takes_turns() { CountJoin::Turns } else { CountJoin::Parts };
             let known = spec.merge.filter(|_| !no_merge).map(|number| (number, *cgroup));
             if let Some((.., column)) = merged.iter().find(|(n, c, _)| known == Some((*n, *c))) {
                 shown.columns.push((*column, join));
@@ -215,7 +220,7 @@ impl Shown {
                 shown.tools.push((index, column, tool));
             }
             let (scale, unit) = event.quantity();
-            shown.events.push(Event {
+            shown.events.push(StatEvent {
                 name: event.name(),
                 role: Some(role(spec)),
                 level: if aggregation == Aggregation::Levels {
@@ -235,7 +240,12 @@ impl Shown {
     }
 
     /// Returns the table of these readings.
-    pub(super) fn counts(&self, readings: &[Reading], span: &Span<'_>, machine: &Machine<'_>) -> Counts {
+    pub(super) fn counts(
+        &self,
+        readings: &[Reading],
+        span: &TablePeriod<'_>,
+        machine: &StatMachine<'_>,
+    ) -> StatCounts {
         let mut tally = Tally::new(self.events.len());
         for reading in readings {
             let Some(&(column, join)) = self.columns.get(reading.event) else { continue };
@@ -270,13 +280,19 @@ impl Shown {
             let count =
                 value.map(|value| Count { value, enabled_ns: value.max(1), running_ns: value.max(1) });
             let slot = self.tool_slot(machine);
-            tally.add(self.place(event, slot, span, machine), spot_number(slot), column, count, Join::Parts);
+            tally.add(
+                self.place(event, slot, span, machine),
+                spot_number(slot),
+                column,
+                count,
+                CountJoin::Parts,
+            );
         }
         let mut rows = tally.rows(|column| self.idle(column, span, machine));
         if self.aggregation == Aggregation::Children {
             profile::parts::add_children(&mut rows);
         }
-        Counts {
+        StatCounts {
             events: self.events.clone(),
             rows,
             aggregation: self.aggregation,
@@ -284,12 +300,15 @@ impl Shown {
             elapsed_ns: span.elapsed_ns,
             yielded_ns: span.yielded_ns,
             cpu_time: span.cpu_time,
-            ..Counts::default()
+            ..StatCounts::default()
         }
     }
 
     /// Returns the values that pmc measures itself: event, column and the value, if there is one.
-    pub(super) fn measured(&self, span: &Span<'_>) -> impl Iterator<Item = (usize, usize, Option<u64>)> {
+    pub(super) fn measured(
+        &self,
+        span: &TablePeriod<'_>,
+    ) -> impl Iterator<Item = (usize, usize, Option<u64>)> {
         self.tools.iter().map(|&(event, column, tool)| {
             let value = match tool {
                 Tool::DurationTime => Some(span.elapsed_ns),
@@ -301,7 +320,13 @@ impl Shown {
     }
 
     /// Returns the row of a reading, by the selected aggregation.
-    fn place(&self, event: usize, slot: TargetSlot, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
+    fn place(
+        &self,
+        event: usize,
+        slot: TargetSlot,
+        span: &TablePeriod<'_>,
+        machine: &StatMachine<'_>,
+    ) -> PlaceLabel {
         let none = PlaceLabel::default();
         if self.aggregation.is_parted() {
             return PlaceLabel { part: self.parts[event], ..none };
@@ -341,61 +366,67 @@ impl Shown {
     }
 
     /// Returns the slot for values without a place: the first row, without counting as a CPU there.
-    fn tool_slot(&self, machine: &Machine<'_>) -> TargetSlot {
+    fn tool_slot(&self, machine: &StatMachine<'_>) -> TargetSlot {
         let cpu = if self.aggregation == Aggregation::Global { None } else { machine.first_cpu() };
         TargetSlot { tid: None, cpu }
     }
 
-    fn idle(&self, column: usize, span: &Span<'_>, machine: &Machine<'_>) -> Reason {
+    fn idle(&self, column: usize, span: &TablePeriod<'_>, machine: &StatMachine<'_>) -> MissingValueReason {
         let spec = &self.specs[column];
         if matches!(spec.source, Source::Held(_)) {
-            return Reason::new("its holder has ended, or has let it go", "pmc persist list");
+            return MissingValueReason::new("its holder has ended, or has let it go", "pmc persist list");
         }
         let Some(attr) = spec.attr() else {
             if machine.is_elsewhere {
-                return Reason::new("the recorder kept no value of it", "");
+                return MissingValueReason::new("the recorder kept no value of it", "");
             }
-            return Reason::new("there is no command whose time could be taken", "give a command to run");
+            return MissingValueReason::new(
+                "there is no command whose time could be taken",
+                "give a command to run",
+            );
         };
         if span.off {
-            return Reason::new("counting was off", "an order to enable, or a shorter delay (-D)");
+            return MissingValueReason::new(
+                "counting was off",
+                "an order to enable, or a shorter delay (-D)",
+            );
         }
         if span.yielded_ns > 0 && spec.takes_counter() {
-            return Reason::new(
+            return MissingValueReason::new(
                 "the counters were left to whoever holds the reservation",
                 "pmc info shows the holder",
             );
         }
         if self.columns.iter().zip(&self.blind).any(|((own, _), blind)| *own == column && *blind) {
-            return Reason::new(
+            return MissingValueReason::new(
                 "it happens in the kernel, and only user mode is counted",
                 "count the kernel too (without :u): kernel.perf_event_paranoid=1, or CAP_PERFMON",
             );
         }
         if attr.kind() == kind::SOFTWARE || attr.kind() == kind::TRACEPOINT {
-            return Reason::new("nothing ran there while it was counted", "");
+            return MissingValueReason::new("nothing ran there while it was counted", "");
         }
         if machine.is_elsewhere {
-            return Reason::new("it was never on a counter while this was recorded", "");
+            return MissingValueReason::new("it was never on a counter while this was recorded", "");
         }
         reason(refusal::never_ran(attr, machine.facts()))
     }
 }
 
-fn reason(why: Explanation) -> Reason {
-    Reason { errno: why.errno_name(), cause: why.cause, remedy: why.remedy }
+fn reason(why: Explanation) -> MissingValueReason {
+    MissingValueReason { errno: why.errno_name(), cause: why.cause, remedy: why.remedy }
 }
 
 /// Whether each of these events may wait for a hardware counter. Groups of only software events do not
 /// wait: while they were off (a cgroup that did not run), there was nothing to count.
-fn wait_for_counters(events: &[Column<'_>]) -> Vec<bool> {
+fn wait_for_counters(events: &[EventColumn<'_>]) -> Vec<bool> {
     let is_software = |spec: &EventSpec| match &spec.source {
         Source::Kernel(attr) => matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT),
         Source::Tool(_) => true,
         // The holder knows, and reports events that do not wait as counted all the time.
         Source::Held(_) => false,
     };
-    let waits = |event: &Column<'_>| {
+    let waits = |event: &EventColumn<'_>| {
         let mut members = events.iter().filter(|other| other.group == event.group);
         members.any(|member| !is_software(&member.spec))
     };
@@ -415,50 +446,50 @@ fn level(spec: &EventSpec, user_only: bool) -> String {
 }
 
 /// Returns the event's role in metrics. The encoding decides, not the name.
-fn role(spec: &EventSpec) -> Role {
+fn role(spec: &EventSpec) -> EventRole {
     let attr = match &spec.source {
-        Source::Tool(Tool::DurationTime) => return Role::DurationTime,
-        Source::Tool(Tool::UserTime) => return Role::UserTime,
-        Source::Tool(Tool::SystemTime) => return Role::SystemTime,
-        Source::Held(_) => return Role::Other,
+        Source::Tool(Tool::DurationTime) => return EventRole::DurationTime,
+        Source::Tool(Tool::UserTime) => return EventRole::UserTime,
+        Source::Tool(Tool::SystemTime) => return EventRole::SystemTime,
+        Source::Held(_) => return EventRole::Other,
         Source::Kernel(attr) => attr,
     };
     let config = attr.config() as u32;
     match attr.kind() {
         kind::HARDWARE => match config {
-            0 => Role::Cycles,
-            1 => Role::Instructions,
-            2 => Role::CacheReferences,
-            3 => Role::CacheMisses,
-            4 => Role::Branches,
-            5 => Role::BranchMisses,
-            6 => Role::BusCycles,
-            7 => Role::StalledFrontend,
-            8 => Role::StalledBackend,
-            9 => Role::RefCycles,
-            _ => Role::Other,
+            0 => EventRole::Cycles,
+            1 => EventRole::Instructions,
+            2 => EventRole::CacheReferences,
+            3 => EventRole::CacheMisses,
+            4 => EventRole::Branches,
+            5 => EventRole::BranchMisses,
+            6 => EventRole::BusCycles,
+            7 => EventRole::StalledFrontend,
+            8 => EventRole::StalledBackend,
+            9 => EventRole::RefCycles,
+            _ => EventRole::Other,
         },
         kind::SOFTWARE => match config {
-            0 => Role::CpuClock,
-            1 => Role::TaskClock,
-            _ => Role::Other,
+            0 => EventRole::CpuClock,
+            1 => EventRole::TaskClock,
+            _ => EventRole::Other,
         },
         // cache | read << 8 | result << 16
         kind::HW_CACHE => match config {
-            0x0_00_00 => Role::L1dLoads,
-            0x1_00_00 => Role::L1dLoadMisses,
-            0x0_00_01 => Role::L1iLoads,
-            0x1_00_01 => Role::L1iLoadMisses,
-            0x0_00_02 => Role::LlcLoads,
-            0x1_00_02 => Role::LlcLoadMisses,
-            0x0_00_03 => Role::DtlbLoads,
-            0x1_00_03 => Role::DtlbLoadMisses,
-            0x0_00_04 => Role::ItlbLoads,
-            0x1_00_04 => Role::ItlbLoadMisses,
-            _ => Role::Other,
+            0x0_00_00 => EventRole::L1dLoads,
+            0x1_00_00 => EventRole::L1dLoadMisses,
+            0x0_00_01 => EventRole::L1iLoads,
+            0x1_00_01 => EventRole::L1iLoadMisses,
+            0x0_00_02 => EventRole::LlcLoads,
+            0x1_00_02 => EventRole::LlcLoadMisses,
+            0x0_00_03 => EventRole::DtlbLoads,
+            0x1_00_03 => EventRole::DtlbLoadMisses,
+            0x0_00_04 => EventRole::ItlbLoads,
+            0x1_00_04 => EventRole::ItlbLoadMisses,
+            _ => EventRole::Other,
         },
-        _ if spec.unit == "Joules" => Role::Energy,
-        _ => Role::Other,
+        _ if spec.unit == "Joules" => EventRole::Energy,
+        _ => EventRole::Other,
     }
 }
 
@@ -498,7 +529,7 @@ mod tests {
         let waits = |text: &str| {
             let groups = parse(text, &Host::live()).unwrap();
             let members = |(group, of): (usize, EventGroup)| {
-                of.events.into_iter().map(move |spec| Column {
+                of.events.into_iter().map(move |spec| EventColumn {
                     spec: Cow::Owned(spec),
                     group,
                     cgroup: None,

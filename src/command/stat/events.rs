@@ -7,9 +7,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::collect::quantity;
-use super::metrics::{Counted, Metrics};
+use super::metrics::{CountSource, TableMetrics};
 use super::parts;
-use super::plan::{Cgroups, Plan, What};
+use super::plan::{CgroupChoice, EventSelection, StatPlan};
 use crate::counter::Mode;
 use crate::counter::metric_events;
 use crate::counter::open::cycles;
@@ -19,22 +19,22 @@ use crate::error::{Error, Result, Warning};
 use crate::event::perfevent_conf::{LeftOut, PerfeventConf, Sum};
 use crate::event::{EventGroup, EventSpec, ParseError, Parser, perfevent_conf};
 use crate::host::Host;
-use crate::profile::counts::{Aggregation, Reason};
+use crate::profile::counts::{Aggregation, MissingValueReason};
 use crate::profile::metrics::formula::{Formula, Operand};
 use crate::recording::plan::Scope;
 use crate::recording::{filters, launch};
 
 /// The events and metrics to count.
-pub(super) struct Wanted {
+pub(super) struct ResolvedSelection {
     pub(super) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
-    pub(super) metrics: Metrics,
+    pub(super) metrics: TableMetrics,
     /// Requested items that are skipped.
     pub(super) left_out: Vec<Warning>,
     /// The refusal of cycles, if the machine has no counters for the hardware events of the default set.
     pub(super) no_hardware: Option<Box<Refusal>>,
 }
 
-impl Wanted {
+impl ResolvedSelection {
     /// Returns the cgroup name of each event, in order.
     pub(super) fn cgroup_names(&self) -> Vec<Option<String>> {
         let names = self.groups.iter().flat_map(|(group, cgroup)| {
@@ -49,13 +49,13 @@ impl Wanted {
 ///
 /// # Errors
 /// An event is invalid, a metric is unknown, or a cgroup cannot be opened.
-pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
-    let What { events, detailed, null, metrics, .. } = &plan.what;
+pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> {
+    let EventSelection { events, detailed, null, metrics, .. } = &plan.selection;
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
-    let mut chosen = filters::events(&mut parser, events, &plan.what.filters)?;
+    let mut chosen = filters::events(&mut parser, events, &plan.selection.filters)?;
     let mut sums = Vec::new();
     let mut left_out = Vec::new();
-    if let Some(path) = &plan.what.perfevent_conf {
+    if let Some(path) = &plan.selection.perfevent_conf {
         let conf = perfevent_conf(path, host, &mut parser)?;
         chosen.extend(conf.groups);
         sums.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
@@ -66,7 +66,7 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         }));
     }
     let mut no_hardware = None;
-    if events.is_empty() && plan.what.perfevent_conf.is_none() && !null && metrics.is_empty() {
+    if events.is_empty() && plan.selection.perfevent_conf.is_none() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
         let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
         // Text output has one note about missing hardware. Data output has the rows, as in perf.
@@ -81,12 +81,12 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
             chosen.extend(parser.parse(text)?);
         }
     }
-    let mut metrics = Metrics::new(metrics, &Counted::Here(&plan.scope), host)?;
+    let mut metrics = TableMetrics::new(metrics, &CountSource::Here(&plan.scope), host)?;
     left_out.append(&mut metrics.left_out);
     if let Some(tree) = &mut metrics.tree {
         tree.is_all &= chosen.is_empty();
     }
-    let found = add(&mut chosen, &metrics.formulas, &plan.what, &mut parser, host);
+    let found = add(&mut chosen, &metrics.formulas, &plan.selection, &mut parser, host);
     if chosen.is_empty() && metrics.shares.is_none() && !null {
         lacks_all(&metrics.formulas, &found)?;
         // A metric without events (`#num_cpus`) needs a row. This one is perf's.
@@ -100,9 +100,9 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     if let Some(set) = metrics.shares {
         chosen.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
     }
-    narrow(&mut chosen, &plan.what, host)?;
+    narrow(&mut chosen, &plan.selection, host)?;
     let chosen = parts::split(chosen, plan.aggregation)?;
-    Ok(Wanted { groups: bind(chosen, &plan.cgroups, host)?, metrics, left_out, no_hardware })
+    Ok(ResolvedSelection { groups: bind(chosen, &plan.cgroups, host)?, metrics, left_out, no_hardware })
 }
 
 /// Reads a configuration of PCP's agent for this machine.
@@ -145,8 +145,8 @@ fn derived(sum: &Sum, chosen: &[EventGroup]) -> Formula {
 ///
 /// # Errors
 /// Nothing is left.
-fn narrow(groups: &mut Vec<EventGroup>, what: &What, host: &Host) -> Result<()> {
-    let What { core_kind, pmu, .. } = what;
+fn narrow(groups: &mut Vec<EventGroup>, selection: &EventSelection, host: &Host) -> Result<()> {
+    let EventSelection { core_kind, pmu, .. } = selection;
     if let Some(kind) = core_kind
         && host.pmu(kind).is_none()
         && host.pmu(&format!("cpu_{kind}")).is_none()
@@ -191,27 +191,30 @@ fn narrow(groups: &mut Vec<EventGroup>, what: &What, host: &Host) -> Result<()> 
 fn add(
     groups: &mut Vec<EventGroup>,
     formulas: &[Formula],
-    what: &What,
+    selection: &EventSelection,
     parser: &mut Parser<'_>,
     host: &Host,
-) -> Vec<Option<Reason>> {
+) -> Vec<Option<MissingValueReason>> {
     fn names(operands: &[Operand]) -> Vec<&str> {
         operands.iter().map(|operand| operand.name.as_str()).collect()
     }
     let wanted = |formula| {
-        let more =
-            if what.metrics.thresholds { names(Formula::threshold_operands(formula)) } else { Vec::new() };
+        let more = if selection.metrics.thresholds {
+            names(Formula::threshold_operands(formula))
+        } else {
+            Vec::new()
+        };
         // With top-down analysis, the shares matter more than the threshold marks.
         let (threshold, optional) =
-            if what.metrics.topdown.is_some() { (Vec::new(), more) } else { (more, Vec::new()) };
+            if selection.metrics.topdown.is_some() { (Vec::new(), more) } else { (more, Vec::new()) };
         metric_events::Wanted { value: names(Formula::operands(formula)), threshold, optional }
     };
     let wanted: Vec<_> = formulas.iter().map(wanted).collect();
     let is_counted = |name: &str| of_groups(groups).any(|event| event.name.eq_ignore_ascii_case(name));
-    let found = metric_events::find(&wanted, what.grouping, is_counted, parser, host);
+    let found = metric_events::find(&wanted, selection.grouping, is_counted, parser, host);
     groups.extend(found.groups);
     let reason = |(event, error): (String, Box<ParseError>)| {
-        Reason::new(format!("this machine does not count {event}: {}", error.message), "")
+        MissingValueReason::new(format!("this machine does not count {event}: {}", error.message), "")
     };
     found.lacking.into_iter().map(|lack| lack.map(reason)).collect()
 }
@@ -221,7 +224,7 @@ fn of_groups(groups: &[EventGroup]) -> impl Iterator<Item = &EventSpec> {
 }
 
 /// Refuses metrics if none can be computed and there is nothing else to count.
-fn lacks_all(formulas: &[Formula], lacking: &[Option<Reason>]) -> Result<()> {
+fn lacks_all(formulas: &[Formula], lacking: &[Option<MissingValueReason>]) -> Result<()> {
     let Some(reason) = lacking.iter().flatten().next().filter(|_| lacking.iter().all(Option::is_some)) else {
         return Ok(());
     };
@@ -261,7 +264,7 @@ fn default_set(detailed: u8, whole_cpus: bool, hardware: bool, host: &Host) -> V
 /// Binds groups to cgroups: one by one in order, or each group to every cgroup.
 fn bind(
     groups: Vec<EventGroup>,
-    cgroups: &Cgroups,
+    cgroups: &CgroupChoice,
     host: &Host,
 ) -> Result<Vec<(EventGroup, Option<Rc<Cgroup>>)>> {
     let open = |name: &String| -> Result<Option<Rc<Cgroup>>> {
@@ -271,12 +274,12 @@ fn bind(
         Ok(Some(Rc::new(Cgroup::open(host, name).map_err(launch::no_target)?)))
     };
     match cgroups {
-        Cgroups::None => Ok(groups.into_iter().map(|group| (group, None)).collect()),
-        Cgroups::Each(names) => {
+        CgroupChoice::None => Ok(groups.into_iter().map(|group| (group, None)).collect()),
+        CgroupChoice::Each(names) => {
             let opened: Vec<_> = names.iter().map(open).collect::<Result<_>>()?;
             Ok(opened.iter().flat_map(|c| groups.iter().map(move |g| (g.clone(), c.clone()))).collect())
         }
-        Cgroups::InOrder(names) => {
+        CgroupChoice::InOrder(names) => {
             let opened: Vec<_> = names.iter().map(open).collect::<Result<_>>()?;
             if opened.len() > groups.len() {
                 return Err(Error::usage(format!(
@@ -296,7 +299,7 @@ fn bind(
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Metrics as Asked;
+    use super::super::plan::RequestedMetrics;
     use super::*;
     use crate::counter::metric_events::Grouping;
     use crate::event::parse;
@@ -304,7 +307,7 @@ mod tests {
 
     fn left(text: &str, core_kind: Option<&str>, pmu: Option<&str>) -> Result<Vec<Option<String>>> {
         let mut groups = parse(text, &saved("hybrid")).unwrap();
-        let what = What {
+        let selection = EventSelection {
             events: Vec::new(),
             perfevent_conf: None,
             filters: Vec::new(),
@@ -313,9 +316,14 @@ mod tests {
             grouping: Grouping { grouped: true, merged: true },
             detailed: 0,
             null: false,
-            metrics: Asked { names: Vec::new(), expressions: Vec::new(), topdown: None, thresholds: true },
+            metrics: RequestedMetrics {
+                names: Vec::new(),
+                expressions: Vec::new(),
+                topdown: None,
+                thresholds: true,
+            },
         };
-        narrow(&mut groups, &what, &saved("hybrid"))?;
+        narrow(&mut groups, &selection, &saved("hybrid"))?;
         Ok(groups.into_iter().flat_map(|group| group.events).map(|spec| spec.pmu).collect())
     }
 

@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::collect::{self, Column, Machine, Shown, Span};
-use super::events::Wanted;
-use super::plan::{Plan, To};
-use super::print::Printer;
+use super::collect::{self, EventColumn, ShownEvents, StatMachine, TablePeriod};
+use super::events::ResolvedSelection;
+use super::plan::{OutputTarget, StatPlan};
+use super::print::StatPrinter;
 use crate::abi::attr::Flag;
 use crate::analysis::counts;
 use crate::counter::counter_set;
@@ -38,7 +38,7 @@ use crate::units;
 ///
 /// # Errors
 /// The log conflicts with another option.
-pub(super) fn settle(plan: &Plan, wanted: &mut Wanted) -> Result<bool> {
+pub(super) fn apply_log_options(plan: &StatPlan, wanted: &mut ResolvedSelection) -> Result<bool> {
     let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
     let is_logged = plan.logs.contains(&true) || events().any(|event| event.qualifiers.logs());
     if !is_logged {
@@ -49,7 +49,7 @@ pub(super) fn settle(plan: &Plan, wanted: &mut Wanted) -> Result<bool> {
             .why("a log covers one run of a command or of processes")
             .try_this("pmc stat --log-exit -- COMMAND, or -p PID"));
     }
-    if let (None, To::File(file)) = (&plan.recording, &plan.output.to)
+    if let (None, OutputTarget::File(file)) = (&plan.recording, &plan.output.to)
         && file.as_os_str() != "-"
     {
         return Err(Error::usage("counts are not logged with -o, which names the file of the table")
@@ -68,10 +68,10 @@ pub(super) fn settle(plan: &Plan, wanted: &mut Wanted) -> Result<bool> {
 
 /// Counts, and records the counts of threads.
 pub(super) fn run(
-    plan: &Plan,
-    wanted: Wanted,
-    machine: &Machine<'_>,
-    mut printer: Printer,
+    plan: &StatPlan,
+    wanted: ResolvedSelection,
+    machine: &StatMachine<'_>,
+    mut printer: StatPrinter,
     (mut watcher, counted): (Option<Watcher>, Option<(CountPlan, &mut dyn Observer)>),
 ) -> Result<Exit> {
     let has_table = counted.is_none();
@@ -88,8 +88,8 @@ pub(super) fn run(
         strict: true,
         course: Course {
             command: plan.command.clone(),
-            delay: plan.when.delay,
-            timeout_ns: plan.when.timeout_ns,
+            delay: plan.timing.delay,
+            timeout_ns: plan.timing.timeout_ns,
             ..Course::default()
         },
         verbose: plan.verbose > 0,
@@ -118,7 +118,7 @@ pub(super) fn run(
     let features = features::at_the_start(host, sample.options.clock, &sources.groups(), &events.written);
     let features = crate::perfdata::Features { stat: Some(Raw::default()), ..features };
     let columns = columns(sources.rings(), tools);
-    let shown = Shown::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale);
+    let shown = ShownEvents::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale);
     let output = Output::create(&file, None, events, features, sources.owners())?;
     let run = Recording {
         attached: None,
@@ -146,7 +146,7 @@ pub(super) fn run(
         let slot = TargetSlot { tid, cpu: None };
         counter_set::Reading { event, slot, count: Some(count) }
     });
-    let span = Span {
+    let span = TablePeriod {
         threads: &threads,
         timestamp_ns: None,
         elapsed_ns: run.elapsed_ns,
@@ -189,8 +189,8 @@ fn apart(groups: impl Iterator<Item = EventGroup>) -> (Vec<EventGroup>, Vec<Even
 }
 
 /// Returns the events of the ring buffers in order, then those that pmc measures.
-fn columns(rings: &Rings, tools: Vec<EventSpec>) -> Vec<Column<'static>> {
-    let column = |spec: EventSpec, group, user_only, sees_kernel| Column {
+fn columns(rings: &Rings, tools: Vec<EventSpec>) -> Vec<EventColumn<'static>> {
+    let column = |spec: EventSpec, group, user_only, sees_kernel| EventColumn {
         spec: Cow::Owned(spec),
         group,
         cgroup: None,
@@ -211,7 +211,7 @@ fn columns(rings: &Rings, tools: Vec<EventSpec>) -> Vec<Column<'static>> {
     columns
 }
 
-fn written(path: &Path, bytes: u64, columns: &[collect::Column<'_>]) -> String {
+fn written(path: &Path, bytes: u64, columns: &[collect::EventColumn<'_>]) -> String {
     let slices = columns.iter().any(|column| column.spec.qualifiers.leads_slices);
     let option = if slices { "--log-cswitch (or --log-exit)" } else { "--log-exit" };
     let (path, bytes) = (path.display(), units::bytes(bytes));

@@ -7,57 +7,57 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
-use super::plan::Metrics as Asked;
-use crate::analysis::counts::{CountedEvent, Recorded};
+use super::plan::RequestedMetrics;
+use crate::analysis::counts::{CountsEvent, RecordedCounts};
 use crate::error::{Error, Result, Warning};
 use crate::event::Parser;
 use crate::event::vendor::{Metric, Vendor};
 use crate::host::cpu::{self, Topology};
 use crate::host::{CpuList, Host};
-use crate::profile::counts::{Counts, Reason};
+use crate::profile::counts::{MissingValueReason, StatCounts};
 use crate::profile::metrics::formula::Formula;
-use crate::profile::metrics::library::{self, Binder, Definition, Library};
-use crate::profile::metrics::literals::{Environment, Literals};
+use crate::profile::metrics::library::{self, Binder, MetricDefinition, MetricLibrary};
+use crate::profile::metrics::literals::{Literals, MetricEnvironment};
 use crate::profile::metrics::named::NAMED;
 use crate::profile::metrics::{self, topdown};
 use crate::recording::plan::Scope;
 use crate::text;
-use crate::view::stat::Tree;
+use crate::view::stat::TopdownTree;
 
 /// The source of the counts.
-pub(super) enum Counted<'a> {
+pub(super) enum CountSource<'a> {
     /// This machine, now.
     Here(&'a Scope),
     /// A recording, and the CPU id in its header, if there is one.
-    Recorded { counts: &'a Recorded, cpuid: Option<&'a str> },
+    Recorded { counts: &'a RecordedCounts, cpuid: Option<&'a str> },
 }
 
 /// The metrics of a table of counts.
 #[derive(Default)]
-pub(super) struct Metrics {
+pub(super) struct TableMetrics {
     pub(super) formulas: Vec<Formula>,
     /// For each formula, the reason why it has no value on this machine. Empty until its events are
     /// looked up.
-    pub(super) lacking: Vec<Option<Reason>>,
+    pub(super) lacking: Vec<Option<MissingValueReason>>,
     /// The kernel's events for the top-down analysis, if there are no formulas for it.
     pub(super) shares: Option<&'static [&'static str]>,
     /// The tree of the top-down analysis, if requested.
-    pub(super) tree: Option<Tree>,
+    pub(super) tree: Option<TopdownTree>,
     /// Invalid metrics of the tables, which may be imported, if other metrics are requested too.
     pub(super) left_out: Vec<Warning>,
 }
 
-impl Metrics {
+impl TableMetrics {
     /// Determines the requested metrics.
     ///
     /// # Errors
     /// A metric, group or level does not exist, or an expression is invalid.
-    pub(super) fn new(asked: &Asked, of: &Counted<'_>, host: &Host) -> Result<Self> {
+    pub(super) fn new(asked: &RequestedMetrics, of: &CountSource<'_>, host: &Host) -> Result<Self> {
         if asked.is_empty() {
             return Ok(Self::default());
         }
         let vendor = match of {
-            Counted::Recorded { cpuid: Some(cpuid), .. } => Vendor::recorded(host, cpuid),
+            CountSource::Recorded { cpuid: Some(cpuid), .. } => Vendor::recorded(host, cpuid),
             _ => Vendor::of(host),
         };
         let written = asked.expressions.iter().map(|text| library::definition(text));
@@ -65,8 +65,8 @@ impl Metrics {
         let own = NAMED.iter().copied().chain(vendor.metrics().map(definition));
         let known = own.chain(written.iter().copied()).collect::<Vec<_>>();
         let firsts = known.len() - written.len();
-        let library = Library::new(known);
-        let mut chosen: Vec<&Definition<'_>> = Vec::new();
+        let library = MetricLibrary::new(known);
+        let mut chosen: Vec<&MetricDefinition<'_>> = Vec::new();
         for name in &asked.names {
             let before = chosen.len();
             chosen.extend(library.named(name).chain(library.of_group(name)));
@@ -83,14 +83,14 @@ impl Metrics {
                     levels.for_each(|group| chosen.extend(library.of_group(&group)));
                 }
                 // A lookup in the recording shows later which of them it has.
-                None if matches!(of, Counted::Recorded { .. }) => found.shares = Some(&[]),
+                None if matches!(of, CountSource::Recorded { .. }) => found.shares = Some(&[]),
                 None => {
                     let shares = topdown::events(|name| Parser::new(host).parse(name).is_ok());
                     found.shares = Some(shares.ok_or_else(no_shares)?);
                 }
             }
             let is_all = asked.names.is_empty() && asked.expressions.is_empty();
-            found.tree = Some(Tree { is_all, ..tree(level, &library)? });
+            found.tree = Some(TopdownTree { is_all, ..tree(level, &library)? });
         }
         let mut seen = HashSet::new();
         chosen.retain(|definition| seen.insert(std::ptr::from_ref(*definition)));
@@ -98,19 +98,19 @@ impl Metrics {
         let parse = |text: &str| parser.borrow_mut().parse(text).ok();
         let specs =
             |text: &str| Some(parse(text)?.iter().map(|group| group.events.len()).sum::<usize>() as f64);
-        let environment = Environment {
+        let environment = MetricEnvironment {
             literals: of.literals(host, &vendor),
             has_event: &|text| match of {
-                Counted::Here(_) => parse(text).is_some(),
-                Counted::Recorded { counts, .. } => {
-                    let is_it = |event: &CountedEvent| event.name.eq_ignore_ascii_case(text);
+                CountSource::Here(_) => parse(text).is_some(),
+                CountSource::Recorded { counts, .. } => {
+                    let is_it = |event: &CountsEvent| event.name.eq_ignore_ascii_case(text);
                     counts.events.iter().any(is_it) || !vendor.named(text).is_empty()
                 }
             },
             source_count: &|text| match of {
-                Counted::Here(_) => specs(text),
+                CountSource::Here(_) => specs(text),
                 // The recording does not contain the number of PMUs.
-                Counted::Recorded { .. } => None,
+                CountSource::Recorded { .. } => None,
             },
             retire_latency: &|event| vendor.retire_latency(event),
             is_cpuid: &|pattern| vendor.is(pattern),
@@ -135,7 +135,7 @@ impl Metrics {
     }
 
     /// Computes the metrics of a table.
-    pub(super) fn derive(&self, counts: &mut Counts) {
+    pub(super) fn derive(&self, counts: &mut StatCounts) {
         counts.derived = metrics::derive(counts, &self.formulas);
         for row in &mut counts.derived {
             let places = row.len() / self.formulas.len().max(1);
@@ -152,10 +152,10 @@ impl Metrics {
 }
 
 /// Converts a vendor's metric for the library.
-fn definition(metric: Metric<'_>) -> Definition<'_> {
+fn definition(metric: Metric<'_>) -> MetricDefinition<'_> {
     let Metric { name, pmu, scale, groups, level, parent, expr, threshold, locate, text, .. } = metric;
     let help = text.unwrap_or_default();
-    Definition {
+    MetricDefinition {
         name,
         aliases: &[],
         pmu,
@@ -175,7 +175,7 @@ fn definition(metric: Metric<'_>) -> Definition<'_> {
 ///
 /// # Errors
 /// The tables do not have this level.
-fn tree(level: u8, library: &Library<'_>) -> Result<Tree> {
+fn tree(level: u8, library: &MetricLibrary<'_>) -> Result<TopdownTree> {
     let levels =
         library.groups().into_iter().filter_map(|group| group.strip_prefix("TopdownL")?.parse::<u8>().ok());
     let deepest = levels.max().unwrap_or(1);
@@ -191,7 +191,7 @@ fn tree(level: u8, library: &Library<'_>) -> Result<Tree> {
     let parents: BTreeSet<&str> =
         library.definitions().map(|one| one.parent).filter(|name| !name.is_empty()).collect();
     let parents = parents.into_iter().map(str::to_owned).collect();
-    Ok(Tree { level, deepest, parents, is_all: true })
+    Ok(TopdownTree { level, deepest, parents, is_all: true })
 }
 
 fn no_shares() -> Error {
@@ -202,7 +202,7 @@ fn no_shares() -> Error {
     .try_this("pmc list topdown; pmc info names the table that is used")
 }
 
-impl Counted<'_> {
+impl CountSource<'_> {
     /// Returns the values of `#literals` for the machine and the targets. A recording contains its CPU
     /// topology. The other values are known only if it is read on a machine of the same kind.
     fn literals(&self, host: &Host, vendor: &Vendor) -> Literals {
@@ -253,7 +253,7 @@ fn parse_number(text: &str) -> Option<f64> {
     number.filter(|number| *number > 0).map(|number| number as f64)
 }
 
-fn unknown(name: &str, library: &Library<'_>, vendor: &Vendor) -> Error {
+fn unknown(name: &str, library: &MetricLibrary<'_>, vendor: &Vendor) -> Error {
     let metrics = library.definitions().flat_map(|own| own.aliases.iter().copied().chain([own.name]));
     let near = text::nearest(name, metrics.chain(library.groups()), 3);
     let error = Error::usage(format!("no metric `{}`, and no group of metrics", text::clean(name)));

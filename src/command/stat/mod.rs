@@ -21,11 +21,11 @@ mod sink;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 
-use self::collect::{Machine, Shown, Span};
-use self::events::Wanted;
+use self::collect::{ShownEvents, StatMachine, TablePeriod};
+use self::events::ResolvedSelection;
 use self::plan::Repeat;
-pub(super) use self::plan::{Plan, ReportPlan};
-use self::print::{Printer, subject};
+pub(super) use self::plan::{StatPlan, StatReportPlan};
+use self::print::{StatPrinter, subject};
 pub(super) use self::report::run as report;
 use super::progress::Bars;
 use crate::analysis::{ProgressMeter, ProgressSink as _, counts};
@@ -38,9 +38,9 @@ use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::host::process::Thread;
-use crate::profile::counts::{Counts, CpuTime};
+use crate::profile::counts::{CpuTime, StatCounts};
 use crate::profile::repeats;
-use crate::profile::versus::{Measure, Measured, compare};
+use crate::profile::versus::{CommandMeasurements, MeasureKind, compare};
 use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Run, Setup, measure};
 use crate::recording::file::counts::{CountsFile, Described};
@@ -62,13 +62,13 @@ const MOST_LEFT_OPEN: usize = 20_000;
 
 /// Runs the command. `counted` holds events to count alongside a log of counts, and the observer that
 /// receives those counts instead of the table.
-pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
+pub(super) fn run(mut plan: StatPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
     let host = Host::live();
     let mut wanted = events::wanted(&plan, &host)?;
     targets::settle(&mut plan.scope, wanted.groups.iter().flat_map(|(group, _)| &group.events))?;
     check_flags(&wanted, &host)?;
-    let is_logged = log::settle(&plan, &mut wanted)?;
-    let machine = Machine::new(&host);
+    let is_logged = log::apply_log_options(&plan, &mut wanted)?;
+    let machine = StatMachine::new(&host);
     if plan.output.takes_stderr() && plan.verbose == 0 {
         say::be_quiet(true);
     }
@@ -80,7 +80,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         true => fit::passes(&groups, machine.facts()),
         false => vec![(0..groups.len()).collect()],
     };
-    let mut printer = Printer::new(plan.output.clone(), subject(&plan), wanted.metrics.tree.clone())?;
+    let mut printer = StatPrinter::new(plan.output.clone(), subject(&plan), wanted.metrics.tree.clone())?;
     plan.warning.iter().chain(&wanted.left_out).for_each(|warning| printer.warn(warning.clone()));
     if passes.len() > 1 && !plan.repeat.exact {
         let times = passes.len();
@@ -89,7 +89,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     if is_logged {
         return log::run(&plan, wanted, &machine, printer, (prepared.watcher.take(), counted));
     }
-    let mut session = Session {
+    let mut session = StatSession {
         signals: launch::signals(&[signal::USR1])?,
         control: plan.control.as_deref().map(Control::open).transpose()?,
         printer,
@@ -105,7 +105,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
 }
 
 /// Refuses call chains for events that only count, like `pmc_allocate(3)`.
-fn check_flags(wanted: &Wanted, host: &Host) -> Result<()> {
+fn check_flags(wanted: &ResolvedSelection, host: &Host) -> Result<()> {
     let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
     let Some(spec) = events().find(|spec| spec.qualifiers.callchain) else { return Ok(()) };
     let flags = Flags { callchain: true, ..Flags::default() };
@@ -115,22 +115,22 @@ fn check_flags(wanted: &Wanted, host: &Host) -> Result<()> {
 
 /// Whether the events may have to share counters. Two hardware events fit on any PMU; more are tested if
 /// there is a PMU.
-fn may_share(groups: &[&EventGroup], machine: &Machine<'_>) -> bool {
+fn may_share(groups: &[&EventGroup], machine: &StatMachine<'_>) -> bool {
     let hardware = || groups.iter().flat_map(|g| &g.events).filter(|event| event.takes_counter());
     let there = |event: &EventSpec| event.attr().and_then(|attr| machine.facts().pmu_of(attr)).is_some();
     hardware().count() > 2 && hardware().any(there)
 }
 
 /// State of a command line, shared by all runs.
-struct Session<'a> {
-    plan: &'a Plan,
-    wanted: &'a Wanted,
-    machine: &'a Machine<'a>,
+struct StatSession<'a> {
+    plan: &'a StatPlan,
+    wanted: &'a ResolvedSelection,
+    machine: &'a StatMachine<'a>,
     signals: Signals,
     control: Option<Control>,
     /// With `--reserve=yield`, watches for other processes that request the hardware.
     watcher: Option<Watcher>,
-    printer: Printer,
+    printer: StatPrinter,
     /// The cgroup of each event.
     cgroups: Vec<Option<String>>,
     /// Groups that are counted in the same run.
@@ -140,8 +140,8 @@ struct Session<'a> {
 }
 
 /// Result of one run of a command.
-struct Ran {
-    counts: Counts,
+struct RunOutcome {
+    counts: StatCounts,
     exit: Exit,
     /// Whether to stop: a signal or a timeout.
     over: bool,
@@ -149,7 +149,7 @@ struct Ran {
     sets: Vec<CounterSet>,
 }
 
-impl Session<'_> {
+impl StatSession<'_> {
     /// Runs the command as often as requested, and prints the result.
     fn repeat(&mut self) -> Result<Exit> {
         let mut runs = Vec::new();
@@ -212,7 +212,7 @@ impl Session<'_> {
         }
         // A spread requires at least three runs.
         let rounds = if self.plan.repeat.asked { self.plan.repeat.runs.max(1) } else { 3 };
-        let mut runs: Vec<Vec<Counts>> = commands.iter().map(|_| Vec::new()).collect();
+        let mut runs: Vec<Vec<StatCounts>> = commands.iter().map(|_| Vec::new()).collect();
         let mut exit = Exit::Done;
         commands.iter().try_for_each(|command| self.warm_up(command))?;
         let progress = self.progress(rounds.saturating_mul(commands.len() as u32));
@@ -237,11 +237,11 @@ impl Session<'_> {
         for (command, mut runs) in texts.into_iter().zip(runs).filter(|(_, runs)| !runs.is_empty()) {
             runs.iter_mut().for_each(|counts| self.wanted.metrics.derive(counts));
             let metrics = runs.iter().filter_map(|counts| counts.derived.first().cloned()).collect();
-            sides.push(Measured { command, metrics, counts: repeats::join(runs) });
+            sides.push(CommandMeasurements { command, metrics, counts: repeats::join(runs) });
         }
         let mut comparison = compare(&sides);
         if self.plan.output.metric_only {
-            comparison.lines.retain(|line| line.measure != Measure::Count);
+            comparison.lines.retain(|line| line.measure != MeasureKind::Count);
         }
         self.printer.comparison(&comparison)?;
         Ok(exit)
@@ -269,17 +269,17 @@ impl Session<'_> {
 
     /// Returns a progress bar for repeated runs if the commands' output is hidden.
     fn progress(&self, runs: u32) -> Option<Box<dyn ProgressMeter>> {
-        let is_seen = runs > 1 && self.plan.repeat.hushes && self.plan.when.interval_ns.is_none();
+        let is_seen = runs > 1 && self.plan.repeat.hushes && self.plan.timing.interval_ns.is_none();
         is_seen.then(|| Bars.begin("runs", u64::from(runs)))
     }
 
-    fn finish(&mut self, mut counts: Counts) -> Result<()> {
+    fn finish(&mut self, mut counts: StatCounts) -> Result<()> {
         self.wanted.metrics.derive(&mut counts);
         self.printer.whole(&counts)
     }
 
     /// Runs the command once, or with `--exact` once per pass.
-    fn run_passes(&mut self, command: &[OsString], number: u32) -> Result<Ran> {
+    fn run_passes(&mut self, command: &[OsString], number: u32) -> Result<RunOutcome> {
         let passes = self.passes.clone();
         let mut tables = Vec::new();
         let mut sets = Vec::new();
@@ -312,7 +312,7 @@ impl Session<'_> {
             (1, Some((_, counts))) => counts,
             (_, last) => repeats::beside(tables.into_iter().chain(last).collect()),
         };
-        Ok(Ran { counts, exit: ended.0, over: ended.1, sets })
+        Ok(RunOutcome { counts, exit: ended.0, over: ended.1, sets })
     }
 
     /// Returns the indices of these groups' events among all events.
@@ -328,7 +328,7 @@ impl Session<'_> {
         numbers
     }
 
-    fn run_once(&mut self, command: &[OsString], groups: &[usize]) -> Result<(Counts, Run)> {
+    fn run_once(&mut self, command: &[OsString], groups: &[usize]) -> Result<(StatCounts, Run)> {
         let plan = self.plan;
         hook("--pre", plan.repeat.pre.as_deref())?;
         let output = match self.is_heard {
@@ -352,13 +352,13 @@ impl Session<'_> {
                 scope: plan.scope.clone(),
                 inherit: plan.inherit,
                 levels: plan.levels,
-                interval_ns: plan.when.interval_ns,
-                interval_count: plan.when.interval_count,
+                interval_ns: plan.timing.interval_ns,
+                interval_count: plan.timing.interval_count,
             },
             course: Course {
                 command: command.to_vec(),
-                delay: plan.when.delay,
-                timeout_ns: plan.when.timeout_ns,
+                delay: plan.timing.delay,
+                timeout_ns: plan.timing.timeout_ns,
                 ..Course::default()
             },
             streams: match &output {
@@ -372,7 +372,7 @@ impl Session<'_> {
             control: self.control.as_mut(),
             watcher: self.watcher.as_mut(),
         };
-        let mut follower = Follower {
+        let mut observer = StatObserver {
             plan,
             machine: self.machine,
             wanted: self.wanted,
@@ -384,11 +384,11 @@ impl Session<'_> {
             before_ns: 0,
             yielded_before_ns: 0,
         };
-        let run = measure(setup, &mut follower)?;
+        let run = measure(setup, &mut observer)?;
         output.into_iter().for_each(OutputPipe::close);
-        let file = follower.file.take();
-        let shown = follower.shown.take().unwrap_or_else(|| arrange(&run.set, &cgroups, plan, self.machine));
-        let span = Span {
+        let file = observer.file.take();
+        let shown = observer.shown.take().unwrap_or_else(|| arrange(&run.set, &cgroups, plan, self.machine));
+        let span = TablePeriod {
             threads: &run.threads,
             timestamp_ns: None,
             elapsed_ns: run.elapsed_ns,
@@ -407,7 +407,7 @@ impl Session<'_> {
         }
         if let Some(mut file) = file {
             // With intervals, the last interval has the totals.
-            if plan.when.interval_ns.is_none() {
+            if plan.timing.interval_ns.is_none() {
                 file.round(&run.readings, measured(&shown, &span), run.elapsed_ns, true)?;
             }
             file.finish()?;
@@ -417,13 +417,18 @@ impl Session<'_> {
     }
 }
 
-fn arrange(set: &CounterSet, cgroups: &[Option<String>], plan: &Plan, machine: &Machine<'_>) -> Shown {
+fn arrange(
+    set: &CounterSet,
+    cgroups: &[Option<String>],
+    plan: &StatPlan,
+    machine: &StatMachine<'_>,
+) -> ShownEvents {
     let columns = collect::columns(set, cgroups, machine);
-    Shown::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale)
+    ShownEvents::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale)
 }
 
 /// Returns the values that pmc measured itself, by event.
-fn measured(shown: &Shown, span: &Span<'_>) -> impl Iterator<Item = (usize, u64)> {
+fn measured(shown: &ShownEvents, span: &TablePeriod<'_>) -> impl Iterator<Item = (usize, u64)> {
     shown.measured(span).filter_map(|(event, _, value)| Some((event, value?)))
 }
 
@@ -472,13 +477,13 @@ fn tell_raw(run: &Run) {
 }
 
 /// Observes one run: checks the opened events and prints intervals.
-struct Follower<'a> {
-    plan: &'a Plan,
-    machine: &'a Machine<'a>,
-    wanted: &'a Wanted,
+struct StatObserver<'a> {
+    plan: &'a StatPlan,
+    machine: &'a StatMachine<'a>,
+    wanted: &'a ResolvedSelection,
     cgroups: &'a [Option<String>],
-    printer: &'a mut Printer,
-    shown: Option<Shown>,
+    printer: &'a mut StatPrinter,
+    shown: Option<ShownEvents>,
     /// The file that also receives the counts.
     file: Option<CountsFile>,
     /// The totals at the last interval.
@@ -488,7 +493,7 @@ struct Follower<'a> {
     yielded_before_ns: u64,
 }
 
-impl Observer for Follower<'_> {
+impl Observer for StatObserver<'_> {
     /// Ends the run before it begins if nothing can be counted because of missing permissions or
     /// resources.
     fn opened(&mut self, set: &CounterSet, threads: &[Thread]) -> Result<()> {
@@ -529,7 +534,7 @@ impl Observer for Follower<'_> {
                 Scope::Cpus(cpus) => cpus.iter().collect(),
                 _ => Vec::new(),
             };
-            let interval_ms = plan.when.interval_ns.unwrap_or(0) / MS;
+            let interval_ms = plan.timing.interval_ns.unwrap_or(0) / MS;
             let config = counts::config(plan.aggregation, interval_ms, plan.output.scale);
             self.file = Some(CountsFile::create(path, host, set, &described, threads, &cpus, &config)?);
         }
@@ -540,7 +545,7 @@ impl Observer for Follower<'_> {
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()> {
         let Some(shown) = &self.shown else { return Ok(()) };
         let elapsed_ns = interval.at_ns - self.before_ns;
-        let span = |timestamp_ns, elapsed_ns, yielded_ns| Span {
+        let span = |timestamp_ns, elapsed_ns, yielded_ns| TablePeriod {
             threads: interval.threads,
             timestamp_ns,
             elapsed_ns,

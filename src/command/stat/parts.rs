@@ -17,7 +17,7 @@ use crate::command::plan;
 use crate::error::Result;
 use crate::event::{EventGroup, EventSpec, Source, Tool};
 use crate::profile::counts::Aggregation;
-use crate::profile::counts::Part;
+use crate::profile::counts::CountPart;
 
 /// Returns the groups that count the parts, or the groups unchanged if there are no parts.
 ///
@@ -96,14 +96,14 @@ fn has_children(event: &EventSpec) -> bool {
 }
 
 /// Returns the part that an event counts.
-pub(super) fn of(event: &EventSpec, aggregation: Aggregation) -> Option<Part> {
+pub(super) fn of(event: &EventSpec, aggregation: Aggregation) -> Option<CountPart> {
     let has = |flag| event.attr().is_some_and(|attr| attr.get(flag));
     let is_system = matches!(event.source, Source::Tool(Tool::SystemTime));
     match aggregation {
-        Aggregation::Children if has(Flag::InheritThread) => Some(Part::Own),
-        Aggregation::Children => Some(Part::Sum),
-        Aggregation::Levels if is_system || has(Flag::ExcludeUser) => Some(Part::Kernel),
-        Aggregation::Levels => Some(Part::User),
+        Aggregation::Children if has(Flag::InheritThread) => Some(CountPart::Own),
+        Aggregation::Children => Some(CountPart::Sum),
+        Aggregation::Levels if is_system || has(Flag::ExcludeUser) => Some(CountPart::Kernel),
+        Aggregation::Levels => Some(CountPart::User),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! `pmc stat`: turns the parsed options into a [`Plan`] without clap's types.
+//! `pmc stat`: turns the parsed options into a [`StatPlan`] without clap's types.
 //!
 //! Checks what clap cannot. Resolves the names of the control channel and the output, but opens nothing
 //! else. Every error here is a usage error (status 2).
@@ -6,9 +6,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::cli::stat::{Counted, Shown, Stat, StatRecord, StatReport, ToFile};
+use crate::cli::stat::{
+    CountArgs, OutputFileArgs, StatArgs, StatDisplayArgs, StatRecordArgs, StatReportArgs,
+};
 use crate::command::plan::{self, delay, duration};
-use crate::command::sampling_options::{self, Whom, overridden, pfm_events};
+use crate::command::sampling_options::{self, TargetArgs, overridden, pfm_events};
 use crate::counter::Levels;
 use crate::counter::metric_events::Grouping;
 use crate::counter::reservation::Policy;
@@ -20,16 +22,16 @@ use crate::terminal::Stream;
 use crate::units::MS;
 
 /// Settings of `pmc stat`.
-pub(in crate::command) struct Plan {
-    pub(super) what: What,
+pub(in crate::command) struct StatPlan {
+    pub(super) selection: EventSelection,
     pub(super) scope: Scope,
     /// A warning about the target.
     pub(super) warning: Option<Warning>,
-    pub(super) cgroups: Cgroups,
+    pub(super) cgroups: CgroupChoice,
     pub(super) levels: Levels,
     pub(super) inherit: bool,
     pub(super) command: Vec<OsString>,
-    pub(super) when: When,
+    pub(super) timing: StatTiming,
     pub(super) repeat: Repeat,
     pub(super) aggregation: Aggregation,
     /// Whether `-a` was given, not a list of CPUs.
@@ -38,7 +40,7 @@ pub(in crate::command) struct Plan {
     pub(super) control: Option<String>,
     pub(super) reserve: Policy,
     pub(super) verbose: u8,
-    pub(super) output: Output,
+    pub(super) output: StatOutput,
     /// The file that also receives the counts.
     pub(super) recording: Option<PathBuf>,
     /// Whether every event logs its counts when threads end (`log-exit`) and at context switches
@@ -49,7 +51,7 @@ pub(in crate::command) struct Plan {
 }
 
 /// The events and metrics to count.
-pub(super) struct What {
+pub(super) struct EventSelection {
     /// The typed events; empty for the default set.
     pub(super) events: Vec<String>,
     /// A configuration of PCP's agent, whose events are added.
@@ -66,12 +68,12 @@ pub(super) struct What {
     /// Measure only the time.
     pub(super) null: bool,
     /// The metrics, whose events are added.
-    pub(super) metrics: Metrics,
+    pub(super) metrics: RequestedMetrics,
 }
 
 /// The requested metrics.
 #[derive(Debug)]
-pub(super) struct Metrics {
+pub(super) struct RequestedMetrics {
     /// Metric names.
     pub(super) names: Vec<String>,
     /// `name=expression`.
@@ -82,8 +84,8 @@ pub(super) struct Metrics {
     pub(super) thresholds: bool,
 }
 
-impl Metrics {
-    fn new(typed: &Shown) -> Self {
+impl RequestedMetrics {
+    fn new(typed: &StatDisplayArgs) -> Self {
         Self {
             names: typed.metrics.iter().flat_map(|m| m.split(',')).map(str::to_owned).collect(),
             expressions: typed.expressions.clone(),
@@ -98,7 +100,7 @@ impl Metrics {
 }
 
 /// The cgroups of the events.
-pub(super) enum Cgroups {
+pub(super) enum CgroupChoice {
     None,
     /// In the order of the events. A single name applies to all events; an empty name means no cgroup.
     InOrder(Vec<String>),
@@ -107,7 +109,7 @@ pub(super) enum Cgroups {
 }
 
 /// Times to print and to stop.
-pub(super) struct When {
+pub(super) struct StatTiming {
     pub(super) interval_ns: Option<u64>,
     pub(super) interval_count: Option<u32>,
     pub(super) timeout_ns: Option<u64>,
@@ -135,9 +137,9 @@ pub(super) struct Repeat {
 
 /// Target and format of the results.
 #[derive(Debug, Clone)]
-pub(super) struct Output {
-    pub(super) form: Form,
-    pub(super) to: To,
+pub(super) struct StatOutput {
+    pub(super) form: StatFormat,
+    pub(super) to: OutputTarget,
     pub(super) append: bool,
     pub(super) big_num: bool,
     pub(super) scale: bool,
@@ -152,23 +154,23 @@ pub(super) struct Output {
     pub(super) listen: Option<String>,
 }
 
-impl Output {
+impl StatOutput {
     /// Creates the part that live counting and recordings have in common.
-    fn new(typed: Shown, to: ToFile) -> Result<Self> {
+    fn new(typed: StatDisplayArgs, to: OutputFileArgs) -> Result<Self> {
         if to.append && to.output.is_none() {
             return Err(Error::usage("--append requires a file").try_this("add -o FILE"));
         }
         Ok(Self {
             form: match (typed.field_separator, typed.json) {
-                (Some(separator), _) => Form::Csv(unescape_tab(separator)),
-                (_, Some(2)) => Form::Document,
-                (_, Some(_)) => Form::JsonLines,
-                _ => Form::Text,
+                (Some(separator), _) => StatFormat::Csv(unescape_tab(separator)),
+                (_, Some(2)) => StatFormat::Document,
+                (_, Some(_)) => StatFormat::JsonLines,
+                _ => StatFormat::Text,
             },
             to: match (to.output, typed.log_fd) {
-                (Some(path), _) => To::File(path),
-                (_, Some(fd)) => To::Descriptor(fd),
-                _ => To::Stderr,
+                (Some(path), _) => OutputTarget::File(path),
+                (_, Some(fd)) => OutputTarget::Descriptor(fd),
+                _ => OutputTarget::Stderr,
             },
             append: to.append,
             big_num: !typed.no_big_num,
@@ -191,19 +193,19 @@ impl Output {
 
     /// Whether the result is for programs. It then also contains all warnings in its own format.
     pub(super) fn is_data(&self) -> bool {
-        self.form != Form::Text || self.openmetrics_is_the_form()
+        self.form != StatFormat::Text || self.openmetrics_is_the_form()
     }
 
     /// Whether data goes to stderr and no terminal user can tell pmc's messages apart from it.
     pub(super) fn takes_stderr(&self) -> bool {
-        let to_stderr = matches!(self.to, To::Stderr | To::Descriptor(2));
+        let to_stderr = matches!(self.to, OutputTarget::Stderr | OutputTarget::Descriptor(2));
         self.is_data() && to_stderr && !Stream::Error.is_terminal()
     }
 }
 
 /// Format of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum StatFormat {
     Text,
     /// With this separator.
     Csv(String),
@@ -213,21 +215,21 @@ pub(super) enum Form {
 
 /// Target of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum To {
+pub(super) enum OutputTarget {
     Stderr,
     File(PathBuf),
     Descriptor(i32),
 }
 
-impl Plan {
+impl StatPlan {
     /// Converts the parsed options.
-    pub(in crate::command) fn new(typed: Stat, host: &Host) -> Result<Self> {
+    pub(in crate::command) fn new(typed: StatArgs, host: &Host) -> Result<Self> {
         Self::make(typed.counted, typed.shown, typed.to, None, host)
     }
 
     /// Converts the options of `stat record`: one run, whose counts are also written to a file.
-    pub(in crate::command) fn recording(typed: StatRecord, host: &Host) -> Result<Self> {
-        let StatRecord { counted, output, shown } = typed;
+    pub(in crate::command) fn recording(typed: StatRecordArgs, host: &Host) -> Result<Self> {
+        let StatRecordArgs { counted, output, shown } = typed;
         if let Some((_, option)) = part_options(&counted).into_iter().find(|(is_asked, _)| *is_asked) {
             return Err(Error::usage(format!(
                 "{option} splits counts into rows that a recording has no place for"
@@ -250,18 +252,18 @@ impl Plan {
             return Err(Error::usage("a recording is binary, and standard output is a terminal")
                 .try_this("-o FILE, or: pmc stat record -o - … | pmc stat report"));
         }
-        Self::make(counted, shown, ToFile { output: None, append: false }, Some(output), host)
+        Self::make(counted, shown, OutputFileArgs { output: None, append: false }, Some(output), host)
     }
 
     fn make(
-        typed: Counted,
-        shown: Shown,
-        to: ToFile,
+        typed: CountArgs,
+        shown: StatDisplayArgs,
+        to: OutputFileArgs,
         recording: Option<PathBuf>,
         host: &Host,
     ) -> Result<Self> {
         let mut scope = scope(&typed, shown.per_thread, host)?;
-        let mut warning = overridden(whom(&typed));
+        let mut warning = overridden(target_args(&typed));
         let no_command = typed.command.is_empty() && typed.vs.is_empty();
         if no_command && (typed.repeat.is_some() || typed.exact) {
             let option = if typed.exact { "--exact" } else { "-r" };
@@ -272,7 +274,7 @@ impl Plan {
             warning = Some(Warning::WholeMachine);
         }
         let cgroups = cgroups(&typed)?;
-        if !matches!(cgroups, Cgroups::None) && !matches!(scope, Scope::Cpus(_)) {
+        if !matches!(cgroups, CgroupChoice::None) && !matches!(scope, Scope::Cpus(_)) {
             return Err(
                 Error::usage("cgroups can only be counted on whole CPUs").try_this("add -a, or -C CPUS")
             );
@@ -323,7 +325,7 @@ impl Plan {
         }
         Ok(Self {
             warning,
-            what: What {
+            selection: EventSelection {
                 filters: plan::tracepoint_filters(typed.filter_places, typed.filter)?,
                 perfevent_conf: typed.perfevent_conf,
                 core_kind: typed.cputype,
@@ -332,7 +334,7 @@ impl Plan {
                 events: typed.events.into_iter().chain(pfm_events(&typed.pfm_events)).collect(),
                 detailed: typed.detailed,
                 null: typed.null,
-                metrics: Metrics::new(&shown),
+                metrics: RequestedMetrics::new(&shown),
             },
             scope,
             cgroups,
@@ -343,7 +345,7 @@ impl Plan {
             },
             inherit: !typed.no_inherit,
             command: typed.command,
-            when: When {
+            timing: StatTiming {
                 interval_ns: typed.interval.map(|text| duration("-I", &text, MS, MS)).transpose()?,
                 interval_count: typed.interval_count,
                 timeout_ns: typed.timeout.map(|text| duration("--timeout", &text, MS, MS)).transpose()?,
@@ -366,11 +368,11 @@ impl Plan {
             control: typed.control,
             reserve: typed.reserve.parse()?,
             verbose: shown.verbose,
-            output: Output {
+            output: StatOutput {
                 interval_clear: typed.interval_clear,
                 table: typed.table,
                 listen: typed.listen,
-                ..Output::new(shown, to)?
+                ..StatOutput::new(shown, to)?
             },
             recording,
             logs: [typed.log_exit, typed.log_cswitch],
@@ -380,45 +382,45 @@ impl Plan {
 }
 
 /// Settings of `pmc stat report`.
-pub(in crate::command) struct ReportPlan {
+pub(in crate::command) struct StatReportPlan {
     pub(super) input: PathBuf,
     /// `None` keeps the recording's aggregation.
     pub(super) aggregation: Option<Aggregation>,
     /// The log to show, if any: threads at their end, or time slices.
-    pub(super) log: Option<Log>,
+    pub(super) log: Option<LogPart>,
     pub(super) no_merge: bool,
-    pub(super) metrics: Metrics,
-    pub(super) output: Output,
+    pub(super) metrics: RequestedMetrics,
+    pub(super) output: StatOutput,
 }
 
-impl ReportPlan {
+impl StatReportPlan {
     /// Converts the parsed options.
-    pub(in crate::command) fn new(typed: StatReport) -> Result<Self> {
-        let StatReport { file, input, to, shown, log_exit, log_cswitch } = typed;
+    pub(in crate::command) fn new(typed: StatReportArgs) -> Result<Self> {
+        let StatReportArgs { file, input, to, shown, log_exit, log_cswitch } = typed;
         Ok(Self {
             log: match (log_exit, log_cswitch) {
-                (true, _) => Some(Log::Exits),
-                (_, true) => Some(Log::Slices),
+                (true, _) => Some(LogPart::Exits),
+                (_, true) => Some(LogPart::Slices),
                 _ => None,
             },
             input: plan::input(input.as_ref().or(file.as_ref())),
             aggregation: Some(aggregation(&shown)?).filter(|asked| *asked != Aggregation::Global),
             no_merge: shown.no_merge,
-            metrics: Metrics::new(&shown),
-            output: Output::new(shown, to)?,
+            metrics: RequestedMetrics::new(&shown),
+            output: StatOutput::new(shown, to)?,
         })
     }
 }
 
 /// Part of a log of counts to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Log {
+pub(super) enum LogPart {
     Exits,
     Slices,
 }
 
-fn whom(typed: &Counted) -> Whom<'_> {
-    Whom {
+fn target_args(typed: &CountArgs) -> TargetArgs<'_> {
+    TargetArgs {
         pids: &typed.pids,
         tids: &typed.tids,
         user: typed.uid.as_deref(),
@@ -427,33 +429,33 @@ fn whom(typed: &Counted) -> Whom<'_> {
     }
 }
 
-fn scope(typed: &Counted, per_thread: bool, host: &Host) -> Result<Scope> {
+fn scope(typed: &CountArgs, per_thread: bool, host: &Host) -> Result<Scope> {
     let names_nobody = typed.pids.is_empty() && typed.tids.is_empty() && typed.uid.is_none();
     let is_free = typed.all_cpus || typed.cpus.is_none() && typed.command.is_empty();
     if per_thread && names_nobody && is_free {
         return Ok(Scope::AllThreads);
     }
-    sampling_options::scope(whom(typed), host)
+    sampling_options::scope(target_args(typed), host)
 }
 
-fn cgroups(typed: &Counted) -> Result<Cgroups> {
+fn cgroups(typed: &CountArgs) -> Result<CgroupChoice> {
     let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
     match (&typed.cgroups, &typed.for_each_cgroup) {
-        (Some(names), _) => Ok(Cgroups::InOrder(list(names))),
+        (Some(names), _) => Ok(CgroupChoice::InOrder(list(names))),
         (_, Some(names)) if names.split(',').any(str::is_empty) => {
             Err(Error::usage(format!("--for-each-cgroup {names}: a name is empty")))
         }
-        (_, Some(names)) => Ok(Cgroups::Each(list(names))),
-        _ => Ok(Cgroups::None),
+        (_, Some(names)) => Ok(CgroupChoice::Each(list(names))),
+        _ => Ok(CgroupChoice::None),
     }
 }
 
-fn part_options(typed: &Counted) -> [(bool, &'static str); 2] {
+fn part_options(typed: &CountArgs) -> [(bool, &'static str); 2] {
     [(typed.children, "--children"), (typed.user_kernel, "--user-kernel")]
 }
 
 /// Returns the aggregation by parts, if requested.
-fn parts(typed: &Counted) -> Result<Option<Aggregation>> {
+fn parts(typed: &CountArgs) -> Result<Option<Aggregation>> {
     let Some((_, option)) = part_options(typed).into_iter().find(|(is_asked, _)| *is_asked) else {
         return Ok(None);
     };
@@ -473,7 +475,7 @@ fn parts(typed: &Counted) -> Result<Option<Aggregation>> {
     Ok(Some(Aggregation::Children))
 }
 
-fn aggregation(typed: &Shown) -> Result<Aggregation> {
+fn aggregation(typed: &StatDisplayArgs) -> Result<Aggregation> {
     if let Some(level) = &typed.per_cache {
         return cache_level(level).map(Aggregation::Cache);
     }

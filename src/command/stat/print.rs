@@ -1,31 +1,31 @@
 //! Selects the view for the requested format, and writes its text to the sink.
 
-use super::plan::{Form, Output, Plan};
-use super::serve::Server;
-use super::sink::{self, Sink};
+use super::plan::{StatFormat, StatOutput, StatPlan};
+use super::serve::MetricsServer;
+use super::sink::{self, ResultSink};
 use crate::error::{Result, Warning, say};
-use crate::profile::counts::Counts;
-use crate::profile::versus::Comparison;
+use crate::profile::counts::StatCounts;
+use crate::profile::versus::CommandComparison;
 use crate::recording::plan::Scope;
 use crate::view::openmetrics;
-use crate::view::stat::{StatStyle, Subject, Tree, csv, document, json, text, versus};
+use crate::view::stat::{StatStyle, StatSubject, TopdownTree, csv, document, json, text, versus};
 
 /// The output of one `pmc stat`.
-pub(super) struct Printer {
-    output: Output,
-    subject: Subject,
+pub(super) struct StatPrinter {
+    output: StatOutput,
+    subject: StatSubject,
     style: StatStyle,
-    sink: Sink,
-    server: Option<Server>,
+    sink: ResultSink,
+    server: Option<MetricsServer>,
     intervals: usize,
     warnings: Vec<Warning>,
 }
 
-impl Printer {
+impl StatPrinter {
     /// Opens the sink and starts the server. `tree` is set for the top-down analysis.
-    pub(super) fn new(output: Output, subject: Subject, tree: Option<Tree>) -> Result<Self> {
-        let sink = Sink::open(&output)?;
-        let server = output.listen.as_deref().map(Server::start).transpose()?;
+    pub(super) fn new(output: StatOutput, subject: StatSubject, tree: Option<TopdownTree>) -> Result<Self> {
+        let sink = ResultSink::open(&output)?;
+        let server = output.listen.as_deref().map(MetricsServer::start).transpose()?;
         if let Some(server) = &server {
             say::note(format!("metrics at http://{}/metrics", server.address()));
         }
@@ -39,7 +39,7 @@ impl Printer {
             paint: sink.paint(),
             width: sink.width(),
             separator: match &output.form {
-                Form::Csv(separator) => separator.clone(),
+                StatFormat::Csv(separator) => separator.clone(),
                 _ => ",".into(),
             },
         };
@@ -54,13 +54,13 @@ impl Printer {
         }
     }
 
-    /// Whether each interval needs [`Printer::totals`].
+    /// Whether each interval needs [`StatPrinter::totals`].
     pub(super) fn wants_totals(&self) -> bool {
         self.server.is_some() || self.scrape_file().is_some()
     }
 
     /// Updates the scrape file and the server's page.
-    pub(super) fn totals(&mut self, totals: &Counts) -> Result<()> {
+    pub(super) fn totals(&mut self, totals: &StatCounts) -> Result<()> {
         let page = openmetrics::exposition(totals);
         if let Some(path) = self.scrape_file() {
             sink::replace(path, &page)?;
@@ -72,7 +72,7 @@ impl Printer {
     }
 
     /// Prints an interval.
-    pub(super) fn interval(&mut self, counts: &Counts) -> Result<()> {
+    pub(super) fn interval(&mut self, counts: &StatCounts) -> Result<()> {
         let number = self.intervals;
         self.intervals += 1;
         if self.output.quiet || self.output.openmetrics_is_the_form() {
@@ -81,21 +81,21 @@ impl Printer {
         let Self { output, style, sink, subject, .. } = self;
         let clear = output.interval_clear && sink.is_screen();
         match output.form {
-            Form::Text => sink.print(|out| {
+            StatFormat::Text => sink.print(|out| {
                 if clear {
                     out.write_all(b"\x1b[H\x1b[2J")?;
                 }
                 // A cleared screen needs the title in every interval.
                 text::interval(out, counts, if clear { 0 } else { number }, style)
             }),
-            Form::Csv(_) => sink.print(|out| {
+            StatFormat::Csv(_) => sink.print(|out| {
                 if number == 0 {
                     csv::titles(out, counts, style)?;
                 }
                 csv::write(out, counts, style)
             }),
-            Form::JsonLines => sink.print(|out| json::write(out, counts, style)),
-            Form::Document => sink.print(|out| {
+            StatFormat::JsonLines => sink.print(|out| json::write(out, counts, style)),
+            StatFormat::Document => sink.print(|out| {
                 if number == 0 {
                     document::begin(out, subject, counts)?;
                 }
@@ -105,7 +105,7 @@ impl Printer {
     }
 
     /// Prints a whole run, or the totals after intervals if they are needed.
-    pub(super) fn whole(&mut self, counts: &Counts) -> Result<()> {
+    pub(super) fn whole(&mut self, counts: &StatCounts) -> Result<()> {
         if self.wants_totals() {
             self.totals(counts)?;
         }
@@ -114,7 +114,7 @@ impl Printer {
             let page = openmetrics::exposition(counts);
             return sink.print(|out| out.write_all(page.as_bytes()));
         }
-        if let Form::Document = output.form {
+        if let StatFormat::Document = output.form {
             let warnings = &self.warnings;
             return sink.print(|out| match self.intervals {
                 0 => document::write(out, subject, counts, warnings),
@@ -126,23 +126,23 @@ impl Printer {
         }
         style.summary = self.intervals > 0 && output.csv_summary;
         match output.form {
-            Form::Text => sink.print(|out| text::run(out, counts, subject, style)),
-            Form::Csv(_) => sink.print(|out| {
+            StatFormat::Text => sink.print(|out| text::run(out, counts, subject, style)),
+            StatFormat::Csv(_) => sink.print(|out| {
                 if self.intervals == 0 {
                     csv::titles(out, counts, style)?;
                 }
                 csv::write(out, counts, style)
             }),
-            Form::JsonLines | Form::Document => sink.print(|out| json::write(out, counts, style)),
+            StatFormat::JsonLines | StatFormat::Document => sink.print(|out| json::write(out, counts, style)),
         }
     }
 
     /// Prints the result of `--vs`.
-    pub(super) fn comparison(&mut self, comparison: &Comparison) -> Result<()> {
+    pub(super) fn comparison(&mut self, comparison: &CommandComparison) -> Result<()> {
         let Self { output, style, sink, .. } = self;
         match output.form {
-            Form::Text | Form::Csv(_) => sink.print(|out| versus::text(out, comparison, style)),
-            Form::JsonLines | Form::Document => sink.print(|out| versus::json(out, comparison)),
+            StatFormat::Text | StatFormat::Csv(_) => sink.print(|out| versus::text(out, comparison, style)),
+            StatFormat::JsonLines | StatFormat::Document => sink.print(|out| versus::json(out, comparison)),
         }
     }
 
@@ -152,17 +152,17 @@ impl Printer {
 }
 
 /// Returns the description of the targets.
-pub(super) fn subject(plan: &Plan) -> Subject {
+pub(super) fn subject(plan: &StatPlan) -> StatSubject {
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match &plan.scope {
-        Scope::Processes(pids) | Scope::Families(pids) => Subject::Processes(list(pids)),
-        Scope::Threads(tids) => Subject::Threads(list(tids)),
-        Scope::User(user) => Subject::User(user.clone()),
-        Scope::AllThreads => Subject::SystemWide,
-        Scope::Cpus(_) if plan.all_cpus => Subject::SystemWide,
-        Scope::Cpus(cpus) => Subject::Cpus(cpus.to_string()),
+        Scope::Processes(pids) | Scope::Families(pids) => StatSubject::Processes(list(pids)),
+        Scope::Threads(tids) => StatSubject::Threads(list(tids)),
+        Scope::User(user) => StatSubject::User(user.clone()),
+        Scope::AllThreads => StatSubject::SystemWide,
+        Scope::Cpus(_) if plan.all_cpus => StatSubject::SystemWide,
+        Scope::Cpus(cpus) => StatSubject::Cpus(cpus.to_string()),
         Scope::Command => {
-            Subject::Command(plan.command.iter().map(|w| w.to_string_lossy().into_owned()).collect())
+            StatSubject::Command(plan.command.iter().map(|w| w.to_string_lossy().into_owned()).collect())
         }
     }
 }

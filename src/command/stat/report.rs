@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::collect::{Column, Machine, Shown, Span, since};
-use super::metrics::{Counted, Metrics};
-use super::plan::{Log, ReportPlan};
-use super::print::Printer;
+use super::collect::{EventColumn, ShownEvents, StatMachine, TablePeriod, since};
+use super::metrics::{CountSource, TableMetrics};
+use super::plan::{LogPart, StatReportPlan};
+use super::print::StatPrinter;
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
-use crate::analysis::counts::{CountedEvent, Recorded, ThreadCounts, Total};
+use crate::analysis::counts::{CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
 use crate::analysis::{counts, quality};
 use crate::counter::counter_set::Reading;
 use crate::counter::target::TargetSlot;
@@ -21,31 +21,32 @@ use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
 use crate::host::process::Thread;
 use crate::perfdata::{self, Reader};
-use crate::profile::counts::{Aggregation, Reason};
+use crate::profile::counts::{Aggregation, MissingValueReason};
 use crate::record::Thread as RecordedThread;
 use crate::session::{Session, Timestamp};
-use crate::view::stat::Subject;
+use crate::view::stat::StatSubject;
 
 /// Runs the command.
 ///
 /// # Errors
 /// The recording has no counts, or not the requested ones.
-pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
+pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
     let session = Session::open(Reader::open(&plan.input)?)?;
     if plan.log.is_none() {
         counts::check_rounds(&session)?;
     }
-    let recorded = Recorded::load(&session)?;
+    let recorded = RecordedCounts::load(&session)?;
     let exit = quality::warn(&session);
     let aggregation = plan.aggregation.unwrap_or(recorded.aggregation);
     can_show(aggregation, &recorded)?;
     let host = Host::live();
-    let counted = Counted::Recorded { counts: &recorded, cpuid: session.reader.features().cpuid.as_deref() };
-    let metrics = Metrics::new(&plan.metrics, &counted, &host)?;
-    let machine = Machine::recorded(&host, recorded.topology.clone(), recorded.cpus.first().copied());
+    let counted =
+        CountSource::Recorded { counts: &recorded, cpuid: session.reader.features().cpuid.as_deref() };
+    let metrics = TableMetrics::new(&plan.metrics, &counted, &host)?;
+    let machine = StatMachine::recorded(&host, recorded.topology.clone(), recorded.cpus.first().copied());
     let columns = columns(&recorded.events);
     let scale = recorded.scale && plan.output.scale;
-    let shown = Shown::new(&columns, aggregation, plan.no_merge, scale);
+    let shown = ShownEvents::new(&columns, aggregation, plan.no_merge, scale);
     let thread = |(tid, comm): &(u32, String)| Thread { tid: *tid, pid: *tid, comm: comm.clone() };
     let threads: Vec<Thread> = recorded.threads.iter().map(thread).collect();
     if let Some(log) = plan.log {
@@ -53,13 +54,20 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     }
     let refused = refused(&recorded);
     let table = |readings: &[Reading], timestamp_ns, elapsed_ns| {
-        let span =
-            Span { threads: &threads, timestamp_ns, elapsed_ns, cpu_time: None, yielded_ns: 0, off: false };
+        let span = TablePeriod {
+            threads: &threads,
+            timestamp_ns,
+            elapsed_ns,
+            cpu_time: None,
+            yielded_ns: 0,
+            off: false,
+        };
         let mut counts = shown.counts(readings, &span, &machine);
         metrics.derive(&mut counts);
         counts
     };
-    let mut printer = Printer::new(plan.output.clone(), subject(&session, &recorded), metrics.tree.clone())?;
+    let mut printer =
+        StatPrinter::new(plan.output.clone(), subject(&session, &recorded), metrics.tree.clone())?;
     metrics.left_out.iter().for_each(|warning| printer.warn(warning.clone()));
     let mut last: (Vec<Reading>, u64) = (refused.clone(), 0);
     let mut has_rounds = false;
@@ -82,16 +90,16 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
 
 /// Shows the counts of threads: one row per thread at its end, or one interval per time slice.
 fn show_log(
-    log: Log,
-    plan: &ReportPlan,
+    log: LogPart,
+    plan: &StatReportPlan,
     session: &Session,
-    recorded: &Recorded,
-    machine: &Machine<'_>,
+    recorded: &RecordedCounts,
+    machine: &StatMachine<'_>,
 ) -> Result<Exit> {
     let path = session.reader.path().display();
     let (logged, option) = match log {
-        Log::Exits => (counts::at_exits(session), "--log-exit"),
-        Log::Slices => (counts::slices(session)?, "--log-cswitch"),
+        LogPart::Exits => (counts::at_exits(session), "--log-exit"),
+        LogPart::Slices => (counts::slices(session)?, "--log-cswitch"),
     };
     if logged.is_empty() {
         return Err(Error::new(format!("{path} has no counts of threads"))
@@ -112,7 +120,7 @@ fn show_log(
     }
     let columns = columns(&recorded.events);
     let scale = recorded.scale && plan.output.scale;
-    let shown = Shown::new(&columns, Aggregation::Thread, plan.no_merge, scale);
+    let shown = ShownEvents::new(&columns, Aggregation::Thread, plan.no_merge, scale);
     let table = |threads: &[ThreadCounts], timestamp_ns: Option<u64>, elapsed_ns| {
         let reading = |of: &ThreadCounts| {
             let slot = TargetSlot { tid: Some(of.thread.tid as u32), cpu: None };
@@ -124,13 +132,19 @@ fn show_log(
             [one] => names.get(&(one.thread.tid as u32)).into_iter().cloned().collect(),
             _ => names.values().cloned().collect(),
         };
-        let span =
-            Span { threads: &named, timestamp_ns, elapsed_ns, cpu_time: None, yielded_ns: 0, off: false };
+        let span = TablePeriod {
+            threads: &named,
+            timestamp_ns,
+            elapsed_ns,
+            cpu_time: None,
+            yielded_ns: 0,
+            off: false,
+        };
         shown.counts(&readings, &span, machine)
     };
-    let mut printer = Printer::new(plan.output.clone(), subject(session, recorded), None)?;
+    let mut printer = StatPrinter::new(plan.output.clone(), subject(session, recorded), None)?;
     let elapsed_ns = counts::elapsed_ns(session);
-    if log == Log::Exits {
+    if log == LogPart::Exits {
         printer.whole(&table(&logged, None, elapsed_ns))?;
         return Ok(Exit::Done);
     }
@@ -143,7 +157,7 @@ fn show_log(
 }
 
 /// Refuses an aggregation that the recording does not support.
-fn can_show(aggregation: Aggregation, recorded: &Recorded) -> Result<()> {
+fn can_show(aggregation: Aggregation, recorded: &RecordedCounts) -> Result<()> {
     let by_cpu = !matches!(aggregation, Aggregation::Global | Aggregation::Thread);
     let by_seat = by_cpu && aggregation != Aggregation::Cpu;
     if by_cpu && recorded.cpus.is_empty() {
@@ -169,13 +183,13 @@ fn can_show(aggregation: Aggregation, recorded: &Recorded) -> Result<()> {
 }
 
 /// Returns the events as columns of tables.
-fn columns(events: &[CountedEvent]) -> Vec<Column<'static>> {
-    let column = |(index, event): (usize, &CountedEvent)| {
+fn columns(events: &[CountsEvent]) -> Vec<EventColumn<'static>> {
+    let column = |(index, event): (usize, &CountsEvent)| {
         let attr = &event.attr;
         let sees_kernel = !attr.get(Flag::ExcludeKernel);
         let source = tool(event).map_or_else(|| Source::Kernel(attr.clone()), Source::Tool);
         // The instances of a PMU share one name. The first one represents all of them.
-        let same = |other: &&CountedEvent| other.name == event.name && other.attr.kind() != attr.kind();
+        let same = |other: &&CountsEvent| other.name == event.name && other.attr.kind() != attr.kind();
         let first = events.iter().position(|other| other.name == event.name).unwrap_or(index);
         let spec = EventSpec {
             scale: event.scale,
@@ -183,12 +197,12 @@ fn columns(events: &[CountedEvent]) -> Vec<Column<'static>> {
             merge: events.iter().find(same).map(|_| first as u32),
             ..EventSpec::new(event.name.clone(), source)
         };
-        Column {
+        EventColumn {
             spec: Cow::Owned(spec),
             group: event.group,
             cgroup: None,
             refused: is_refused(event).then(|| {
-                Reason::new(
+                MissingValueReason::new(
                     "the recording holds no count of it: the kernel there would not have it",
                     "pmc stat -e EVENT on that machine, which says why",
                 )
@@ -205,7 +219,7 @@ const TOOL_PMU: u32 = 0xffff_fffe;
 
 /// Returns the value that the recorder should have measured itself. Newer versions of perf do not store
 /// it.
-fn tool(event: &CountedEvent) -> Option<Tool> {
+fn tool(event: &CountsEvent) -> Option<Tool> {
     let attr = &event.attr;
     let is_measured =
         attr.kind() == TOOL_PMU || (attr.kind(), attr.config()) == (kind::SOFTWARE, generic::DUMMY);
@@ -213,12 +227,12 @@ fn tool(event: &CountedEvent) -> Option<Tool> {
 }
 
 /// Whether the kernel refused the event.
-fn is_refused(event: &CountedEvent) -> bool {
+fn is_refused(event: &CountsEvent) -> bool {
     !event.is_counted && tool(event).is_none()
 }
 
 /// Returns readings of refused events on all threads and CPUs that should have counted them.
-fn refused(recorded: &Recorded) -> Vec<Reading> {
+fn refused(recorded: &RecordedCounts) -> Vec<Reading> {
     let all =
         |some: Vec<u32>| if some.is_empty() { vec![None] } else { some.into_iter().map(Some).collect() };
     let tids = all(recorded.threads.iter().map(|(tid, _)| *tid).collect());
@@ -228,19 +242,19 @@ fn refused(recorded: &Recorded) -> Vec<Reading> {
     refused.flat_map(|(event, _)| slots().map(move |slot| Reading { event, slot, count: None })).collect()
 }
 
-fn reading(total: &Total) -> Reading {
-    let Total { event, tid, cpu, count } = *total;
+fn reading(total: &CounterTotal) -> Reading {
+    let CounterTotal { event, tid, cpu, count } = *total;
     Reading { event, slot: TargetSlot { tid, cpu }, count: Some(count) }
 }
 
 /// Returns the target: the whole machine, or the command line's target.
-fn subject(session: &Session, recorded: &Recorded) -> Subject {
+fn subject(session: &Session, recorded: &RecordedCounts) -> StatSubject {
     let tids = || recorded.threads.iter().map(|(tid, _)| tid.to_string()).collect::<Vec<_>>().join(",");
     match &session.reader.features().cmdline {
-        _ if recorded.threads.is_empty() => Subject::SystemWide,
+        _ if recorded.threads.is_empty() => StatSubject::SystemWide,
         // perf's word, which scripts search for.
-        _ if session.reader.form() == perfdata::Form::Pipe => Subject::Command(vec!["pipe".to_owned()]),
-        Some(words) => Subject::Command(words.clone()),
-        None => Subject::Threads(tids()),
+        _ if session.reader.form() == perfdata::Form::Pipe => StatSubject::Command(vec!["pipe".to_owned()]),
+        Some(words) => StatSubject::Command(words.clone()),
+        None => StatSubject::Threads(tids()),
     }
 }

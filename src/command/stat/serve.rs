@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 
 /// The server and its current page.
-pub(super) struct Server {
+pub(super) struct MetricsServer {
     page: Arc<RwLock<String>>,
     address: SocketAddr,
 }
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Maximum length of a request; the rest is not read.
 const LONGEST_REQUEST: usize = 8 << 10;
 
-impl Server {
+impl MetricsServer {
     /// Starts listening. `:9100` and `9100` mean the loopback address.
     pub(super) fn start(address: &str) -> Result<Self> {
         let full = match address.rsplit_once(':') {

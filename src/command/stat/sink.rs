@@ -6,32 +6,34 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::plan::{Form, Output, To};
+use super::plan::{OutputTarget, StatFormat, StatOutput};
 use crate::error::{Error, Result};
 use crate::sys::replacement::Replacement;
 use crate::sys::{clock, descriptor, output_file};
 use crate::terminal::{self, Paint, Stream};
 
 /// The target of the results.
-pub(super) struct Sink {
+pub(super) struct ResultSink {
     to: Box<dyn Write>,
     name: String,
     /// The standard stream of the sink, if it is one.
     stream: Option<Stream>,
 }
 
-impl Sink {
+impl ResultSink {
     /// Opens the sink. A file starts with perf's first line, except in formats that cannot contain it.
-    pub(super) fn open(output: &Output) -> Result<Self> {
+    pub(super) fn open(output: &StatOutput) -> Result<Self> {
         let (mut to, name, stream): (Box<dyn Write>, _, _) = match &output.to {
-            To::Stderr => (Box::new(io::stderr()), "the results to stderr".to_owned(), Some(Stream::Error)),
-            To::Descriptor(number) => {
+            OutputTarget::Stderr => {
+                (Box::new(io::stderr()), "the results to stderr".to_owned(), Some(Stream::Error))
+            }
+            OutputTarget::Descriptor(number) => {
                 let file = descriptor::duplicate(*number).map_err(|error| {
                     Error::io(format!("--log-fd {number}"), error).exit(crate::error::Exit::Usage)
                 })?;
                 (Box::new(file), format!("the results to descriptor {number}"), None)
             }
-            To::File(path) if path.as_os_str() == "-" => {
+            OutputTarget::File(path) if path.as_os_str() == "-" => {
                 if descriptor::stdout_was_closed() {
                     return Err(Error::io(
                         "-o -: writing the results",
@@ -41,7 +43,7 @@ impl Sink {
                 }
                 (Box::new(io::stdout()), "the results".to_owned(), Some(Stream::Output))
             }
-            To::File(path) => {
+            OutputTarget::File(path) => {
                 // Only the owner may read it.
                 let create = |path: &Path| {
                     output_file::create(path, 0o600, output.append)
@@ -50,8 +52,9 @@ impl Sink {
                 (Box::new(create(path)?), format!("the results to {}", path.display()), None)
             }
         };
-        let file = matches!(&output.to, To::File(path) if path.as_os_str() != "-");
-        let dated = matches!(output.form, Form::Text | Form::Csv(_)) && !output.openmetrics_is_the_form();
+        let file = matches!(&output.to, OutputTarget::File(path) if path.as_os_str() != "-");
+        let dated =
+            matches!(output.form, StatFormat::Text | StatFormat::Csv(_)) && !output.openmetrics_is_the_form();
         if file && dated {
             let line = format!("# started on {}\n\n", clock::local_date());
             to.write_all(line.as_bytes()).map_err(|error| Error::output(&name, error))?;

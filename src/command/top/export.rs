@@ -2,27 +2,27 @@
 
 use std::path::Path;
 
-use super::plan::Shown;
+use super::plan::TopView;
 use crate::analysis::live::export;
-use crate::analysis::live::snapshot::{Snapshot, SnapshotMaker};
+use crate::analysis::live::snapshot::{LiveSnapshot, SnapshotMaker};
 use crate::command::screen;
 use crate::error::Result;
 use crate::host::Host;
 use crate::profile::sampled::{Profile, Query};
 use crate::record::encode::Encoder;
 use crate::recording::synthesize;
-use crate::tui::ExportForm;
+use crate::tui::ViewFormat;
 
 /// Writes the part of a snapshot that the query selects.
 pub(super) fn write(
     maker: &SnapshotMaker,
-    snapshot: &Snapshot,
-    shown: &Shown,
+    snapshot: &LiveSnapshot,
+    shown: &TopView,
     query: &Query,
-    form: ExportForm,
+    form: ViewFormat,
     path: &Path,
 ) -> Result<()> {
-    let ExportForm::Format(format) = form else {
+    let ViewFormat::Format(format) = form else {
         // The recording omits what the view hides.
         let kernel = |host: &Host, out: &mut Encoder| {
             synthesize::kernel(host, out);

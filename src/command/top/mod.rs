@@ -12,7 +12,7 @@ mod plan;
 mod stdio;
 mod watch;
 
-pub(super) use self::plan::Plan;
+pub(super) use self::plan::TopPlan;
 use super::screen;
 use crate::analysis::live::names;
 use crate::analysis::live::snapshot::SnapshotMaker;
@@ -28,7 +28,7 @@ use crate::sys::signal::{self, Signals};
 ///
 /// # Errors
 /// An option is invalid, an event cannot be opened, or the output cannot be written.
-pub(super) fn run(mut plan: Plan) -> Result<Exit> {
+pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
     memory::stay_small();
     open::check_frequency(&mut plan.sample, &Host::live())?;
     match screen::is_there() && !plan.stdio {
@@ -38,7 +38,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     }
 }
 
-fn tables(plan: &Plan) -> Result<Exit> {
+fn tables(plan: &TopPlan) -> Result<Exit> {
     let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP])
         .map_err(|error| Error::io("catching signals", error))?;
     let (mut requests, names) = names::start(plan.names())?;

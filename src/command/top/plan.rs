@@ -1,4 +1,4 @@
-//! `pmc top`: turns the parsed options into a [`Plan`].
+//! `pmc top`: turns the parsed options into a [`TopPlan`].
 //!
 //! Checks what clap cannot. Options shared with `record` ([`sampling_options`]) have the same meaning as
 //! there.
@@ -10,9 +10,9 @@ use crate::abi::sample_type;
 use crate::analysis::annotate::listing::ListingOptions;
 use crate::analysis::live::names::NameOptions;
 use crate::analysis::live::snapshot::{Retention, SnapshotOptions};
-use crate::analysis::request::Pattern;
-use crate::cli::top::Top;
-use crate::command::columns::{Rows, rows};
+use crate::analysis::request::NamePattern;
+use crate::cli::top::TopArgs;
+use crate::command::columns::{RowLayout, rows};
 use crate::command::plan::{self, duration, listed};
 use crate::command::sampling_options::{self, pfm_events};
 use crate::counter::Levels;
@@ -20,8 +20,8 @@ use crate::counter::open;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
-use crate::profile::sampled::table::{Only, Rank};
-use crate::profile::sampled::{Filter, Order, Query, SortKey, sort};
+use crate::profile::sampled::table::{RowRank, RowSelection};
+use crate::profile::sampled::{Filter, Query, SortKey, StackDirection, sort};
 use crate::recording::live::LivePlan;
 use crate::recording::plan::{Course, SamplePlan, Scope};
 use crate::session::SampleQuery;
@@ -35,10 +35,10 @@ use crate::sys::process::Streams;
 use crate::terminal::Stream;
 use crate::terminal::theme::Background;
 use crate::units::{MS, S};
-use crate::view::report::{Grouping, Layout};
+use crate::view::report::{EventGrouping, ReportLayout};
 
 /// Settings of `pmc top`.
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct TopPlan {
     /// The targets and events to sample.
     pub(super) sample: SamplePlan,
     pub(super) wanted: SampleQuery,
@@ -49,8 +49,8 @@ pub(in crate::command) struct Plan {
     /// How to list the code of functions.
     pub(super) code: ListingOptions,
     pub(super) realtime: Option<i32>,
-    pub(super) ignore_callees: Option<Pattern>,
-    pub(super) shown: Shown,
+    pub(super) ignore_callees: Option<NamePattern>,
+    pub(super) shown: TopView,
     pub(super) delay: Duration,
     pub(super) timeout: Option<Duration>,
     /// The terminal's background, if specified.
@@ -62,20 +62,20 @@ pub(in crate::command) struct Plan {
 
 /// Selects and arranges the samples to show.
 #[derive(Debug, Clone)]
-pub(super) struct Shown {
+pub(super) struct TopView {
     pub(super) keys: Vec<SortKey>,
-    pub(super) ranks: Vec<Rank>,
-    pub(super) only: Only,
+    pub(super) ranks: Vec<RowRank>,
+    pub(super) only: RowSelection,
     /// Percentages are relative to the filtered samples.
     pub(super) is_relative: bool,
     pub(super) comms: Option<Vec<String>>,
     pub(super) has_totals: bool,
-    pub(super) tree: Option<Order>,
+    pub(super) tree: Option<StackDirection>,
     pub(super) hide_kernel: bool,
     pub(super) hide_user: bool,
     pub(super) show_idle: bool,
     pub(super) retention: Retention,
-    pub(super) layout: Layout,
+    pub(super) layout: ReportLayout,
 }
 
 /// Bytes per ring buffer: one second at perf's default rate with stacks. The buffers are emptied several
@@ -88,9 +88,9 @@ const KEYS: [SortKey; 2] = [SortKey::Dso, SortKey::Symbol];
 /// Size of the smallest branch in the tree, in percent.
 const BRANCH: f64 = 2.0;
 
-impl Plan {
-    pub(in crate::command) fn new(typed: &Top, host: &Host) -> Result<Self> {
-        let Rows { mut keys, trace_fields, columns, added, ranks, are_usual } =
+impl TopPlan {
+    pub(in crate::command) fn new(typed: &TopArgs, host: &Host) -> Result<Self> {
+        let RowLayout { mut keys, trace_fields, columns, added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
         if !trace_fields.is_empty() {
             return Err(Error::usage("tracepoint fields are not supported as sort keys of top")
@@ -111,7 +111,7 @@ impl Plan {
         let has_chains = sample.options.call_graph.is_some();
         let attributes = sort::attributes(&keys, 1);
         let lines = keys.iter().any(|key| key.needs_lines());
-        let layout = Layout {
+        let layout = ReportLayout {
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
             rows: plan::rows(typed.entries, !typed.json, ROWS),
@@ -123,22 +123,22 @@ impl Plan {
             added,
             hierarchy: typed.hierarchy,
             widths: typed.column_widths.clone(),
-            grouping: if typed.group { Grouping::All } else { Grouping::Recorded },
+            grouping: if typed.group { EventGrouping::All } else { EventGrouping::Recorded },
             sort_member: typed.group_sort_idx.unwrap_or(0),
-            ..Layout::default()
+            ..ReportLayout::default()
         };
-        let shown = Shown {
+        let shown = TopView {
             ranks,
-            only: Only {
+            only: RowSelection {
                 dsos: listed(&typed.dsos),
                 symbols: listed(&typed.symbols),
                 more_than: typed.count_filter,
-                ..Only::default()
+                ..RowSelection::default()
             },
             is_relative: typed.percentage == "relative",
             comms: listed(&typed.comms),
             has_totals: has_chains && !typed.no_children,
-            tree: has_chains.then_some(Order::Caller),
+            tree: has_chains.then_some(StackDirection::Caller),
             hide_kernel: typed.hide_kernel_symbols,
             hide_user: typed.hide_user_symbols,
             show_idle: typed.idle,
@@ -180,7 +180,7 @@ impl Plan {
                 ..ListingOptions::default()
             },
             realtime: typed.realtime,
-            ignore_callees: typed.ignore_callees.as_deref().map(Pattern::new).transpose()?,
+            ignore_callees: typed.ignore_callees.as_deref().map(NamePattern::new).transpose()?,
             shown,
             delay: Duration::from_nanos(duration("-d", &typed.delay, S, 10 * MS)?),
             timeout: typed
@@ -221,7 +221,7 @@ impl Plan {
 
     /// Returns the query that the options describe.
     pub(super) fn query(&self) -> Query {
-        let Shown { keys, ranks, only, comms, has_totals, tree, hide_kernel, hide_user, layout, .. } =
+        let TopView { keys, ranks, only, comms, has_totals, tree, hide_kernel, hide_user, layout, .. } =
             &self.shown;
         Query {
             keys: keys.clone(),
@@ -269,17 +269,17 @@ impl Plan {
     }
 }
 
-fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
-    let whom = sampling_options::Whom {
+fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
+    let targets = sampling_options::TargetArgs {
         pids: &typed.pids,
         tids: &typed.tids,
         user: typed.uid.as_deref(),
         cpus: typed.cpus.as_deref(),
         all_cpus: typed.all_cpus || typed.command.is_empty(),
     };
-    let typed_whom = sampling_options::Whom { all_cpus: typed.all_cpus, ..whom };
-    sampling_options::overridden(typed_whom).iter().for_each(say::warn);
-    let mut scope = sampling_options::scope(whom, host)?;
+    let typed_targets = sampling_options::TargetArgs { all_cpus: typed.all_cpus, ..targets };
+    sampling_options::overridden(typed_targets).iter().for_each(say::warn);
+    let mut scope = sampling_options::scope(targets, host)?;
     let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
     let is_default = is_default && !sampling_options::are_held(&typed.events);
     if let Scope::Cpus(cpus) = &scope

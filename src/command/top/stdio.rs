@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::plan::Plan;
+use super::plan::TopPlan;
 use crate::analysis::live::names::NameLookup;
 use crate::analysis::live::snapshot::SnapshotMaker;
 use crate::error::{Error, Exit, Result, Warning, say};
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Prints tables until the end.
 pub(super) fn run(
-    plan: &Plan,
+    plan: &TopPlan,
     shared: &LiveState,
     maker: &mut SnapshotMaker,
     names: &NameLookup,

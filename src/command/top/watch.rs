@@ -15,15 +15,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::export;
-use super::plan::{Plan, Shown};
+use super::plan::{TopPlan, TopView};
 use crate::analysis::annotate::listing::ListingOptions;
-use crate::analysis::live::listing::{FunctionSamples, Lister};
+use crate::analysis::live::listing::{FunctionSamples, ListingBuilder};
 use crate::analysis::live::names::{self, EARLY, NameLookup};
 use crate::analysis::live::row_history::RowHistory;
-use crate::analysis::live::snapshot::{Retention, Snapshot, SnapshotMaker};
+use crate::analysis::live::snapshot::{LiveSnapshot, Retention, SnapshotMaker};
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
-use crate::profile::sampled::{Answer, FunctionRef, LiveHeader, Query};
+use crate::profile::sampled::{FunctionRef, LiveHeader, Query, QueryAnswer};
 use crate::recording::launch;
 use crate::recording::live::Sampler;
 use crate::recording::live_rate::RateOrders;
@@ -32,8 +32,8 @@ use crate::session::live::LiveState;
 use crate::symbol::Options;
 use crate::sys::process::Streams;
 use crate::tui::board::{latest, serve};
-use crate::tui::engine::Split;
-use crate::tui::{Board, Engine, EngineHandle, ExportForm, Inbox, LiveCommand, Status};
+use crate::tui::engine::CpuTimeSplit;
+use crate::tui::{Board, Engine, EngineHandle, EngineStatus, Inbox, LiveCommand, ViewFormat};
 
 /// Shorter intervals before the first snapshots.
 const FIRST: [Duration; 3] =
@@ -46,7 +46,7 @@ const DELAYS: (Duration, Duration) = (Duration::from_millis(125), Duration::from
 const BRANCH: f64 = 0.001;
 
 /// Shows the screen until the user leaves it.
-pub(super) fn run(mut plan: Plan) -> Result<Exit> {
+pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
     plan.tell_threads();
     let background = plan.background;
     let inbox = Inbox::default();
@@ -60,7 +60,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let query = plan.query();
     let row_limit = plan.shown.layout.row_limit / 100.0;
     let first = Query { event: Some(0), limit: BRANCH, row_limit, ..query };
-    let status = Status { title: title(&plan.sample), is_live: true, ..Status::default() };
+    let status = EngineStatus { title: title(&plan.sample), is_live: true, ..EngineStatus::default() };
     let board = Board::new(inbox.waker(), status);
     let (engine, jobs) = EngineHandle::new(board.clone());
     let (wanted, functions) = channel();
@@ -70,7 +70,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         std::thread::spawn(move || list(&functions, options, how, &board));
     }
     let start = Instant::now();
-    let mut work = Work {
+    let mut work = WatchState {
         shared: sampler.state.clone(),
         rates: sampler.rates.clone(),
         names,
@@ -107,7 +107,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
 
 /// Makes listings until the channel closes.
 fn list(functions: &Receiver<FunctionSamples>, options: Options, how: ListingOptions, board: &Board) {
-    let Ok(mut lister) = Lister::new(options, how) else { return };
+    let Ok(mut lister) = ListingBuilder::new(options, how) else { return };
     while let Some(one) = latest(functions) {
         let listing = lister.listing(&one);
         board.put(|poll| poll.listing = Some((one.function, listing)));
@@ -127,7 +127,7 @@ fn title(plan: &SamplePlan) -> String {
 }
 
 /// State of the job thread.
-struct Work {
+struct WatchState {
     shared: Arc<LiveState>,
     rates: Arc<RateOrders>,
     names: NameLookup,
@@ -135,8 +135,8 @@ struct Work {
     board: Arc<Board>,
     code: Sender<FunctionSamples>,
     query: Query,
-    snapshot: Option<Snapshot>,
-    shown: Shown,
+    snapshot: Option<LiveSnapshot>,
+    shown: TopView,
     retention: Retention,
     delay: Duration,
     is_frozen: bool,
@@ -155,7 +155,7 @@ struct Work {
     head: LiveHeader,
 }
 
-impl Engine for Work {
+impl Engine for WatchState {
     fn ask(&mut self, query: Query) {
         if query.event != self.query.event {
             self.row_history = RowHistory::default();
@@ -163,7 +163,7 @@ impl Engine for Work {
         self.query = query;
     }
 
-    fn answer(&mut self) -> Option<Arc<Answer>> {
+    fn answer(&mut self) -> Option<Arc<QueryAnswer>> {
         self.hold();
         let answer = self.answered();
         self.release();
@@ -187,7 +187,7 @@ impl Engine for Work {
         self.release();
     }
 
-    fn export(&mut self, form: ExportForm, path: &Path) -> Result<()> {
+    fn export(&mut self, form: ViewFormat, path: &Path) -> Result<()> {
         self.hold();
         let written = match &self.snapshot {
             Some(snapshot) => export::write(&self.maker, snapshot, &self.shown, &self.query, form, path),
@@ -263,7 +263,7 @@ impl Engine for Work {
     }
 }
 
-impl Work {
+impl WatchState {
     fn plan_next(&mut self) {
         self.next =
             self.first.next().map_or(self.next_turn, |after| (self.start + *after).min(self.next_turn));
@@ -295,7 +295,7 @@ impl Work {
 
     /// Ensures that there is a snapshot to answer queries from, unless none has been taken yet.
     fn hold(&mut self) {
-        if self.snapshot.as_ref().is_some_and(Snapshot::is_released) {
+        if self.snapshot.as_ref().is_some_and(LiveSnapshot::is_released) {
             let last = self.snapshot.take();
             self.snapshot = Some(self.maker.take(last));
         }
@@ -307,7 +307,7 @@ impl Work {
         }
     }
 
-    fn answered(&self) -> Option<Arc<Answer>> {
+    fn answered(&self) -> Option<Arc<QueryAnswer>> {
         self.snapshot.as_ref().map(|snapshot| Arc::new(self.maker.answer(snapshot, &self.query)))
     }
 
@@ -319,13 +319,13 @@ impl Work {
             _ => None,
         };
         self.board.status(|status| {
-            *status = Status {
+            *status = EngineStatus {
                 title: std::mem::take(&mut status.title),
                 is_live: true,
                 progress: None,
                 rate: Some(head.rate),
                 lost: head.lost,
-                split: head.split.map(|(kernel, user, idle)| Split { kernel, user, idle }),
+                split: head.split.map(|(kernel, user, idle)| CpuTimeSplit { kernel, user, idle }),
                 own_cpu: Some(head.own_cpu),
                 own_memory: Some(head.own_memory),
                 frozen: self.is_frozen,

@@ -18,7 +18,7 @@ pub const LANES: usize = 8;
 
 /// An arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Jump {
+pub struct Arrow {
     /// Row of the jump.
     pub from: usize,
     /// Row of the target.
@@ -29,7 +29,7 @@ pub struct Jump {
 
 /// The part of an arrow that one lane shows in one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece {
+pub enum ArrowPiece {
     /// The arrow passes through the row.
     Pass,
     /// The arrow's upper end.
@@ -40,21 +40,21 @@ pub enum Piece {
     Both,
 }
 
-impl Jump {
+impl Arrow {
     /// Returns the first and the last row.
     pub fn span(&self) -> (usize, usize) {
         (self.from.min(self.to), self.from.max(self.to))
     }
 
     /// Returns the part of the arrow in a row, or `None` outside the arrow.
-    pub fn at(&self, row: usize) -> Option<Piece> {
+    pub fn at(&self, row: usize) -> Option<ArrowPiece> {
         let (top, bottom) = self.span();
         match row {
             _ if row < top || row > bottom => None,
-            _ if top == bottom => Some(Piece::Both),
-            _ if row == top => Some(Piece::Top),
-            _ if row == bottom => Some(Piece::Bottom),
-            _ => Some(Piece::Pass),
+            _ if top == bottom => Some(ArrowPiece::Both),
+            _ if row == top => Some(ArrowPiece::Top),
+            _ if row == bottom => Some(ArrowPiece::Bottom),
+            _ => Some(ArrowPiece::Pass),
         }
     }
 }
@@ -86,7 +86,7 @@ fn put(lane: &mut Lane, top: usize, bottom: usize, to: usize) -> bool {
 
 /// Assigns lanes to jumps (from, to). Also returns the number of lanes in use. Jumps with the same target
 /// share a lane if possible.
-pub fn lanes(mut jumps: Vec<(usize, usize)>) -> (Vec<Jump>, usize) {
+pub fn lanes(mut jumps: Vec<(usize, usize)>) -> (Vec<Arrow>, usize) {
     sort::by_key(&mut jumps, |(from, to)| (from.abs_diff(*to), *from));
     jumps.dedup();
     let mut taken: Vec<Lane> = Vec::new();
@@ -101,7 +101,7 @@ pub fn lanes(mut jumps: Vec<(usize, usize)>) -> (Vec<Jump>, usize) {
             }
             None => continue,
         };
-        all.push(Jump { from, to, lane });
+        all.push(Arrow { from, to, lane });
     }
     sort::by_key(&mut all, |jump| (jump.from, jump.to));
     (all, taken.len())
@@ -118,10 +118,10 @@ mod tests {
         let lane = |from: usize| all.iter().find(|jump| jump.from == from).unwrap().lane;
         assert_eq!((lane(2), lane(8), lane(0), lane(20)), (0, 1, 2, 0));
         assert_eq!(count, 3);
-        assert_eq!(all[0].at(5), Some(Piece::Pass));
+        assert_eq!(all[0].at(5), Some(ArrowPiece::Pass));
         assert_eq!(
             (all[0].at(0), all[0].at(10), all[0].at(11)),
-            (Some(Piece::Top), Some(Piece::Bottom), None)
+            (Some(ArrowPiece::Top), Some(ArrowPiece::Bottom), None)
         );
     }
 

@@ -17,14 +17,14 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{File, Flow, Instruction, Kind, Line, Listing, Row, Value, arrows};
+use super::{Flow, Instruction, Listing, ListingRow, RowContent, SourceFile, SourceLine, Value, arrows};
 
 /// Maximum number of lines without code shown before a line with code.
 const ON_THE_WAY: u32 = 6;
 
 /// One function at an address, and the source line in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct InlineFrame {
     /// The function's demangled name.
     pub function: Arc<str>,
     /// The source file.
@@ -35,20 +35,20 @@ pub struct Step {
 
 /// The functions at an address, innermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct InlineStack {
     /// The address.
     pub address: u64,
     /// The functions; the last one contains the code, the others are inlined. Empty if unknown.
-    pub steps: Vec<Step>,
+    pub steps: Vec<InlineFrame>,
 }
 
 /// The input of [`merge`].
 #[derive(Debug, Clone, Default)]
-pub struct Input {
+pub struct MergeInput {
     /// Instructions by address; empty if the bytes are not available.
     pub instructions: Vec<Instruction>,
     /// The functions at each instruction, by address. Without instructions, those at each sampled address.
-    pub places: Vec<Place>,
+    pub places: Vec<InlineStack>,
     /// Address, event index and cost, in any order.
     pub samples: Vec<(u64, usize, Value)>,
     /// Lines of source files, by path.
@@ -57,10 +57,10 @@ pub struct Input {
 
 /// Makes the listing. `head` contains everything except the code. This function fills in the rows, lines,
 /// files and jumps, and each event's `own` value.
-pub fn merge(head: Listing, input: Input) -> Listing {
+pub fn merge(head: Listing, input: MergeInput) -> Listing {
     let events = head.events.len();
     let costs = costs(&input, events);
-    let mut writer = Writer {
+    let mut writer = ListingWriter {
         listing: head,
         places: input.places,
         sources: input.sources,
@@ -82,18 +82,18 @@ pub fn merge(head: Listing, input: Input) -> Listing {
     for instruction in input.instructions {
         let values = costs.get(&instruction.address).cloned().unwrap_or_default();
         writer.place(instruction.address, &values);
-        writer.push(Kind::Instruction(Box::new(instruction)), values);
+        writer.push(RowContent::Instruction(Box::new(instruction)), values);
     }
     // Samples after the last instruction: no bytes are available, or too few.
     for (address, values) in costs.into_iter().filter(|(address, _)| *address >= behind) {
         writer.place(address, &values);
-        writer.push(Kind::Address(address), values);
+        writer.push(RowContent::Address(address), values);
     }
     writer.finish()
 }
 
 /// Sums up the cost of each instruction. Samples inside an instruction count for that instruction.
-fn costs(input: &Input, events: usize) -> BTreeMap<u64, Vec<Value>> {
+fn costs(input: &MergeInput, events: usize) -> BTreeMap<u64, Vec<Value>> {
     let mut costs: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
     for (address, event, value) in &input.samples {
         let before = input.instructions.partition_point(|i| i.address <= *address).checked_sub(1);
@@ -117,11 +117,11 @@ fn add(sums: &mut Vec<Value>, values: &[Value], events: usize) {
 }
 
 /// Functions, innermost first, and the line as file number and line number.
-type Above = (Vec<Arc<str>>, Option<(usize, u32)>);
+type FrameContext = (Vec<Arc<str>>, Option<(usize, u32)>);
 
-struct Writer {
+struct ListingWriter {
     listing: Listing,
-    places: Vec<Place>,
+    places: Vec<InlineStack>,
     sources: FxHashMap<Arc<str>, Arc<[String]>>,
     file_numbers: FxHashMap<Arc<str>, usize>,
     /// Lines that have code.
@@ -130,14 +130,14 @@ struct Writer {
     /// The last line shown so far of each file.
     shown: FxHashMap<usize, u32>,
     /// Functions and line of the previous row.
-    last: Option<Above>,
+    last: Option<FrameContext>,
     /// Row of the source line that the next instructions belong to.
     open: Option<usize>,
     events: usize,
 }
 
-impl Writer {
-    fn steps(&self, address: u64) -> &[Step] {
+impl ListingWriter {
+    fn steps(&self, address: u64) -> &[InlineFrame] {
         match self.places.binary_search_by_key(&address, |place| place.address) {
             Ok(at) => &self.places[at].steps,
             Err(_) => &[],
@@ -149,7 +149,7 @@ impl Writer {
             return *number;
         }
         let number = self.listing.files.len();
-        self.listing.files.push(File { path: path.clone(), text: self.sources.get(path).cloned() });
+        self.listing.files.push(SourceFile { path: path.clone(), text: self.sources.get(path).cloned() });
         self.file_numbers.insert(path.clone(), number);
         number
     }
@@ -184,7 +184,7 @@ impl Writer {
             let begins = self.last.is_none() && depth == 0;
             // The function's own start needs no heading: the listing already has a title.
             if !begins {
-                self.push(Kind::Function { name: name.clone(), depth }, Vec::new());
+                self.push(RowContent::Function { name: name.clone(), depth }, Vec::new());
             }
             self.open = None;
         }
@@ -192,7 +192,7 @@ impl Writer {
             self.open = None;
             if let Some((file, line)) = line {
                 self.on_the_way(file, line, depth);
-                self.push(Kind::Source { file, line, depth, has_code: true }, Vec::new());
+                self.push(RowContent::Source { file, line, depth, has_code: true }, Vec::new());
                 self.open = Some(self.listing.rows.len() - 1);
                 let shown = self.shown.entry(file).or_default();
                 *shown = line.max(*shown);
@@ -212,24 +212,24 @@ impl Writer {
         for between in first..line {
             let is_there = text.get(between as usize - 1).is_some();
             if is_there && !self.coded.contains(&(file, between)) {
-                self.push(Kind::Source { file, line: between, depth, has_code: false }, Vec::new());
+                self.push(RowContent::Source { file, line: between, depth, has_code: false }, Vec::new());
             }
         }
     }
 
-    fn push(&mut self, kind: Kind, values: Vec<Value>) {
-        self.listing.rows.push(Row { kind, values });
+    fn push(&mut self, kind: RowContent, values: Vec<Value>) {
+        self.listing.rows.push(ListingRow { kind, values });
     }
 
     fn finish(mut self) -> Listing {
         let mut rows: FxHashMap<u64, usize> = FxHashMap::default();
         for (row, of) in self.listing.rows.iter().enumerate() {
-            if let Kind::Instruction(instruction) = &of.kind {
+            if let RowContent::Instruction(instruction) = &of.kind {
                 rows.insert(instruction.address, row);
             }
         }
         let jumps = self.listing.rows.iter().enumerate().filter_map(|(row, of)| match &of.kind {
-            Kind::Instruction(instruction) if instruction.flow == Flow::Jump => {
+            RowContent::Instruction(instruction) if instruction.flow == Flow::Jump => {
                 Some((row, *rows.get(&instruction.target.as_ref()?.address)?))
             }
             _ => None,
@@ -240,15 +240,15 @@ impl Writer {
     }
 
     /// Returns the lines with code, and the lines in small gaps between them if their text is available.
-    fn all_lines(&mut self) -> Vec<Line> {
-        let mut all: Vec<Line> = Vec::new();
+    fn all_lines(&mut self) -> Vec<SourceLine> {
+        let mut all: Vec<SourceLine> = Vec::new();
         for ((file, line), (instructions, values)) in std::mem::take(&mut self.lines) {
             let before = all.last().filter(|before| before.file == file).map(|before| before.line);
             if let Some(before) = before.filter(|before| line - before <= 2 * ON_THE_WAY) {
                 let gap = (before + 1..line).filter(|line| self.listing.text(file, *line).is_some());
-                all.extend(gap.map(|line| Line { file, line, instructions: 0, values: Vec::new() }));
+                all.extend(gap.map(|line| SourceLine { file, line, instructions: 0, values: Vec::new() }));
             }
-            all.push(Line { file, line, instructions, values });
+            all.push(SourceLine { file, line, instructions, values });
         }
         all
     }
@@ -256,7 +256,7 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Basis, Event, Target};
+    use super::super::{ListingEvent, PercentBasis, Target};
     use super::*;
 
     fn instruction(address: u64, bytes: usize, target: Option<u64>) -> Instruction {
@@ -270,22 +270,22 @@ mod tests {
         }
     }
 
-    fn place(address: u64, steps: &[(&str, u32)]) -> Place {
-        let step = |(function, line): &(&str, u32)| Step {
+    fn place(address: u64, steps: &[(&str, u32)]) -> InlineStack {
+        let step = |(function, line): &(&str, u32)| InlineFrame {
             function: (*function).into(),
             file: Some("a.c".into()),
             line: *line,
         };
-        Place { address, steps: steps.iter().map(step).collect() }
+        InlineStack { address, steps: steps.iter().map(step).collect() }
     }
 
     fn value(samples: u64) -> Value {
         Value { samples, period: samples * 10, squares: samples as f64 * 100.0, ..Value::default() }
     }
 
-    fn input() -> Input {
+    fn input() -> MergeInput {
         let text: Arc<[String]> = (1..=20).map(|n| format!("line {n}")).collect();
-        Input {
+        MergeInput {
             instructions: vec![
                 instruction(100, 4, None),
                 instruction(104, 2, None),
@@ -312,7 +312,10 @@ mod tests {
 
     fn head() -> Listing {
         Listing {
-            events: vec![Event { total: value(20), ..Event::default() }, Event::default()],
+            events: vec![
+                ListingEvent { total: value(20), ..ListingEvent::default() },
+                ListingEvent::default(),
+            ],
             ..Listing::default()
         }
     }
@@ -324,10 +327,12 @@ mod tests {
             .rows
             .iter()
             .map(|row| match &row.kind {
-                Kind::Function { name, depth } => format!("{name}/{depth}"),
-                Kind::Source { line, has_code, .. } => format!("{line}{}", if *has_code { "" } else { "-" }),
-                Kind::Instruction(i) => format!("@{}={}", i.address, row.value(0).samples),
-                Kind::Address(address) => format!("?{address}"),
+                RowContent::Function { name, depth } => format!("{name}/{depth}"),
+                RowContent::Source { line, has_code, .. } => {
+                    format!("{line}{}", if *has_code { "" } else { "-" })
+                }
+                RowContent::Instruction(i) => format!("@{}={}", i.address, row.value(0).samples),
+                RowContent::Address(address) => format!("?{address}"),
             })
             .collect();
         assert_eq!(
@@ -343,25 +348,28 @@ mod tests {
     #[test]
     fn every_sample_is_in_one_row_and_lines_have_their_sums() {
         let listing = merge(head(), input());
-        let code = listing.rows.iter().filter(|r| matches!(r.kind, Kind::Instruction(_) | Kind::Address(_)));
+        let code = listing
+            .rows
+            .iter()
+            .filter(|r| matches!(r.kind, RowContent::Instruction(_) | RowContent::Address(_)));
         assert_eq!(code.map(|row| row.value(0).samples).sum::<u64>(), 10);
         let lines: Vec<_> =
             listing.lines.iter().map(|l| (l.line, l.instructions, l.value(0).samples)).collect();
         assert_eq!(lines, [(2, 1, 4), (3, 0, 0), (4, 0, 0), (5, 2, 4), (6, 0, 0), (7, 0, 0), (8, 1, 0)]);
-        let (share, error) = listing.share(0, &value(4), Basis::LocalPeriod);
+        let (share, error) = listing.share(0, &value(4), PercentBasis::LocalPeriod);
         assert!((share - 0.4).abs() < 1e-9 && (0.2..0.35).contains(&error), "{share} {error}");
-        assert!((listing.share(0, &value(4), Basis::GlobalHits).0 - 0.2).abs() < 1e-9);
+        assert!((listing.share(0, &value(4), PercentBasis::GlobalHits).0 - 0.2).abs() < 1e-9);
         assert!((listing.events[0].of_all().0 - 0.5).abs() < 1e-9);
     }
 
     #[test]
     fn without_bytes_the_sampled_addresses_stand_alone() {
-        let listing = merge(head(), Input { instructions: Vec::new(), ..input() });
+        let listing = merge(head(), MergeInput { instructions: Vec::new(), ..input() });
         let addresses: Vec<u64> = listing
             .rows
             .iter()
             .filter_map(|row| match row.kind {
-                Kind::Address(address) => Some(address),
+                RowContent::Address(address) => Some(address),
                 _ => None,
             })
             .collect();

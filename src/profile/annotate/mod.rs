@@ -19,8 +19,8 @@ use std::sync::Arc;
 use super::sampled::{ShareOf, half_width};
 pub use crate::session::Value;
 pub use crate::symbol::disassemble::{Flow, Instruction, Target};
-pub use arrows::Jump;
-pub use merge::{Input, Place, merge};
+pub use arrows::Arrow;
+pub use merge::{InlineStack, MergeInput, merge};
 
 /// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
@@ -41,26 +41,26 @@ pub struct Listing {
     /// Size of the code in bytes; 0 if unknown.
     pub size: u64,
     /// The recording's events, in order.
-    pub events: Vec<Event>,
+    pub events: Vec<ListingEvent>,
     /// Source files, indexed by the file numbers in rows and lines.
-    pub files: Vec<File>,
+    pub files: Vec<SourceFile>,
     /// The code from top to bottom.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ListingRow>,
     /// Source lines with code and the lines between them, by file and line number.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SourceLine>,
     /// Jumps inside the function, if both ends are shown.
-    pub jumps: Vec<Jump>,
+    pub jumps: Vec<Arrow>,
     /// Number of lanes that the arrows use.
     pub lanes: usize,
     /// Origin of the bytes; `None` if there are none.
     pub bytes_from: Option<String>,
     /// Missing or doubtful data, each with the reason and a remedy.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ListingNote>,
 }
 
 /// One event, with its cost.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Event {
+pub struct ListingEvent {
     /// The event's name.
     pub name: String,
     /// Index of the group's leader; the event's own index if it is in no group.
@@ -91,7 +91,7 @@ pub enum Skid {
 
 /// A source file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct File {
+pub struct SourceFile {
     /// The file's path, as given to the compiler.
     pub path: Arc<str>,
     /// The file's lines, starting with line 1; `None` if the file is missing.
@@ -100,9 +100,9 @@ pub struct File {
 
 /// A row of the listing.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct ListingRow {
     /// Content of the row.
-    pub kind: Kind,
+    pub kind: RowContent,
     /// Cost by event. An instruction's value is its own cost. A source line's value is the cost of the
     /// instructions below it, up to the next other row. Empty without samples.
     pub values: Vec<Value>,
@@ -110,7 +110,7 @@ pub struct Row {
 
 /// Content of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum RowContent {
     /// Start of a function's code: the function itself, an inlined one, or the outer one continued.
     Function {
         /// The function's name.
@@ -137,7 +137,7 @@ pub enum Kind {
 
 /// A source line with its cost.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct SourceLine {
     /// Index in [`Listing::files`].
     pub file: usize,
     /// Line number, counted from 1.
@@ -150,7 +150,7 @@ pub struct Line {
 
 /// A note to the reader.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Note {
+pub struct ListingNote {
     /// The problem and its cause.
     pub text: String,
     /// Suggested remedy.
@@ -159,7 +159,7 @@ pub struct Note {
 
 /// The total that a percentage refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Basis {
+pub enum PercentBasis {
     /// The function's periods.
     #[default]
     LocalPeriod,
@@ -173,7 +173,7 @@ pub enum Basis {
 
 impl Listing {
     /// Returns a value's share (0 to 1), and half the width of its 95 % confidence interval.
-    pub fn share(&self, event: usize, value: &Value, basis: Basis) -> (f64, f64) {
+    pub fn share(&self, event: usize, value: &Value, basis: PercentBasis) -> (f64, f64) {
         self.events.get(event).map_or((0.0, 1.0), |event| event.share(value, basis))
     }
 
@@ -193,16 +193,16 @@ impl Listing {
     }
 }
 
-impl Event {
+impl ListingEvent {
     /// Returns the same as [`Listing::share`].
-    pub fn share(&self, value: &Value, basis: Basis) -> (f64, f64) {
+    pub fn share(&self, value: &Value, basis: PercentBasis) -> (f64, f64) {
         let (part, whole, of) = match basis {
-            Basis::LocalPeriod => (value.period, self.own.period, &self.own),
-            Basis::GlobalPeriod => (value.period, self.total.period, &self.total),
-            Basis::LocalHits => (value.samples, self.own.samples, &self.own),
-            Basis::GlobalHits => (value.samples, self.total.samples, &self.total),
+            PercentBasis::LocalPeriod => (value.period, self.own.period, &self.own),
+            PercentBasis::GlobalPeriod => (value.period, self.total.period, &self.total),
+            PercentBasis::LocalHits => (value.samples, self.own.samples, &self.own),
+            PercentBasis::GlobalHits => (value.samples, self.total.samples, &self.total),
         };
-        let by_hits = matches!(basis, Basis::LocalHits | Basis::GlobalHits);
+        let by_hits = matches!(basis, PercentBasis::LocalHits | PercentBasis::GlobalHits);
         let draws = if by_hits { of.samples as f64 } else { ShareOf::Period.draws(of) };
         let share = if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         (share, half_width(share, draws))
@@ -210,14 +210,14 @@ impl Event {
 
     /// Returns the function's share of the whole event, with its error.
     pub fn of_all(&self) -> (f64, f64) {
-        self.share(&self.own, Basis::GlobalPeriod)
+        self.share(&self.own, PercentBasis::GlobalPeriod)
     }
 }
 
-impl Row {
+impl ListingRow {
     /// Whether the row is an instruction or an address.
     pub fn is_code(&self) -> bool {
-        matches!(self.kind, Kind::Instruction(_) | Kind::Address(_))
+        matches!(self.kind, RowContent::Instruction(_) | RowContent::Address(_))
     }
 
     /// Returns an event's cost in this row.
@@ -226,7 +226,7 @@ impl Row {
     }
 }
 
-impl Line {
+impl SourceLine {
     /// Returns an event's cost in this line.
     pub fn value(&self, event: usize) -> Value {
         self.values.get(event).cloned().unwrap_or_default()

@@ -2,7 +2,8 @@
 //! difference.
 //!
 //! Receives the tables and trees of several recordings with a common string table; the first recording is the
-//! base. Returns a [`Comparison`]. Pure. Decides what a difference means; `view` decides the wording.
+//! base. Returns a [`Diff`]. Pure. Decides what a difference means; `view` decides the
+//! wording.
 //!
 //! ```text
 //!   base   rows ─┐
@@ -14,12 +15,12 @@ pub mod rows;
 pub mod streams;
 pub mod tree;
 
-use super::sampled::{Cell, ShareOf, SortKey, StringTable, Value};
+use super::sampled::{RowCell, ShareOf, SortKey, StringTable, Value};
 use super::statistics::SIGNIFICANCE;
-use super::statistics::proportions::{self, Difference, Part};
+use super::statistics::proportions::{self, SampledShare, ShareDifference};
 
 pub use rows::compare;
-pub use tree::Tree;
+pub use tree::DiffTree;
 
 /// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
@@ -46,7 +47,7 @@ pub enum Compute {
 
 /// A comparison of recordings.
 #[derive(Debug, Default)]
-pub struct Comparison {
+pub struct Diff {
     /// All strings, by number.
     pub texts: StringTable,
     /// The sort keys of the lines' cells.
@@ -55,18 +56,18 @@ pub struct Comparison {
     /// first.
     pub by_stream: bool,
     /// The recordings, the base first.
-    pub files: Vec<File>,
+    pub files: Vec<DiffFile>,
     /// The computed quantity.
     pub compute: Compute,
     /// Events of the base that at least one other recording contains.
-    pub events: Vec<Event>,
+    pub events: Vec<DiffEvent>,
     /// Notes to the reader.
     pub notes: Vec<String>,
 }
 
 /// A recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct File {
+pub struct DiffFile {
     /// The file's path; untrusted text.
     pub path: String,
     /// Number of samples.
@@ -79,33 +80,33 @@ pub struct File {
 
 /// One event in all recordings.
 #[derive(Debug, Default)]
-pub struct Event {
+pub struct DiffEvent {
     /// The event's name.
     pub name: String,
     /// The event's total in each recording; `None` if the recording does not contain the event.
     pub totals: Vec<Option<Value>>,
     /// The lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<DiffRow>,
     /// The merged call trees.
-    pub tree: Option<Tree>,
+    pub tree: Option<DiffTree>,
 }
 
 /// One row in all recordings.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct DiffRow {
     /// The values of the sort keys.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<RowCell>,
     /// Cost in each recording; zero if the row is missing there.
     pub values: Vec<Value>,
     /// The change in each recording except the base; `None` if the recording does not contain the event.
-    pub changes: Vec<Option<Change>>,
+    pub changes: Vec<Option<DiffChange>>,
 }
 
 /// A recording's value compared with the base's.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Change {
+pub struct DiffChange {
     /// Difference of the shares.
-    pub share: Difference,
+    pub share: ShareDifference,
     /// The computed quantity; `None` for a ratio to zero.
     pub value: Option<f64>,
     /// The 95 % confidence interval of the quantity.
@@ -113,12 +114,12 @@ pub struct Change {
     /// The probability behind the verdict, corrected for the number of tests.
     pub adjusted: f64,
     /// The meaning of the change.
-    pub verdict: Verdict,
+    pub verdict: ChangeVerdict,
 }
 
 /// The meaning of a change, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ChangeVerdict {
     /// Sampling noise explains the change.
     Noise,
     /// The share is larger than in the base.
@@ -131,7 +132,7 @@ pub enum Verdict {
     Gone,
 }
 
-impl Verdict {
+impl ChangeVerdict {
     /// Returns the word for this verdict.
     pub fn word(self) -> &'static str {
         match self {
@@ -144,16 +145,16 @@ impl Verdict {
     }
 }
 
-impl Line {
+impl DiffRow {
     /// Returns the frames of a call chain. Each frame has one cell per key of the comparison.
-    pub fn frames(&self, keys: &[SortKey]) -> impl Iterator<Item = &[Cell]> {
+    pub fn frames(&self, keys: &[SortKey]) -> impl Iterator<Item = &[RowCell]> {
         self.cells.chunks(keys.len().max(1))
     }
 }
 
-impl Event {
+impl DiffEvent {
     /// Returns a value's share of a recording (0 to 1), with the number of draws behind it.
-    pub fn part(&self, file: usize, value: &Value) -> Part {
+    pub fn part(&self, file: usize, value: &Value) -> SampledShare {
         match self.totals.get(file) {
             Some(Some(total)) => part(total, value),
             _ => part(&Value::default(), value),
@@ -161,14 +162,14 @@ impl Event {
     }
 }
 
-fn part(total: &Value, value: &Value) -> Part {
+fn part(total: &Value, value: &Value) -> SampledShare {
     let share = if total.period == 0 { 0.0 } else { value.period as f64 / total.period as f64 };
-    Part { share: share.min(1.0), draws: ShareOf::Period.draws(total) }
+    SampledShare { share: share.min(1.0), draws: ShareOf::Period.draws(total) }
 }
 
 /// The test of one change, before all tests are judged together.
 #[derive(Debug, Clone)]
-struct Test {
+struct ChangeTest {
     /// The probability; `None` if there are too few samples to test.
     p: Option<f64>,
     /// Whether the change is an increase.
@@ -178,7 +179,7 @@ struct Test {
 }
 
 /// Computes a change before the number of tests is known.
-fn change(compute: Compute, totals: (&Value, &Value), values: (&Value, &Value)) -> (Change, Test) {
+fn change(compute: Compute, totals: (&Value, &Value), values: (&Value, &Value)) -> (DiffChange, ChangeTest) {
     let (first, second) = (part(totals.0, values.0), part(totals.1, values.1));
     let share = proportions::difference(first, second);
     let (old, new) = (values.0.period as f64, values.1.period as f64);
@@ -213,12 +214,15 @@ fn change(compute: Compute, totals: (&Value, &Value), values: (&Value, &Value)) 
         }
     };
     let hits = first.share * first.draws + second.share * second.draws;
-    let change = Change { share, value, interval, adjusted: 1.0, verdict: Verdict::Noise };
-    (change, Test { p: (hits >= LEAST).then_some(p), rises, old: values.0.clone(), new: values.1.clone() })
+    let change = DiffChange { share, value, interval, adjusted: 1.0, verdict: ChangeVerdict::Noise };
+    (
+        change,
+        ChangeTest { p: (hits >= LEAST).then_some(p), rises, old: values.0.clone(), new: values.1.clone() },
+    )
 }
 
 /// Sets the corrected probability and the verdict of each change in a family of tests.
-fn judge(family: &mut [(&mut Change, Test)]) {
+fn set_verdicts(family: &mut [(&mut DiffChange, ChangeTest)]) {
     let tested: Vec<f64> = family.iter().filter_map(|(_, test)| test.p).collect();
     let mut adjusted = proportions::adjusted(&tested).into_iter();
     for (change, test) in family {
@@ -226,10 +230,10 @@ fn judge(family: &mut [(&mut Change, Test)]) {
         change.adjusted = adjusted;
         if adjusted < SIGNIFICANCE {
             change.verdict = match (test.old.samples, test.new.samples) {
-                (0, _) => Verdict::New,
-                (_, 0) => Verdict::Gone,
-                _ if test.rises => Verdict::More,
-                _ => Verdict::Less,
+                (0, _) => ChangeVerdict::New,
+                (_, 0) => ChangeVerdict::Gone,
+                _ if test.rises => ChangeVerdict::More,
+                _ => ChangeVerdict::Less,
             };
         }
     }

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Change, Compute, Event, Line, Test, Verdict, change, judge};
-use crate::profile::sampled::{Cell, Row, StringTable, Value, table};
+use super::{ChangeTest, ChangeVerdict, Compute, DiffChange, DiffEvent, DiffRow, change, set_verdicts};
+use crate::profile::sampled::{RowCell, StringTable, TableRow, Value, table};
 use crate::sort;
 
 /// Compares the rows of one event. `sides` contains the total and the rows of each recording, the base first,
@@ -11,18 +11,18 @@ use crate::sort;
 /// first after the base, 0 sorts by the base's own share. Equal rows are sorted by their text.
 pub fn compare(
     name: &str,
-    sides: &[Option<(Value, Vec<Row>)>],
+    sides: &[Option<(Value, Vec<TableRow>)>],
     compute: Compute,
     order: usize,
     texts: &StringTable,
-) -> Event {
-    let mut known: FxHashMap<&[Cell], usize> = FxHashMap::default();
-    let mut lines: Vec<Line> = Vec::new();
+) -> DiffEvent {
+    let mut known: FxHashMap<&[RowCell], usize> = FxHashMap::default();
+    let mut lines: Vec<DiffRow> = Vec::new();
     for (side, of) in sides.iter().enumerate() {
         for row in of.iter().flat_map(|(_, rows)| rows).filter(|row| row.own.samples > 0) {
             let at = *known.entry(&row.cells).or_insert_with(|| {
                 let values = vec![Value::default(); sides.len()];
-                lines.push(Line { cells: row.cells.clone(), values, changes: Vec::new() });
+                lines.push(DiffRow { cells: row.cells.clone(), values, changes: Vec::new() });
                 lines.len() - 1
             });
             lines[at].values[side] += &row.own;
@@ -32,28 +32,28 @@ pub fn compare(
         sides.iter().map(|side| side.as_ref().map(|(total, _)| total.clone())).collect();
     changes(compute, &totals, lines.iter_mut().map(|line| (&line.values[..], &mut line.changes)));
     sort::by(&mut lines, |a, b| {
-        let share = |line: &Line, side: usize| {
+        let share = |line: &DiffRow, side: usize| {
             totals[side].as_ref().map_or(0.0, |total| super::part(total, &line.values[side]).share)
         };
-        let key = |line: &Line| match order {
+        let key = |line: &DiffRow| match order {
             0 => share(line, 0),
             _ => weight(compute, line.changes.get(order - 1).and_then(Option::as_ref)),
         };
         // If changes are equal (two infinite ratios, for example), the costlier line comes first.
-        let biggest = |line: &Line| (0..totals.len()).map(|side| share(line, side)).fold(0.0, f64::max);
+        let biggest = |line: &DiffRow| (0..totals.len()).map(|side| share(line, side)).fold(0.0, f64::max);
         key(b)
             .total_cmp(&key(a))
             .then_with(|| biggest(b).total_cmp(&biggest(a)))
             .then_with(|| table::compare(&a.cells, &b.cells, texts))
     });
-    Event { name: name.to_owned(), totals, lines, tree: None }
+    DiffEvent { name: name.to_owned(), totals, lines, tree: None }
 }
 
 /// Returns the sort value of a change.
-fn weight(compute: Compute, change: Option<&Change>) -> f64 {
-    let value = |change: &Change| match (compute, change.value) {
+fn weight(compute: Compute, change: Option<&DiffChange>) -> f64 {
+    let value = |change: &DiffChange| match (compute, change.value) {
         // The ratios of a few samples are the largest ones but mean nothing.
-        (Compute::Ratio, _) if change.verdict == Verdict::Noise => -1.0,
+        (Compute::Ratio, _) if change.verdict == ChangeVerdict::Noise => -1.0,
         (Compute::DeltaAbs | Compute::Time, Some(value)) => value.abs(),
         (_, Some(value)) => value,
         // A ratio to zero.
@@ -66,12 +66,12 @@ fn weight(compute: Compute, change: Option<&Change>) -> f64 {
 pub(super) fn changes<'a>(
     compute: Compute,
     totals: &[Option<Value>],
-    all: impl Iterator<Item = (&'a [Value], &'a mut Vec<Option<Change>>)>,
+    all: impl Iterator<Item = (&'a [Value], &'a mut Vec<Option<DiffChange>>)>,
 ) {
     let Some((Some(base), others)) = totals.split_first() else { return };
-    let mut places: Vec<&mut Vec<Option<Change>>> = Vec::new();
+    let mut places: Vec<&mut Vec<Option<DiffChange>>> = Vec::new();
     // Tests by recording, then by line.
-    let mut tests: Vec<Vec<Option<Test>>> = vec![Vec::new(); others.len()];
+    let mut tests: Vec<Vec<Option<ChangeTest>>> = vec![Vec::new(); others.len()];
     for (values, into) in all {
         into.clear();
         for (side, total) in others.iter().enumerate() {
@@ -87,7 +87,7 @@ pub(super) fn changes<'a>(
         let pairs = places.iter_mut().zip(tests);
         let mut family: Vec<_> =
             pairs.filter_map(|(place, test)| Some((place[side].as_mut()?, test?))).collect();
-        judge(&mut family);
+        set_verdicts(&mut family);
     }
 }
 
@@ -100,17 +100,17 @@ mod tests {
         Value { samples, period: samples * 7, squares: samples as f64 * 49.0, ..Value::default() }
     }
 
-    fn side(rows: &[(u32, u64)]) -> Option<(Value, Vec<Row>)> {
-        let row = |(name, samples): &(u32, u64)| Row {
-            cells: vec![Cell::Text(StringId(*name))],
+    fn side(rows: &[(u32, u64)]) -> Option<(Value, Vec<TableRow>)> {
+        let row = |(name, samples): &(u32, u64)| TableRow {
+            cells: vec![RowCell::Text(StringId(*name))],
             own: value(*samples),
             total: value(*samples),
-            ..Row::default()
+            ..TableRow::default()
         };
         Some((value(rows.iter().map(|(_, samples)| samples).sum()), rows.iter().map(row).collect()))
     }
 
-    fn compared(sides: &[Option<(Value, Vec<Row>)>], compute: Compute, order: usize) -> Event {
+    fn compared(sides: &[Option<(Value, Vec<TableRow>)>], compute: Compute, order: usize) -> DiffEvent {
         let mut texts = StringTable::default();
         for word in 0..9 {
             texts.add(&word.to_string());
@@ -118,9 +118,9 @@ mod tests {
         compare("cycles", sides, compute, order, &texts)
     }
 
-    fn seen(event: &Event) -> Vec<(u32, Verdict)> {
-        let name = |line: &Line| match line.cells[0] {
-            Cell::Text(StringId(name)) => name,
+    fn seen(event: &DiffEvent) -> Vec<(u32, ChangeVerdict)> {
+        let name = |line: &DiffRow| match line.cells[0] {
+            RowCell::Text(StringId(name)) => name,
             _ => 0,
         };
         event.lines.iter().map(|line| (name(line), line.changes[0].unwrap().verdict)).collect()
@@ -132,13 +132,13 @@ mod tests {
         let new = side(&[(1, 3000), (2, 5050), (3, 2010), (4, 50), (8, 1)]);
         let event = compared(&[base, new], Compute::DeltaAbs, 1);
         let rows = seen(&event);
-        assert_eq!(rows[..2], [(2, Verdict::More), (1, Verdict::Less)]);
+        assert_eq!(rows[..2], [(2, ChangeVerdict::More), (1, ChangeVerdict::Less)]);
         for want in [
-            (3, Verdict::Noise),
-            (4, Verdict::New),
-            (5, Verdict::Gone),
-            (7, Verdict::Noise),
-            (8, Verdict::Noise),
+            (3, ChangeVerdict::Noise),
+            (4, ChangeVerdict::New),
+            (5, ChangeVerdict::Gone),
+            (7, ChangeVerdict::Noise),
+            (8, ChangeVerdict::Noise),
         ] {
             assert!(rows.contains(&want), "{want:?} is not in {rows:?}");
         }
@@ -154,7 +154,7 @@ mod tests {
             let rows: Vec<(u32, u64)> = words.iter().map(|word| (texts.add(word).0, 10)).collect();
             let event = compare("cycles", &[side(&rows), side(&rows)], Compute::DeltaAbs, 1, &texts);
             let names = event.lines.iter().map(|line| match line.cells[0] {
-                Cell::Text(id) => texts.get(id),
+                RowCell::Text(id) => texts.get(id),
                 _ => "",
             });
             assert_eq!(names.collect::<String>(), "abc");
@@ -165,7 +165,7 @@ mod tests {
     fn totals_of_another_size_are_made_alike() {
         let (base, new) = (side(&[(1, 500), (2, 300), (3, 200)]), side(&[(1, 5000), (2, 3000), (3, 2000)]));
         let event = compared(&[base, new], Compute::Delta, 1);
-        assert!(event.lines.iter().all(|line| line.changes[0].unwrap().verdict == Verdict::Noise));
+        assert!(event.lines.iter().all(|line| line.changes[0].unwrap().verdict == ChangeVerdict::Noise));
         assert!(event.lines.iter().all(|line| line.changes[0].unwrap().share.value.abs() < 1e-9));
     }
 
@@ -174,13 +174,13 @@ mod tests {
         let sides = [side(&[(1, 1000), (2, 1000), (3, 10)]), side(&[(1, 2000), (2, 1010), (4, 40)])];
         let event = compared(&sides, Compute::Ratio, 1);
         let rows = seen(&event);
-        assert_eq!(rows[0], (4, Verdict::New), "a ratio to nothing is the largest");
-        assert_eq!(rows[1], (1, Verdict::More));
-        assert!(rows.contains(&(2, Verdict::Noise)));
+        assert_eq!(rows[0], (4, ChangeVerdict::New), "a ratio to nothing is the largest");
+        assert_eq!(rows[1], (1, ChangeVerdict::More));
+        assert!(rows.contains(&(2, ChangeVerdict::Noise)));
         let two = event.lines[1].changes[0].unwrap();
         assert!(two.value == Some(2.0) && two.interval.0 > 1.8 && two.interval.1 < 2.2, "{two:?}");
         let event = compared(&sides, Compute::Weighted(2.0, 1.0), 1);
-        let one = event.lines.iter().find(|line| line.cells[0] == Cell::Text(StringId(1))).unwrap();
+        let one = event.lines.iter().find(|line| line.cells[0] == RowCell::Text(StringId(1))).unwrap();
         assert_eq!(one.changes[0].unwrap().value, Some(0.0));
     }
 

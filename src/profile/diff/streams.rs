@@ -9,41 +9,46 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Event, Line};
-use crate::profile::sampled::{Call, Cell, Row, SortKey, StackProfile, Value};
+use super::{DiffEvent, DiffRow};
+use crate::profile::sampled::{LocationCall, RowCell, SortKey, StackProfile, TableRow, Value};
 use crate::sort;
 
 /// Sort keys that can distinguish frames.
 pub const KEYS: [SortKey; 4] = [SortKey::Symbol, SortKey::Dso, SortKey::SrcLine, SortKey::SrcFile];
 
 /// Returns the chains of each event, by event index.
-pub fn rows(stacks: &StackProfile<'_>, keys: &[SortKey]) -> Vec<Vec<Row>> {
-    let mut sums: Vec<FxHashMap<Vec<Cell>, Value>> = vec![FxHashMap::default(); stacks.events.len()];
+pub fn rows(stacks: &StackProfile<'_>, keys: &[SortKey]) -> Vec<Vec<TableRow>> {
+    let mut sums: Vec<FxHashMap<Vec<RowCell>, Value>> = vec![FxHashMap::default(); stacks.events.len()];
     for row in &stacks.rows {
         let calls = stacks.stack(row.stack).flat_map(|location| stacks.code().range(location));
         let calls = calls.map(|call| &stacks.code().calls()[call]);
-        let cells: Vec<Cell> = calls.flat_map(|call| keys.iter().map(|key| cell(*key, call))).collect();
+        let cells: Vec<RowCell> = calls.flat_map(|call| keys.iter().map(|key| cell(*key, call))).collect();
         if let Some(sums) = sums.get_mut(row.event as usize).filter(|_| !cells.is_empty()) {
             *sums.entry(cells).or_default() += &row.value;
         }
     }
-    let row = |(cells, own): (Vec<Cell>, Value)| Row { cells, total: own.clone(), own, ..Row::default() };
+    let row = |(cells, own): (Vec<RowCell>, Value)| TableRow {
+        cells,
+        total: own.clone(),
+        own,
+        ..TableRow::default()
+    };
     sums.into_iter().map(|sums| sums.into_iter().map(row).collect()).collect()
 }
 
-fn cell(key: SortKey, call: &Call) -> Cell {
+fn cell(key: SortKey, call: &LocationCall) -> RowCell {
     match key {
-        SortKey::Symbol => Cell::Symbol(call.level.letter(), call.symbol),
-        SortKey::SrcLine => call.file.map_or(Cell::Text(call.dso), |file| Cell::Line(file, call.line)),
-        SortKey::SrcFile => Cell::Text(call.file.unwrap_or(call.dso)),
-        _ => Cell::Text(call.dso),
+        SortKey::Symbol => RowCell::Symbol(call.level.letter(), call.symbol),
+        SortKey::SrcLine => call.file.map_or(RowCell::Text(call.dso), |file| RowCell::Line(file, call.line)),
+        SortKey::SrcFile => RowCell::Text(call.file.unwrap_or(call.dso)),
+        _ => RowCell::Text(call.dso),
     }
 }
 
 /// Keeps the lines that are among the `most` hottest of some recording, and sorts the hottest first.
-pub fn keep_hottest(event: &mut Event, most: usize) {
+pub fn keep_hottest(event: &mut DiffEvent, most: usize) {
     let sides = event.totals.len();
-    let shares = |line: &Line| -> Vec<f64> {
+    let shares = |line: &DiffRow| -> Vec<f64> {
         line.values.iter().enumerate().map(|(side, value)| event.part(side, value).share).collect()
     };
     let shares: Vec<Vec<f64>> = event.lines.iter().map(shares).collect();
@@ -58,6 +63,6 @@ pub fn keep_hottest(event: &mut Event, most: usize) {
     let hottest = |line: &usize| shares[*line].iter().copied().fold(0.0, f64::max);
     sort::by(&mut kept, |a, b| hottest(b).total_cmp(&hottest(a)).then(a.cmp(b)));
     // `kept` contains a line several times if it is among the hottest of several recordings.
-    let mut lines: Vec<Option<Line>> = std::mem::take(&mut event.lines).into_iter().map(Some).collect();
+    let mut lines: Vec<Option<DiffRow>> = std::mem::take(&mut event.lines).into_iter().map(Some).collect();
     event.lines = kept.into_iter().filter_map(|line| lines[line].take()).collect();
 }

@@ -3,14 +3,14 @@
 use rustc_hash::FxHashMap;
 
 use super::rows::changes;
-use super::{Change, Compute};
+use super::{Compute, DiffChange};
 use crate::abi::CpuMode;
 use crate::profile::sampled::{self, StringId, Value};
 use crate::sort;
 
 /// A function in its context, in all recordings.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct DiffNode {
     /// The function.
     pub symbol: StringId,
     /// Its module's short name.
@@ -26,23 +26,23 @@ pub struct Node {
     /// Cost including all nodes below, by recording.
     pub values: Vec<Value>,
     /// Changes of `values` against the base.
-    pub changes: Vec<Option<Change>>,
+    pub changes: Vec<Option<DiffChange>>,
     /// Numbers of the child nodes, largest change first.
     pub children: Vec<u32>,
 }
 
 /// All nodes; parents come before their children.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Tree {
+pub struct DiffTree {
     /// The nodes, by number.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<DiffNode>,
     /// Numbers of the root nodes, largest change first.
     pub roots: Vec<u32>,
 }
 
 /// Merges trees, the base first. A recording without the event has no tree.
-pub fn overlay(trees: &[Option<sampled::Tree>], totals: &[Option<Value>], compute: Compute) -> Tree {
-    let mut out = Tree::default();
+pub fn overlay(trees: &[Option<sampled::CallTree>], totals: &[Option<Value>], compute: Compute) -> DiffTree {
+    let mut out = DiffTree::default();
     let mut known: FxHashMap<(Option<u32>, StringId, StringId, CpuMode, bool), u32> = FxHashMap::default();
     for (side, tree) in trees.iter().enumerate() {
         let Some(tree) = tree else { continue };
@@ -53,7 +53,7 @@ pub fn overlay(trees: &[Option<sampled::Tree>], totals: &[Option<Value>], comput
             let key = (parent, node.symbol, node.dso, node.level, node.inlined);
             let ours = *known.entry(key).or_insert_with(|| {
                 let ours = out.nodes.len() as u32;
-                out.nodes.push(Node {
+                out.nodes.push(DiffNode {
                     symbol: node.symbol,
                     dso: node.dso,
                     level: node.level,
@@ -79,7 +79,7 @@ pub fn overlay(trees: &[Option<sampled::Tree>], totals: &[Option<Value>], comput
     out
 }
 
-fn sort(tree: &mut Tree) {
+fn sort(tree: &mut DiffTree) {
     let weights: Vec<f64> = tree
         .nodes
         .iter()
@@ -96,16 +96,16 @@ fn sort(tree: &mut Tree) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
+    use super::super::ChangeVerdict;
     use super::*;
-    use crate::profile::sampled::tree::Node as One;
+    use crate::profile::sampled::tree::CallNode;
 
     fn value(samples: u64) -> Value {
         Value { samples, period: samples, squares: samples as f64, ..Value::default() }
     }
 
-    fn node(symbol: u32, samples: u64, children: &[u32]) -> One {
-        One {
+    fn node(symbol: u32, samples: u64, children: &[u32]) -> CallNode {
+        CallNode {
             symbol: StringId(symbol),
             dso: StringId(0),
             level: CpuMode::User,
@@ -119,12 +119,12 @@ mod tests {
     #[test]
     fn nodes_with_the_same_way_are_one() {
         // base: main -> a -> c, main -> b; new: main -> b -> c, main -> a -> c
-        let base = sampled::Tree {
+        let base = sampled::CallTree {
             nodes: vec![node(1, 1000, &[1, 2]), node(2, 700, &[3]), node(3, 300, &[]), node(4, 700, &[])],
             roots: vec![0],
-            ..sampled::Tree::default()
+            ..sampled::CallTree::default()
         };
-        let new = sampled::Tree {
+        let new = sampled::CallTree {
             nodes: vec![
                 node(1, 1000, &[1, 2]),
                 node(3, 600, &[3]),
@@ -133,7 +133,7 @@ mod tests {
                 node(4, 400, &[]),
             ],
             roots: vec![0],
-            ..sampled::Tree::default()
+            ..sampled::CallTree::default()
         };
         let totals = [Some(value(1000)), Some(value(1000))];
         let tree = overlay(&[Some(base), Some(new)], &totals, Compute::DeltaAbs);
@@ -145,10 +145,10 @@ mod tests {
                 (n.symbol.0, n.depth, n.values[0].samples, n.values[1].samples, n.changes[0].unwrap().verdict)
             })
             .collect();
-        assert!(seen.contains(&(1, 0, 1000, 1000, Verdict::Noise)), "{seen:?}");
-        assert!(seen.contains(&(2, 1, 700, 400, Verdict::Less)), "{seen:?}");
-        assert!(seen.contains(&(4, 2, 700, 400, Verdict::Less)), "{seen:?}");
-        assert!(seen.contains(&(4, 2, 0, 600, Verdict::New)), "{seen:?}");
+        assert!(seen.contains(&(1, 0, 1000, 1000, ChangeVerdict::Noise)), "{seen:?}");
+        assert!(seen.contains(&(2, 1, 700, 400, ChangeVerdict::Less)), "{seen:?}");
+        assert!(seen.contains(&(4, 2, 700, 400, ChangeVerdict::Less)), "{seen:?}");
+        assert!(seen.contains(&(4, 2, 0, 600, ChangeVerdict::New)), "{seen:?}");
         assert!(tree.nodes.iter().enumerate().all(|(at, n)| n.parent.is_none_or(|p| (p as usize) < at)));
     }
 }

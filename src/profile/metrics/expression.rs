@@ -5,18 +5,18 @@
 //! error but "no value" with a reason. Neither a branch that is not taken nor the other side of `0 &` needs a
 //! value.
 
-use crate::profile::counts::Reason;
+use crate::profile::counts::MissingValueReason;
 
 /// A part of an expression. Leaves are numbers or values of type `L`.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Node<L> {
+pub(super) enum ExpressionNode<L> {
     Number(f64),
     Leaf(L),
     Negated(Box<Self>),
     Binary(Operator, Box<[Self; 2]>),
     /// The value if the condition holds, the condition, and the value otherwise, in source order.
     If(Box<[Self; 3]>),
-    Call(Function, Vec<Self>),
+    Call(MetricFunction, Vec<Self>),
 }
 
 /// A binary operator. Bit operators work on integers; a comparison yields 0 or 1.
@@ -37,20 +37,23 @@ pub(super) enum Operator {
 
 /// A function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Function {
+pub(super) enum MetricFunction {
     Min,
     Max,
     /// `a / b`, or 0 if `b` is 0.
     Ratio,
 }
 
-impl<L> Node<L> {
+impl<L> ExpressionNode<L> {
     pub(super) fn binary(operator: Operator, left: Self, right: Self) -> Self {
         Self::Binary(operator, Box::new([left, right]))
     }
 
     /// Evaluates the expression, with `leaf` providing the values of the leaves.
-    pub(super) fn value(&self, leaf: &mut dyn FnMut(&L) -> Result<f64, Reason>) -> Result<f64, Reason> {
+    pub(super) fn value(
+        &self,
+        leaf: &mut dyn FnMut(&L) -> Result<f64, MissingValueReason>,
+    ) -> Result<f64, MissingValueReason> {
         match self {
             Self::Number(number) => Ok(*number),
             Self::Leaf(own) => leaf(own),
@@ -73,9 +76,9 @@ impl<L> Node<L> {
     /// Replaces the leaves and removes every part that no longer matters: branches that are never taken, and
     /// operands made irrelevant by a number (as in perf, `0 & x` is 0 and `1 | x` is 1). All parts that
     /// remain are needed.
-    pub(super) fn bind<M>(&self, leaf: &mut dyn FnMut(&L) -> Node<M>) -> Node<M> {
+    pub(super) fn bind<M>(&self, leaf: &mut dyn FnMut(&L) -> ExpressionNode<M>) -> ExpressionNode<M> {
         match self {
-            Self::Number(number) => Node::Number(*number),
+            Self::Number(number) => ExpressionNode::Number(*number),
             Self::Leaf(own) => leaf(own),
             Self::Negated(node) => node.bind(leaf).negated(),
             Self::Binary(operator, sides) => {
@@ -83,16 +86,17 @@ impl<L> Node<L> {
                 left.combined(*operator, sides[1].bind(leaf))
             }
             Self::If(parts) => match parts[1].bind(leaf) {
-                Node::Number(0.0) => parts[2].bind(leaf),
-                Node::Number(_) => parts[0].bind(leaf),
+                ExpressionNode::Number(0.0) => parts[2].bind(leaf),
+                ExpressionNode::Number(_) => parts[0].bind(leaf),
                 condition => {
                     let yes = parts[0].bind(leaf);
                     condition.decides(yes, parts[2].bind(leaf))
                 }
             },
-            Self::Call(function, arguments) => {
-                Node::called(*function, arguments.iter().map(|argument| argument.bind(leaf)).collect())
-            }
+            Self::Call(function, arguments) => ExpressionNode::called(
+                *function,
+                arguments.iter().map(|argument| argument.bind(leaf)).collect(),
+            ),
         }
     }
 
@@ -126,12 +130,12 @@ impl<L> Node<L> {
         }
     }
 
-    fn called(function: Function, arguments: Vec<Self>) -> Self {
+    fn called(function: MetricFunction, arguments: Vec<Self>) -> Self {
         let number = |node: &Self| match node {
             Self::Number(number) => Some(*number),
             _ => None,
         };
-        if let (Function::Ratio, [_, Self::Number(0.0)]) = (function, arguments.as_slice()) {
+        if let (MetricFunction::Ratio, [_, Self::Number(0.0)]) = (function, arguments.as_slice()) {
             return Self::Number(0.0);
         }
         match arguments.iter().map(number).collect::<Option<Vec<_>>>() {
@@ -167,8 +171,13 @@ impl<L> Node<L> {
 }
 
 impl Operator {
-    fn apply(self, left: Result<f64, Reason>, right: Result<f64, Reason>) -> Result<f64, Reason> {
-        let is_nothing = |side: &Result<f64, Reason>| matches!(side, Ok(number) if *number as i64 == 0);
+    fn apply(
+        self,
+        left: Result<f64, MissingValueReason>,
+        right: Result<f64, MissingValueReason>,
+    ) -> Result<f64, MissingValueReason> {
+        let is_nothing =
+            |side: &Result<f64, MissingValueReason>| matches!(side, Ok(number) if *number as i64 == 0);
         if self == Self::And && (is_nothing(&left) || is_nothing(&right)) {
             return Ok(0.0);
         }
@@ -176,7 +185,10 @@ impl Operator {
         let bits = |of: fn(i64, i64) -> i64| of(left as i64, right as i64) as f64;
         let divisor = if self == Self::Remainder { right.trunc() } else { right };
         if matches!(self, Self::Divide | Self::Remainder) && divisor == 0.0 {
-            return Err(Reason::new("division by zero: what is divided by was counted 0 times", ""));
+            return Err(MissingValueReason::new(
+                "division by zero: what is divided by was counted 0 times",
+                "",
+            ));
         }
         Ok(match self {
             Self::Or => bits(|a, b| a | b),
@@ -194,7 +206,7 @@ impl Operator {
     }
 }
 
-impl Function {
+impl MetricFunction {
     fn apply(self, arguments: &[f64]) -> f64 {
         match (self, arguments) {
             (Self::Ratio, [_, 0.0]) => 0.0,

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::expression::{Node, Operator};
-use crate::profile::counts::Reason;
+use super::expression::{ExpressionNode, Operator};
+use crate::profile::counts::MissingValueReason;
 
 /// A metric that can be computed on this machine. Literals are replaced by their values, branches that cannot
 /// be taken are removed, and the metrics it refers to are included.
@@ -31,8 +31,8 @@ pub struct Formula {
     /// The events to sample when the value exceeds its threshold, as in the vendor's table.
     pub locate: String,
     pub(super) factor: f64,
-    pub(super) value: Rc<Bound>,
-    pub(super) threshold: Option<Rc<Bound>>,
+    pub(super) value: Rc<BoundExpression>,
+    pub(super) threshold: Option<Rc<BoundExpression>>,
     pub(super) operands: Vec<Operand>,
     pub(super) threshold_operands: Vec<Operand>,
 }
@@ -51,32 +51,34 @@ pub struct Operand {
 
 /// A leaf of an expression bound to this machine.
 #[derive(Debug, Clone)]
-pub(super) enum Leaf {
+pub(super) enum BoundLeaf {
     Operand(Operand),
-    Metric(Rc<Bound>),
+    Metric(Rc<BoundExpression>),
     /// A leaf without a value on this machine.
-    Unknown(Reason),
+    Unknown(MissingValueReason),
 }
 
 /// An expression bound to this machine. A metric that several others refer to is computed once.
 #[derive(Debug)]
-pub(super) struct Bound {
-    pub(super) node: Node<Leaf>,
+pub(super) struct BoundExpression {
+    pub(super) node: ExpressionNode<BoundLeaf>,
     pub(super) depth: usize,
 }
 
 /// Returns the values of events.
-pub type Lookup<'a> = &'a mut dyn FnMut(&Operand) -> Result<f64, Reason>;
+pub type ValueLookup<'a> = &'a mut dyn FnMut(&Operand) -> Result<f64, MissingValueReason>;
 
 impl Formula {
     /// Creates the sum of events in their displayed units, each multiplied by a factor.
     pub fn sum(name: &str, unit: &str, terms: impl Iterator<Item = (String, f64)>) -> Self {
         let times = |(name, factor)| {
-            let operand = Node::Leaf(Leaf::Operand(Operand { name, raw: false, counters: false }));
-            Node::binary(Operator::Multiply, operand, Node::Number(factor))
+            let operand =
+                ExpressionNode::Leaf(BoundLeaf::Operand(Operand { name, raw: false, counters: false }));
+            ExpressionNode::binary(Operator::Multiply, operand, ExpressionNode::Number(factor))
         };
-        let plus = |left, right| Node::binary(Operator::Add, left, right);
-        let value = Bound::new(terms.map(times).reduce(plus).unwrap_or(Node::Number(0.0)));
+        let plus = |left, right| ExpressionNode::binary(Operator::Add, left, right);
+        let value =
+            BoundExpression::new(terms.map(times).reduce(plus).unwrap_or(ExpressionNode::Number(0.0)));
         Self {
             name: name.to_owned(),
             pmu: String::new(),
@@ -115,44 +117,44 @@ impl Formula {
     /// # Errors
     /// Returns why there is no value: the reason from `lookup`, a division by zero, or a result that is not
     /// finite.
-    pub fn evaluate(&self, lookup: Lookup<'_>) -> Result<f64, Reason> {
+    pub fn evaluate(&self, lookup: ValueLookup<'_>) -> Result<f64, MissingValueReason> {
         let value = self.value.compute(lookup)? * self.factor;
         if value.is_finite() {
             Ok(value)
         } else {
             let why = "the result is too large for a number, or rests on a retire latency that is not known";
-            Err(Reason::new(why, ""))
+            Err(MissingValueReason::new(why, ""))
         }
     }
 
     /// Whether the threshold is crossed; `None` if there is no threshold or a value is missing.
-    pub fn crossed(&self, lookup: Lookup<'_>) -> Option<bool> {
+    pub fn crossed(&self, lookup: ValueLookup<'_>) -> Option<bool> {
         Some(self.threshold.as_ref()?.compute(lookup).ok()? != 0.0)
     }
 }
 
-impl Bound {
-    pub(super) fn new(node: Node<Leaf>) -> Self {
+impl BoundExpression {
+    pub(super) fn new(node: ExpressionNode<BoundLeaf>) -> Self {
         let depth = node.depth(&|leaf| match leaf {
-            Leaf::Metric(inner) => inner.depth,
+            BoundLeaf::Metric(inner) => inner.depth,
             _ => 0,
         });
         Self { node, depth }
     }
 
-    fn compute(&self, lookup: Lookup<'_>) -> Result<f64, Reason> {
+    fn compute(&self, lookup: ValueLookup<'_>) -> Result<f64, MissingValueReason> {
         self.compute_once(lookup, &mut HashMap::new())
     }
 
     fn compute_once(
         &self,
-        lookup: Lookup<'_>,
-        done: &mut HashMap<*const Bound, Result<f64, Reason>>,
-    ) -> Result<f64, Reason> {
+        lookup: ValueLookup<'_>,
+        done: &mut HashMap<*const BoundExpression, Result<f64, MissingValueReason>>,
+    ) -> Result<f64, MissingValueReason> {
         self.node.value(&mut |leaf| match leaf {
-            Leaf::Operand(operand) => lookup(operand),
-            Leaf::Unknown(reason) => Err(reason.clone()),
-            Leaf::Metric(inner) => match done.get(&Rc::as_ptr(inner)) {
+            BoundLeaf::Operand(operand) => lookup(operand),
+            BoundLeaf::Unknown(reason) => Err(reason.clone()),
+            BoundLeaf::Metric(inner) => match done.get(&Rc::as_ptr(inner)) {
                 Some(value) => value.clone(),
                 None => {
                     let value = inner.compute_once(lookup, done);
@@ -176,14 +178,14 @@ impl Bound {
 struct Operands<'b> {
     order: Vec<&'b Operand>,
     seen: HashSet<&'b Operand>,
-    metrics: HashSet<*const Bound>,
+    metrics: HashSet<*const BoundExpression>,
 }
 
 impl<'b> Operands<'b> {
-    fn see(&mut self, bound: &'b Bound) {
+    fn see(&mut self, bound: &'b BoundExpression) {
         bound.node.leaves(&mut |leaf| match leaf {
-            Leaf::Operand(operand) if self.seen.insert(operand) => self.order.push(operand),
-            Leaf::Metric(inner) if self.metrics.insert(Rc::as_ptr(inner)) => self.see(inner),
+            BoundLeaf::Operand(operand) if self.seen.insert(operand) => self.order.push(operand),
+            BoundLeaf::Metric(inner) if self.metrics.insert(Rc::as_ptr(inner)) => self.see(inner),
             _ => {}
         });
     }

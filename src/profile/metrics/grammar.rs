@@ -1,7 +1,7 @@
 //! The language of derived metrics: perf's, plus names in quotes.
 //!
-//! Parses text into a tree of numbers and [`Word`]s, which have no meaning yet. Errors contain a caret and
-//! lead to exit status 2.
+//! Parses text into a tree of numbers and [`MetricWord`]s, which have no meaning yet. Errors contain a caret
+//! and lead to exit status 2.
 //!
 //! ```text
 //! expr     := operands (`if` operands `else` expr)?
@@ -16,7 +16,7 @@
 //! perf's generic names (`branch-misses`, `L1-dcache-loads`) need no quotes, because the part before the `-`
 //! is not an event.
 
-use super::expression::{Function, Node, Operator};
+use super::expression::{ExpressionNode, MetricFunction, Operator};
 use super::literals;
 use super::role;
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ const SHOWN: usize = 60;
 
 /// A leaf as written in the text.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Word {
+pub(super) enum MetricWord {
     /// A metric or an event, without escapes.
     Name(String),
     /// An event in quotes.
@@ -57,8 +57,8 @@ pub(super) enum Word {
 ///
 /// # Errors
 /// Returns a usage error with a caret at the position of the problem.
-pub(super) fn parse(name: &str, text: &str) -> Result<Node<Word>> {
-    let mut parser = Parser { text, at: 0, nested: 0, operators: 0 };
+pub(super) fn parse(name: &str, text: &str) -> Result<ExpressionNode<MetricWord>> {
+    let mut parser = MetricParser { text, at: 0, nested: 0, operators: 0 };
     let root = parser.conditional().and_then(|root| match parser.peek() {
         None => Ok(root),
         Some(c) => Err(parser.expected(format!("an operator, but found `{c}`"))),
@@ -67,12 +67,12 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Node<Word>> {
 }
 
 /// A syntax error: its position and the expected text.
-struct Wrong {
+struct SyntaxError {
     at: usize,
     expected: String,
 }
 
-impl Wrong {
+impl SyntaxError {
     fn explain(self, name: &str, text: &str) -> Error {
         let (before, after) = text.split_at_checked(self.at).unwrap_or((text, ""));
         let first = before.char_indices().rev().take(SHOWN).last().map_or(self.at, |(at, _)| at);
@@ -89,14 +89,14 @@ impl Wrong {
     }
 }
 
-struct Parser<'a> {
+struct MetricParser<'a> {
     text: &'a str,
     at: usize,
     nested: usize,
     operators: usize,
 }
 
-impl Parser<'_> {
+impl MetricParser<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
@@ -125,11 +125,11 @@ impl Parser<'_> {
         found
     }
 
-    fn expected(&self, what: impl Into<String>) -> Wrong {
-        Wrong { at: self.at, expected: what.into() }
+    fn expected(&self, what: impl Into<String>) -> SyntaxError {
+        SyntaxError { at: self.at, expected: what.into() }
     }
 
-    fn one_more_operator(&mut self) -> Result<(), Wrong> {
+    fn one_more_operator(&mut self) -> Result<(), SyntaxError> {
         self.operators += 1;
         match self.operators > MOST_OPERATORS {
             true => Err(self.expected(format!("at most {MOST_OPERATORS} operators"))),
@@ -137,7 +137,7 @@ impl Parser<'_> {
         }
     }
 
-    fn conditional(&mut self) -> Result<Node<Word>, Wrong> {
+    fn conditional(&mut self) -> Result<ExpressionNode<MetricWord>, SyntaxError> {
         let yes = self.operands(0)?;
         if !self.word("if") {
             return Ok(yes);
@@ -147,11 +147,11 @@ impl Parser<'_> {
         if !self.word("else") {
             return Err(self.expected("`else`"));
         }
-        Ok(Node::If(Box::new([yes, condition, self.conditional()?])))
+        Ok(ExpressionNode::If(Box::new([yes, condition, self.conditional()?])))
     }
 
     /// Parses operands and the operators between them that bind at least as strongly as `weakest`.
-    fn operands(&mut self, weakest: u8) -> Result<Node<Word>, Wrong> {
+    fn operands(&mut self, weakest: u8) -> Result<ExpressionNode<MetricWord>, SyntaxError> {
         let mut left = self.signed()?;
         loop {
             let (operator, binds, length) = match self.peek() {
@@ -173,21 +173,22 @@ impl Parser<'_> {
             }
             self.one_more_operator()?;
             self.at += length;
-            left = Node::binary(operator, left, self.operands(binds + 1)?);
+            left = ExpressionNode::binary(operator, left, self.operands(binds + 1)?);
         }
     }
 
-    fn signed(&mut self) -> Result<Node<Word>, Wrong> {
+    fn signed(&mut self) -> Result<ExpressionNode<MetricWord>, SyntaxError> {
         if self.nested >= MOST_NESTED {
             return Err(self.expected(format!("at most {MOST_NESTED} levels of nesting")));
         }
         self.nested += 1;
-        let node = if self.take('-') { Ok(Node::Negated(Box::new(self.signed()?))) } else { self.atom() };
+        let node =
+            if self.take('-') { Ok(ExpressionNode::Negated(Box::new(self.signed()?))) } else { self.atom() };
         self.nested -= 1;
         node
     }
 
-    fn atom(&mut self) -> Result<Node<Word>, Wrong> {
+    fn atom(&mut self) -> Result<ExpressionNode<MetricWord>, SyntaxError> {
         let Some(first) = self.peek() else {
             return Err(self.expected("a number, an event or `(`, but the text ends"));
         };
@@ -205,7 +206,7 @@ impl Parser<'_> {
     }
 
     /// Parses `12`, `0.5`, `1e9` or `2.5E-3`. A word that only starts with digits is an event.
-    fn number(&mut self) -> Result<Node<Word>, Wrong> {
+    fn number(&mut self) -> Result<ExpressionNode<MetricWord>, SyntaxError> {
         let rest = self.rest();
         let end = number_length(rest);
         if rest[end..].starts_with(is_name) {
@@ -214,51 +215,55 @@ impl Parser<'_> {
         match rest[..end].parse() {
             Ok(number) => {
                 self.at += end;
-                Ok(Node::Number(number))
+                Ok(ExpressionNode::Number(number))
             }
             Err(_) => Err(self.expected("a number")),
         }
     }
 
-    fn literal(&mut self) -> Result<Node<Word>, Wrong> {
+    fn literal(&mut self) -> Result<ExpressionNode<MetricWord>, SyntaxError> {
         let rest = &self.rest()[1..];
         let length = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
         match literals::NAMES.iter().find(|name| rest[..length].eq_ignore_ascii_case(name)) {
             Some(name) => {
                 self.at += 1 + length;
-                Ok(Node::Leaf(Word::Literal(name)))
+                Ok(ExpressionNode::Leaf(MetricWord::Literal(name)))
             }
             None => Err(self.expected(format!("one of #{}", literals::NAMES.join(", #")))),
         }
     }
 
     /// Parses a name, or a function with its arguments.
-    fn named(&mut self) -> Result<Node<Word>, Wrong> {
+    fn named(&mut self) -> Result<ExpressionNode<MetricWord>, SyntaxError> {
         let start = self.at;
         if self.rest().starts_with('\'') {
-            return Ok(Node::Leaf(Word::Event(self.quoted()?)));
+            return Ok(ExpressionNode::Leaf(MetricWord::Event(self.quoted()?)));
         }
         if let Some(generic) = self.generic().map(str::to_owned) {
             self.at += generic.len();
-            return Ok(Node::Leaf(Word::Name(generic)));
+            return Ok(ExpressionNode::Leaf(MetricWord::Name(generic)));
         }
         let name = self.name()?;
         if self.peek() != Some('(') {
             let is_nothing = name.eq_ignore_ascii_case("nan");
-            return Ok(Node::Leaf(if is_nothing { Word::Nothing } else { Word::Name(name) }));
+            return Ok(ExpressionNode::Leaf(if is_nothing {
+                MetricWord::Nothing
+            } else {
+                MetricWord::Name(name)
+            }));
         }
         self.at += 1;
         let (function, most) = match name.as_str() {
-            "min" => (Function::Min, usize::MAX),
-            "max" => (Function::Max, usize::MAX),
-            "d_ratio" => (Function::Ratio, 2),
-            "has_event" => return self.about(Word::HasEvent),
-            "source_count" => return self.about(Word::SourceCount),
-            "aggr_nr" => return self.about(Word::AggrNr),
-            "strcmp_cpuid_str" => return self.about(Word::IsCpuid),
+            "min" => (MetricFunction::Min, usize::MAX),
+            "max" => (MetricFunction::Max, usize::MAX),
+            "d_ratio" => (MetricFunction::Ratio, 2),
+            "has_event" => return self.about(MetricWord::HasEvent),
+            "source_count" => return self.about(MetricWord::SourceCount),
+            "aggr_nr" => return self.about(MetricWord::AggrNr),
+            "strcmp_cpuid_str" => return self.about(MetricWord::IsCpuid),
             _ => {
                 let functions = "min, max, d_ratio, has_event, source_count, aggr_nr, strcmp_cpuid_str";
-                return Err(Wrong { at: start, expected: format!("one of the functions {functions}") });
+                return Err(SyntaxError { at: start, expected: format!("one of the functions {functions}") });
             }
         };
         let mut arguments = vec![self.conditional()?];
@@ -268,14 +273,14 @@ impl Parser<'_> {
         if !self.take(')') {
             return Err(self.expected("`,` or `)`"));
         }
-        if function == Function::Ratio && arguments.len() != most {
-            return Err(Wrong { at: start, expected: "two arguments for d_ratio".into() });
+        if function == MetricFunction::Ratio && arguments.len() != most {
+            return Err(SyntaxError { at: start, expected: "two arguments for d_ratio".into() });
         }
-        Ok(Node::Call(function, arguments))
+        Ok(ExpressionNode::Call(function, arguments))
     }
 
     /// Parses the parentheses and the name after a function that asks about a name.
-    fn about(&mut self, word: fn(String) -> Word) -> Result<Node<Word>, Wrong> {
+    fn about(&mut self, word: fn(String) -> MetricWord) -> Result<ExpressionNode<MetricWord>, SyntaxError> {
         let name = match self.peek() {
             Some('\'') => self.quoted()?,
             Some(c) if is_name(c) || c == '\\' => match self.generic().map(str::to_owned) {
@@ -287,14 +292,14 @@ impl Parser<'_> {
             },
             _ => return Err(self.expected("a name")),
         };
-        if self.take(')') { Ok(Node::Leaf(word(name))) } else { Err(self.expected("`)`")) }
+        if self.take(')') { Ok(ExpressionNode::Leaf(word(name))) } else { Err(self.expected("`)`")) }
     }
 
-    fn quoted(&mut self) -> Result<String, Wrong> {
+    fn quoted(&mut self) -> Result<String, SyntaxError> {
         let start = self.at;
         self.at += 1;
         let Some(length) = self.rest().find('\'') else {
-            return Err(Wrong { at: start, expected: "a closing `'` for this one".into() });
+            return Err(SyntaxError { at: start, expected: "a closing `'` for this one".into() });
         };
         let name = self.rest()[..length].to_owned();
         if name.is_empty() {
@@ -304,7 +309,7 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    fn name(&mut self) -> Result<String, Wrong> {
+    fn name(&mut self) -> Result<String, SyntaxError> {
         let mut name = String::new();
         while let Some(c) = self.rest().chars().next() {
             match c {
@@ -368,21 +373,21 @@ fn is_name(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::formula::Operand;
-    use super::super::library::{Binder, Library, definition};
-    use super::super::literals::{Environment, Literals};
+    use super::super::library::{Binder, MetricLibrary, definition};
+    use super::super::literals::{Literals, MetricEnvironment};
     use super::*;
-    use crate::profile::counts::Reason;
+    use crate::profile::counts::MissingValueReason;
 
-    fn value(text: &str) -> Result<f64, Reason> {
+    fn value(text: &str) -> Result<f64, MissingValueReason> {
         let written = format!("x={text}");
-        let library = Library::new([definition(&written).unwrap()]);
+        let library = MetricLibrary::new([definition(&written).unwrap()]);
         let literals = Literals { smt_on: Some(1.0), num_cpus: Some(8.0), ..Literals::default() };
-        let environment = Environment {
+        let environment = MetricEnvironment {
             literals,
             has_event: &|name| name == "cpu/event=1/",
             source_count: &|name| (name == "UNC_CHA").then_some(3.0),
             is_cpuid: &|name| name == "GenuineIntel-6-55-7",
-            ..Environment::UNKNOWN
+            ..MetricEnvironment::UNKNOWN
         };
         let mut binder = Binder::new(&library, &environment);
         let formula = binder.formula(library.definitions().next().unwrap()).unwrap_or_else(|e| panic!("{e}"));
@@ -393,7 +398,7 @@ mod tests {
             "cpu/event=1,umask=2/" => Ok(7.0),
             "cpu/event=1/k" | "if.x" => Ok(11.0),
             "zero" => Ok(0.0),
-            other => Err(Reason::new(format!("no {other}"), "")),
+            other => Err(MissingValueReason::new(format!("no {other}"), "")),
         })
     }
 

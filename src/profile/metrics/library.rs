@@ -1,19 +1,19 @@
 //! Metrics by name and group, and the conversion of their texts to computable formulas.
 //!
-//! Receives [`Definition`]s: pmc's own ([`super::named`]), those of vendors' tables, and the user's. Returns
-//! [`Formula`]s for this machine. Decides what a name in an expression means. In order of preference, it is a
-//! metric of the same PMU, of no PMU, or of any PMU, ignoring case. Otherwise it is an event. A metric's own
-//! name in its expression is an event.
+//! Receives [`MetricDefinition`]s: pmc's own ([`super::named`]), those of vendors' tables, and the user's.
+//! Returns [`Formula`]s for this machine. Decides what a name in an expression means. In order of preference,
+//! it is a metric of the same PMU, of no PMU, or of any PMU, ignoring case. Otherwise it is an event. A
+//! metric's own name in its expression is an event.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::expression::Node;
-use super::formula::{Bound, Formula, Leaf, Operand};
-use super::grammar::{self, Word};
-use super::literals::Environment;
+use super::expression::ExpressionNode;
+use super::formula::{BoundExpression, BoundLeaf, Formula, Operand};
+use super::grammar::{self, MetricWord};
+use super::literals::MetricEnvironment;
 use crate::error::{Error, Result};
-use crate::profile::counts::Reason;
+use crate::profile::counts::MissingValueReason;
 use crate::text;
 
 /// Maximum nesting depth of metrics and their expressions, which are traversed recursively.
@@ -21,7 +21,7 @@ const MOST_DEEP: usize = 1000;
 
 /// A metric as written.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Definition<'a> {
+pub struct MetricDefinition<'a> {
     /// The displayed name.
     pub name: &'a str,
     /// Alternative names.
@@ -49,7 +49,7 @@ pub struct Definition<'a> {
     pub raw: bool,
 }
 
-impl<'a> Definition<'a> {
+impl<'a> MetricDefinition<'a> {
     /// Returns the groups.
     pub fn groups(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.groups.split(';').filter(|group| !group.is_empty())
@@ -82,7 +82,7 @@ impl<'a> Definition<'a> {
 ///
 /// # Errors
 /// Fails if a part is missing.
-pub fn definition(text: &str) -> Result<Definition<'_>> {
+pub fn definition(text: &str) -> Result<MetricDefinition<'_>> {
     let Some((name, expression)) = text.split_once('=') else {
         return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))
             .why("a metric is written NAME=EXPRESSION")
@@ -93,21 +93,21 @@ pub fn definition(text: &str) -> Result<Definition<'_>> {
         return Err(Error::usage(format!("the metric `{}` has no name before its `=`", text::clean(text)))
             .try_this("--metric 'ipc=instructions / cycles'"));
     }
-    Ok(Definition { name, expression, ..Definition::default() })
+    Ok(MetricDefinition { name, expression, ..MetricDefinition::default() })
 }
 
 /// Metrics by name and group. Expressions are parsed only when they are bound.
 #[derive(Debug, Default)]
-pub struct Library<'a> {
-    definitions: Vec<Definition<'a>>,
+pub struct MetricLibrary<'a> {
+    definitions: Vec<MetricDefinition<'a>>,
     /// Indices of definitions, by name in lower case.
     names: HashMap<String, Vec<usize>>,
 }
 
-impl<'a> Library<'a> {
+impl<'a> MetricLibrary<'a> {
     /// Creates a library of these definitions. A later definition replaces an earlier one with the same name
     /// if the earlier one belongs to the same PMU or to none: a vendor's metric replaces pmc's.
-    pub fn new(definitions: impl IntoIterator<Item = Definition<'a>>) -> Self {
+    pub fn new(definitions: impl IntoIterator<Item = MetricDefinition<'a>>) -> Self {
         let mut library = Self::default();
         for definition in definitions {
             let named = library.names.entry(definition.name.to_ascii_lowercase()).or_default();
@@ -119,13 +119,13 @@ impl<'a> Library<'a> {
     }
 
     /// Returns all definitions, in the order in which they were given.
-    pub fn definitions(&self) -> impl Iterator<Item = &Definition<'a>> {
+    pub fn definitions(&self) -> impl Iterator<Item = &MetricDefinition<'a>> {
         self.definitions.iter()
     }
 
     /// Returns the definitions with this name or alias, one per PMU. Ignores case and the difference between
     /// `-` and `_`.
-    pub fn named(&self, name: &str) -> impl Iterator<Item = &Definition<'a>> {
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &MetricDefinition<'a>> {
         let exact = self.names.get(&name.to_ascii_lowercase());
         let others = self.definitions.iter().filter(move |definition| definition.is_called(name));
         let others = others.take(if exact.is_some() { 0 } else { usize::MAX });
@@ -133,18 +133,18 @@ impl<'a> Library<'a> {
     }
 
     /// Returns all definitions of this group, ignoring case.
-    pub fn of_group(&self, group: &str) -> impl Iterator<Item = &Definition<'a>> {
-        let is_in = move |of: &Definition<'a>| of.groups().any(|own| own.eq_ignore_ascii_case(group));
+    pub fn of_group(&self, group: &str) -> impl Iterator<Item = &MetricDefinition<'a>> {
+        let is_in = move |of: &MetricDefinition<'a>| of.groups().any(|own| own.eq_ignore_ascii_case(group));
         self.definitions.iter().filter(move |definition| is_in(definition))
     }
 
     /// Returns the names of the groups.
     pub fn groups(&self) -> BTreeSet<&'a str> {
-        self.definitions.iter().flat_map(Definition::groups).collect()
+        self.definitions.iter().flat_map(MetricDefinition::groups).collect()
     }
 
     /// Returns the metric that this name means in an expression for this PMU.
-    fn meant(&self, name: &str, pmu: &str) -> Option<&Definition<'a>> {
+    fn meant(&self, name: &str, pmu: &str) -> Option<&MetricDefinition<'a>> {
         let all = self.names.get(&name.to_ascii_lowercase())?.iter().map(|&at| &self.definitions[at]);
         all.min_by_key(|definition| (definition.pmu != pmu, !definition.pmu.is_empty()))
     }
@@ -152,22 +152,22 @@ impl<'a> Library<'a> {
 
 /// Makes definitions computable on a machine. Use a single binder for all of them: it caches its results.
 pub struct Binder<'l, 'a> {
-    library: &'l Library<'a>,
-    environment: &'l Environment<'l>,
+    library: &'l MetricLibrary<'a>,
+    environment: &'l MetricEnvironment<'l>,
     /// Results by the definition's address.
-    done: HashMap<*const Definition<'a>, Rc<Bound>>,
+    done: HashMap<*const MetricDefinition<'a>, Rc<BoundExpression>>,
 }
 
 /// A definition with its parsed expression, and the metrics in it that are not yet bound.
-struct Open<'l, 'a> {
-    definition: &'l Definition<'a>,
-    expression: Node<Word>,
-    named: Vec<&'l Definition<'a>>,
+struct UnboundMetric<'l, 'a> {
+    definition: &'l MetricDefinition<'a>,
+    expression: ExpressionNode<MetricWord>,
+    named: Vec<&'l MetricDefinition<'a>>,
 }
 
 impl<'l, 'a> Binder<'l, 'a> {
     /// Creates a binder for metrics that may refer to those of `library`.
-    pub fn new(library: &'l Library<'a>, environment: &'l Environment<'l>) -> Self {
+    pub fn new(library: &'l MetricLibrary<'a>, environment: &'l MetricEnvironment<'l>) -> Self {
         Self { library, environment, done: HashMap::new() }
     }
 
@@ -175,7 +175,7 @@ impl<'l, 'a> Binder<'l, 'a> {
     ///
     /// # Errors
     /// Fails if a text is malformed, or if metrics refer to each other in a cycle.
-    pub fn formula(&mut self, definition: &'l Definition<'a>) -> Result<Formula> {
+    pub fn formula(&mut self, definition: &'l MetricDefinition<'a>) -> Result<Formula> {
         let value = self.bound(definition)?;
         let threshold = match definition.threshold {
             "" => None,
@@ -209,8 +209,8 @@ impl<'l, 'a> Binder<'l, 'a> {
     }
 
     /// Binds a definition, after those it refers to. Not recursive, because the names are untrusted.
-    fn bound(&mut self, wanted: &'l Definition<'a>) -> Result<Rc<Bound>> {
-        let mut path: Vec<Open<'l, 'a>> = Vec::new();
+    fn bound(&mut self, wanted: &'l MetricDefinition<'a>) -> Result<Rc<BoundExpression>> {
+        let mut path: Vec<UnboundMetric<'l, 'a>> = Vec::new();
         let mut next = Some(wanted);
         loop {
             if let Some(definition) =
@@ -222,7 +222,7 @@ impl<'l, 'a> Binder<'l, 'a> {
                 }
                 let expression = grammar::parse(definition.name, definition.expression)?;
                 let named = self.named_in(&expression, definition);
-                path.push(Open { definition, expression, named });
+                path.push(UnboundMetric { definition, expression, named });
             }
             let Some(open) = path.last_mut() else { break };
             next = open.named.pop();
@@ -236,10 +236,14 @@ impl<'l, 'a> Binder<'l, 'a> {
     }
 
     /// Returns the other metrics that a definition's expression refers to.
-    fn named_in(&self, expression: &Node<Word>, definition: &Definition<'a>) -> Vec<&'l Definition<'a>> {
+    fn named_in(
+        &self,
+        expression: &ExpressionNode<MetricWord>,
+        definition: &MetricDefinition<'a>,
+    ) -> Vec<&'l MetricDefinition<'a>> {
         let mut found = Vec::new();
         expression.leaves(&mut |word| match word {
-            Word::Name(name) if !name.eq_ignore_ascii_case(definition.name) => {
+            MetricWord::Name(name) if !name.eq_ignore_ascii_case(definition.name) => {
                 found.extend(self.library.meant(name, definition.pmu));
             }
             _ => {}
@@ -250,39 +254,48 @@ impl<'l, 'a> Binder<'l, 'a> {
     /// Binds an expression whose metrics are already bound.
     fn bind(
         &self,
-        definition: &Definition<'a>,
-        expression: &Node<Word>,
+        definition: &MetricDefinition<'a>,
+        expression: &ExpressionNode<MetricWord>,
         is_threshold: bool,
-    ) -> Result<Bound> {
+    ) -> Result<BoundExpression> {
         let event = |name: &str| self.event(name, definition.raw);
-        let unknown = |what: String| Node::Leaf(Leaf::Unknown(Reason::new(what, "")));
+        let unknown =
+            |what: String| ExpressionNode::Leaf(BoundLeaf::Unknown(MissingValueReason::new(what, "")));
         let node = expression.bind(&mut |word| match word {
-            Word::Name(name) if name.eq_ignore_ascii_case(definition.name) => match is_threshold {
+            MetricWord::Name(name) if name.eq_ignore_ascii_case(definition.name) => match is_threshold {
                 true => self.metric(definition),
                 false => event(name),
             },
-            Word::Name(name) => match self.library.meant(name, definition.pmu) {
+            MetricWord::Name(name) => match self.library.meant(name, definition.pmu) {
                 Some(metric) => self.metric(metric),
                 None => event(name),
             },
-            Word::Event(name) => event(name),
-            Word::Literal(name) => match self.environment.literals.get(name) {
-                Some(value) => Node::Number(value),
+            MetricWord::Event(name) => event(name),
+            MetricWord::Literal(name) => match self.environment.literals.get(name) {
+                Some(value) => ExpressionNode::Number(value),
                 None => unknown(format!("#{name} is not known on this machine")),
             },
-            Word::HasEvent(name) => Node::Number(f64::from((self.environment.has_event)(name))),
-            Word::SourceCount(name) => match (self.environment.source_count)(name) {
-                Some(count) => Node::Number(count),
+            MetricWord::HasEvent(name) => {
+                ExpressionNode::Number(f64::from((self.environment.has_event)(name)))
+            }
+            MetricWord::SourceCount(name) => match (self.environment.source_count)(name) {
+                Some(count) => ExpressionNode::Number(count),
                 None => unknown(format!("no PMU is known to count {name}")),
             },
-            Word::AggrNr(name) => {
+            MetricWord::AggrNr(name) => {
                 let name = name.to_owned();
-                Node::Leaf(Leaf::Operand(Operand { name, raw: definition.raw, counters: true }))
+                ExpressionNode::Leaf(BoundLeaf::Operand(Operand {
+                    name,
+                    raw: definition.raw,
+                    counters: true,
+                }))
             }
-            Word::IsCpuid(pattern) => Node::Number(f64::from((self.environment.is_cpuid)(pattern))),
-            Word::Nothing => unknown("this machine does not have what it is computed from".to_owned()),
+            MetricWord::IsCpuid(pattern) => {
+                ExpressionNode::Number(f64::from((self.environment.is_cpuid)(pattern)))
+            }
+            MetricWord::Nothing => unknown("this machine does not have what it is computed from".to_owned()),
         });
-        let bound = Bound::new(node);
+        let bound = BoundExpression::new(node);
         if bound.depth > MOST_DEEP {
             return Err(Error::usage(format!(
                 "the metric `{}` is nested too deep, with the metrics that it names",
@@ -293,24 +306,28 @@ impl<'l, 'a> Binder<'l, 'a> {
         Ok(bound)
     }
 
-    fn metric(&self, definition: &Definition<'a>) -> Node<Leaf> {
+    fn metric(&self, definition: &MetricDefinition<'a>) -> ExpressionNode<BoundLeaf> {
         let bound = &self.done[&std::ptr::from_ref(definition)];
         match bound.node {
-            Node::Number(number) => Node::Number(number),
-            _ => Node::Leaf(Leaf::Metric(Rc::clone(bound))),
+            ExpressionNode::Number(number) => ExpressionNode::Number(number),
+            _ => ExpressionNode::Leaf(BoundLeaf::Metric(Rc::clone(bound))),
         }
     }
 
-    fn event(&self, name: &str, raw: bool) -> Node<Leaf> {
+    fn event(&self, name: &str, raw: bool) -> ExpressionNode<BoundLeaf> {
         let Some(event) =
             name.strip_suffix(":R").or_else(|| name.strip_suffix('R').filter(|n| n.ends_with('/')))
         else {
-            return Node::Leaf(Leaf::Operand(Operand { name: name.to_owned(), raw, counters: false }));
+            return ExpressionNode::Leaf(BoundLeaf::Operand(Operand {
+                name: name.to_owned(),
+                raw,
+                counters: false,
+            }));
         };
         match (self.environment.retire_latency)(event) {
-            Some(cycles) => Node::Number(cycles),
+            Some(cycles) => ExpressionNode::Number(cycles),
             // With NaN, comparisons are false, and `min` and `max` return the other operand.
-            None => Node::Number(f64::NAN),
+            None => ExpressionNode::Number(f64::NAN),
         }
     }
 }
@@ -327,8 +344,8 @@ mod tests {
     use super::super::literals::Literals;
     use super::*;
 
-    const METRICS: [Definition<'_>; 7] = {
-        const NONE: Definition<'_> = Definition {
+    const METRICS: [MetricDefinition<'_>; 7] = {
+        const NONE: MetricDefinition<'_> = MetricDefinition {
             name: "",
             aliases: &[],
             pmu: "cpu_core",
@@ -343,7 +360,7 @@ mod tests {
             raw: true,
         };
         [
-            Definition {
+            MetricDefinition {
                 name: "tma_Bound",
                 scale: "100%",
                 groups: "TopdownL1;tma_L1_group",
@@ -352,19 +369,19 @@ mod tests {
                 threshold: "tma_bound > 0.2 & tma_slots > 10 & OTHER:u < 5",
                 ..NONE
             },
-            Definition { name: "tma_stalls", expression: "A if #SMT_on else B - tma_width", ..NONE },
-            Definition { name: "tma_slots", expression: "tma_width * CYCLES", ..NONE },
-            Definition { name: "tma_slots", pmu: "cpu_atom", expression: "cpu_atom@CYCLES@", ..NONE },
-            Definition { name: "tma_width", expression: "4", ..NONE },
-            Definition { name: "ring", expression: "1 + ring_b", ..NONE },
-            Definition { name: "ring_b", expression: "ring_c + 'ring'", ..NONE },
+            MetricDefinition { name: "tma_stalls", expression: "A if #SMT_on else B - tma_width", ..NONE },
+            MetricDefinition { name: "tma_slots", expression: "tma_width * CYCLES", ..NONE },
+            MetricDefinition { name: "tma_slots", pmu: "cpu_atom", expression: "cpu_atom@CYCLES@", ..NONE },
+            MetricDefinition { name: "tma_width", expression: "4", ..NONE },
+            MetricDefinition { name: "ring", expression: "1 + ring_b", ..NONE },
+            MetricDefinition { name: "ring_b", expression: "ring_c + 'ring'", ..NONE },
         ]
     };
 
-    fn formula(definitions: &[Definition<'_>], name: &str, smt_on: f64) -> Result<Formula> {
-        let library = Library::new(definitions.iter().copied());
+    fn formula(definitions: &[MetricDefinition<'_>], name: &str, smt_on: f64) -> Result<Formula> {
+        let library = MetricLibrary::new(definitions.iter().copied());
         let literals = Literals { smt_on: Some(smt_on), ..Literals::default() };
-        let environment = Environment { literals, ..Environment::UNKNOWN };
+        let environment = MetricEnvironment { literals, ..MetricEnvironment::UNKNOWN };
         Binder::new(&library, &environment).formula(library.named(name).next().unwrap())
     }
 
@@ -384,21 +401,21 @@ mod tests {
             "B" => Ok(16.0),
             "CYCLES" => Ok(8.0),
             "OTHER:u" => Ok(1.0),
-            _ => Err(Reason::new("", "")),
+            _ => Err(MissingValueReason::new("", "")),
         };
         assert_eq!(without.evaluate(&mut |operand| count(&operand.name)), Ok(37.5));
         assert_eq!((without.unit.as_str(), without.level), ("%", Some(1)));
         assert_eq!(without.crossed(&mut |operand| count(&operand.name)), Some(true));
-        let less = |name: &str| if name == "CYCLES" { Ok(1.0) } else { Err(Reason::new("", "")) };
+        let less = |name: &str| if name == "CYCLES" { Ok(1.0) } else { Err(MissingValueReason::new("", "")) };
         // If one part is not crossed, the whole is not. If no part is known, the result is unknown.
         assert_eq!(without.crossed(&mut |operand| less(&operand.name)), Some(false));
-        assert_eq!(without.crossed(&mut |_| Err(Reason::new("", ""))), None);
+        assert_eq!(without.crossed(&mut |_| Err(MissingValueReason::new("", ""))), None);
         assert!(!formula(&METRICS, "tma_width", 0.0).unwrap().has_threshold());
     }
 
     #[test]
     fn names_are_found_by_pmu_and_group() {
-        let library = Library::new(METRICS);
+        let library = MetricLibrary::new(METRICS);
         let pmus: Vec<_> = library.named("tma-slots").map(|definition| definition.pmu).collect();
         assert_eq!(pmus, ["cpu_core", "cpu_atom"]);
         assert_eq!(library.of_group("tma_l1_GROUP").map(|own| own.name).collect::<Vec<_>>(), ["tma_Bound"]);
@@ -409,9 +426,12 @@ mod tests {
         let mine = formula(&all, "mine", 0.0).unwrap();
         assert_eq!(names(mine.operands()), ["CYCLES", "mine", "tma_slots"]);
         // A vendor's metric replaces pmc's metric of the same name.
-        let own = Definition { name: "tma_width", expression: "5", ..Definition::default() };
+        let own = MetricDefinition { name: "tma_width", expression: "5", ..MetricDefinition::default() };
         let all = [own].into_iter().chain(METRICS).collect::<Vec<_>>();
-        assert_eq!(Library::new(all).named("tma_width").map(|own| own.expression).collect::<Vec<_>>(), ["4"]);
+        assert_eq!(
+            MetricLibrary::new(all).named("tma_width").map(|own| own.expression).collect::<Vec<_>>(),
+            ["4"]
+        );
     }
 
     #[test]
@@ -425,7 +445,7 @@ mod tests {
             ("", (1.0, "")),
             ("1elements", (1.0, "elements")),
         ] {
-            let definition = Definition { scale, ..Definition::default() };
+            let definition = MetricDefinition { scale, ..MetricDefinition::default() };
             assert_eq!(definition.factor_and_unit(), expected, "{scale}");
         }
     }

@@ -4,7 +4,7 @@
 
 /// The machine and the measurement, as visible to expressions.
 #[derive(Clone, Copy)]
-pub struct Environment<'a> {
+pub struct MetricEnvironment<'a> {
     /// The values of literals.
     pub literals: Literals,
     /// Whether an event exists, given its text as typed for `-e`.
@@ -18,7 +18,7 @@ pub struct Environment<'a> {
     pub is_cpuid: &'a dyn Fn(&str) -> bool,
 }
 
-impl Environment<'_> {
+impl MetricEnvironment<'_> {
     /// An environment in which everything is unknown.
     pub const UNKNOWN: Self = Self {
         literals: Literals::UNKNOWN,

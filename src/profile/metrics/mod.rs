@@ -1,10 +1,10 @@
 //! Metrics derived from counts: cycles become GHz, misses become a share of accesses, other counts become
 //! rates.
 //!
-//! Receives [`Counts`]. Returns [`Metric`]s for one cell ([`shadow`], perf's metrics with perf's wording) and
-//! [`Derived`] values for a row ([`derive`], named and user-defined expressions). Decides which events belong
-//! together: only those of one row, one cgroup and one level (`:u` with `:u`). Does not format numbers;
-//! [`Format`] names perf's number format for a metric.
+//! Receives [`StatCounts`]. Returns [`ComputedMetric`]s for one cell ([`shadow`], perf's metrics with perf's
+//! wording) and [`DerivedResult`] values for a row ([`derive`], named and user-defined expressions). Decides
+//! which events belong together: only those of one row, one cgroup and one level (`:u` with `:u`). Does not
+//! format numbers; [`MetricFormat`] names perf's number format for a metric.
 
 mod expression;
 pub mod formula;
@@ -19,13 +19,13 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use super::counts::{Branch, Counts, Derived, Reason, Role, Value};
+use super::counts::{DerivedResult, EventRole, MissingValueReason, StatCounts, StatValue, TopdownBranch};
 use super::sharing::relative_error;
 use formula::{Formula, Operand};
 
 /// One derived number.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Metric {
+pub struct ComputedMetric {
     /// The name, as one word for programs: `cpus_utilized`.
     pub name: &'static str,
     /// The value in `unit`.
@@ -36,7 +36,7 @@ pub struct Metric {
     /// `value`.
     pub plain: f64,
     /// perf's number format.
-    pub format: Format,
+    pub format: MetricFormat,
     /// Severity of the value.
     pub concern: Concern,
     /// Whether the events were counted at different times, which makes their ratio an estimate.
@@ -45,7 +45,7 @@ pub struct Metric {
 
 /// perf's number formats for metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum MetricFormat {
     /// `%8.3f`
     Fixed,
     /// `%7.2f ` (with a trailing blank)
@@ -87,27 +87,33 @@ fn concern(percent: f64, [high, middle, low]: [f64; 3]) -> Concern {
 
 /// Returns the metrics that perf prints after the count of `event` in `row`, in perf's order. Returns none if
 /// an event that they need is missing.
-pub fn shadow(counts: &Counts, row: usize, event: usize) -> Vec<Metric> {
-    let Some(cell) = Cell::of(counts, row, event) else { return Vec::new() };
+pub fn shadow(counts: &StatCounts, row: usize, event: usize) -> Vec<ComputedMetric> {
+    let Some(cell) = CountCell::of(counts, row, event) else { return Vec::new() };
     let Some(role) = counts.events[event].role else { return Vec::new() };
-    let misses = |of: Role, name, unit| cell.percent(of, name, unit, MISSES);
+    let misses = |of: EventRole, name, unit| cell.percent(of, name, unit, MISSES);
     let metric = match role {
-        Role::TaskClock | Role::CpuClock => cell.cpus_utilized(),
-        Role::Cycles => cell.clock().map(|c| cell.over(c, "ghz", "GHz", Format::Fixed)),
-        Role::Instructions => return cell.instructions(),
-        Role::BranchMisses => misses(Role::Branches, "branch_miss_rate", "of all branches"),
-        Role::CacheMisses => misses(Role::CacheReferences, "cache_miss_rate", "of all cache refs")
-            .map(|m| Metric { format: Format::FinePercent, concern: Concern::None, ..m }),
-        Role::L1dLoadMisses => misses(Role::L1dLoads, "l1d_miss_rate", "of all L1-dcache accesses"),
-        Role::L1iLoadMisses => misses(Role::L1iLoads, "l1i_miss_rate", "of all L1-icache accesses"),
-        Role::LlcLoadMisses => misses(Role::LlcLoads, "llc_miss_rate", "of all LL-cache accesses"),
-        Role::DtlbLoadMisses => misses(Role::DtlbLoads, "dtlb_miss_rate", "of all dTLB cache accesses"),
-        Role::ItlbLoadMisses => misses(Role::ItlbLoads, "itlb_miss_rate", "of all iTLB cache accesses"),
-        Role::StalledFrontend => cell
-            .percent(Role::Cycles, "frontend_idle", "frontend cycles idle", FRONTEND)
+        EventRole::TaskClock | EventRole::CpuClock => cell.cpus_utilized(),
+        EventRole::Cycles => cell.clock().map(|c| cell.over(c, "ghz", "GHz", MetricFormat::Fixed)),
+        EventRole::Instructions => return cell.instructions(),
+        EventRole::BranchMisses => misses(EventRole::Branches, "branch_miss_rate", "of all branches"),
+        EventRole::CacheMisses => misses(EventRole::CacheReferences, "cache_miss_rate", "of all cache refs")
+            .map(|m| ComputedMetric { format: MetricFormat::FinePercent, concern: Concern::None, ..m }),
+        EventRole::L1dLoadMisses => misses(EventRole::L1dLoads, "l1d_miss_rate", "of all L1-dcache accesses"),
+        EventRole::L1iLoadMisses => misses(EventRole::L1iLoads, "l1i_miss_rate", "of all L1-icache accesses"),
+        EventRole::LlcLoadMisses => misses(EventRole::LlcLoads, "llc_miss_rate", "of all LL-cache accesses"),
+        EventRole::DtlbLoadMisses => {
+            misses(EventRole::DtlbLoads, "dtlb_miss_rate", "of all dTLB cache accesses")
+        }
+        EventRole::ItlbLoadMisses => {
+            misses(EventRole::ItlbLoads, "itlb_miss_rate", "of all iTLB cache accesses")
+        }
+        EventRole::StalledFrontend => cell
+            .percent(EventRole::Cycles, "frontend_idle", "frontend cycles idle", FRONTEND)
             .filter(|m| m.value != 0.0),
-        Role::StalledBackend => cell.percent(Role::Cycles, "backend_idle", "backend cycles idle", BACKEND),
-        Role::Energy => cell.watts(),
+        EventRole::StalledBackend => {
+            cell.percent(EventRole::Cycles, "backend_idle", "backend cycles idle", BACKEND)
+        }
+        EventRole::Energy => cell.watts(),
         _ => cell.rate(),
     };
     metric.into_iter().collect()
@@ -115,22 +121,22 @@ pub fn shadow(counts: &Counts, row: usize, event: usize) -> Vec<Metric> {
 
 /// A counted cell of the table, with access to the other cells of its row.
 #[derive(Clone, Copy)]
-struct Cell<'a> {
-    counts: &'a Counts,
+struct CountCell<'a> {
+    counts: &'a StatCounts,
     row: usize,
     event: usize,
     number: f64,
 }
 
-impl<'a> Cell<'a> {
-    fn of(counts: &'a Counts, row: usize, event: usize) -> Option<Self> {
+impl<'a> CountCell<'a> {
+    fn of(counts: &'a StatCounts, row: usize, event: usize) -> Option<Self> {
         let number = counts.value(row, event).number()?;
         Some(Self { counts, row, event, number })
     }
 
     /// Returns the counted event of this role that can be combined with this cell. Prefers an event of the
     /// same group.
-    fn partner(&self, role: Role, same_level: bool) -> Option<Self> {
+    fn partner(&self, role: EventRole, same_level: bool) -> Option<Self> {
         let events = &self.counts.events;
         let own = &events[self.event];
         events
@@ -148,7 +154,7 @@ impl<'a> Cell<'a> {
 
     /// Returns the clock for rates. Its level does not matter, because it measures time.
     fn clock(&self) -> Option<Self> {
-        self.partner(Role::TaskClock, false).or_else(|| self.partner(Role::CpuClock, false))
+        self.partner(EventRole::TaskClock, false).or_else(|| self.partner(EventRole::CpuClock, false))
     }
 
     fn inexact_with(&self, other: &Self) -> bool {
@@ -157,46 +163,63 @@ impl<'a> Cell<'a> {
         events[self.event].group != events[other.event].group && (share(self) < 1.0 || share(other) < 1.0)
     }
 
-    fn over(&self, other: Self, name: &'static str, unit: &'static str, format: Format) -> Metric {
+    fn over(
+        &self,
+        other: Self,
+        name: &'static str,
+        unit: &'static str,
+        format: MetricFormat,
+    ) -> ComputedMetric {
         let value = if other.number == 0.0 { 0.0 } else { self.number / other.number };
         let inexact = self.inexact_with(&other);
-        Metric { name, value, unit: unit.into(), plain: value, format, concern: Concern::None, inexact }
+        ComputedMetric {
+            name,
+            value,
+            unit: unit.into(),
+            plain: value,
+            format,
+            concern: Concern::None,
+            inexact,
+        }
     }
 
     fn percent(
         &self,
-        of: Role,
+        of: EventRole,
         name: &'static str,
         unit: &'static str,
         thresholds: [f64; 3],
-    ) -> Option<Metric> {
-        let mut metric = self.over(self.partner(of, true)?, name, unit, Format::Percent);
+    ) -> Option<ComputedMetric> {
+        let mut metric = self.over(self.partner(of, true)?, name, unit, MetricFormat::Percent);
         metric.value *= 100.0;
         metric.plain = metric.value;
         metric.concern = concern(metric.value, thresholds);
         Some(metric)
     }
 
-    fn instructions(&self) -> Vec<Metric> {
-        let ipc =
-            self.partner(Role::Cycles, true).map(|c| self.over(c, "ipc", "insn per cycle", Format::Ratio));
-        let stalled = [Role::StalledFrontend, Role::StalledBackend]
+    fn instructions(&self) -> Vec<ComputedMetric> {
+        let ipc = self
+            .partner(EventRole::Cycles, true)
+            .map(|c| self.over(c, "ipc", "insn per cycle", MetricFormat::Ratio));
+        let stalled = [EventRole::StalledFrontend, EventRole::StalledBackend]
             .into_iter()
             .filter_map(|role| self.partner(role, true))
             .max_by(|a, b| a.number.total_cmp(&b.number))
             .filter(|stalled| stalled.number != 0.0 && self.number != 0.0)
-            .map(|stalled| stalled.over(*self, "stalled_per_insn", "stalled cycles per insn", Format::Ratio));
+            .map(|stalled| {
+                stalled.over(*self, "stalled_per_insn", "stalled cycles per insn", MetricFormat::Ratio)
+            });
         ipc.into_iter().chain(stalled).collect()
     }
 
-    fn cpus_utilized(&self) -> Option<Metric> {
+    fn cpus_utilized(&self) -> Option<ComputedMetric> {
         (self.counts.elapsed_ns > 0).then(|| {
             let value = self.number / self.counts.elapsed_ns as f64;
             self.alone("cpus_utilized", value, value, "CPUs utilized")
         })
     }
 
-    fn watts(&self) -> Option<Metric> {
+    fn watts(&self) -> Option<ComputedMetric> {
         let seconds = self.counts.elapsed_seconds();
         (seconds > 0.0).then(|| {
             let watts = self.number * self.counts.events[self.event].scale / seconds;
@@ -205,7 +228,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Returns the number of events per second of CPU time, with perf's prefixes.
-    fn rate(&self) -> Option<Metric> {
+    fn rate(&self) -> Option<ComputedMetric> {
         let clock = self.clock()?;
         let plain = if clock.number == 0.0 {
             0.0
@@ -221,42 +244,42 @@ impl<'a> Cell<'a> {
         Some(self.alone("rate", value, plain, unit))
     }
 
-    fn alone(&self, name: &'static str, value: f64, plain: f64, unit: &'static str) -> Metric {
-        Metric {
+    fn alone(&self, name: &'static str, value: f64, plain: f64, unit: &'static str) -> ComputedMetric {
+        ComputedMetric {
             name,
             value,
             unit: unit.into(),
             plain,
-            format: Format::Fixed,
+            format: MetricFormat::Fixed,
             concern: Concern::None,
             inexact: false,
         }
     }
 }
 
-/// Computes formulas for each row and each cgroup in it: the content of [`Counts::derived`].
-pub fn derive(counts: &Counts, formulas: &[Formula]) -> Vec<Vec<Derived>> {
+/// Computes formulas for each row and each cgroup in it: the content of [`StatCounts::derived`].
+pub fn derive(counts: &StatCounts, formulas: &[Formula]) -> Vec<Vec<DerivedResult>> {
     let mut cgroups: Vec<Option<&str>> = Vec::new();
     for event in &counts.events {
         if !cgroups.contains(&event.cgroup.as_deref()) {
             cgroups.push(event.cgroup.as_deref());
         }
     }
-    let each = |formula| cgroups.iter().map(move |cgroup| Counted::of(counts, *cgroup, formula));
-    let counted: Vec<Counted<'_>> = formulas.iter().flat_map(each).collect();
+    let each = |formula| cgroups.iter().map(move |cgroup| CountedFormula::of(counts, *cgroup, formula));
+    let counted: Vec<CountedFormula<'_>> = formulas.iter().flat_map(each).collect();
     (0..counts.rows.len()).map(|row| counted.iter().map(|own| own.derive(row)).collect()).collect()
 }
 
 /// A formula, with the counted events that are its operands.
-struct Counted<'a> {
-    counts: &'a Counts,
+struct CountedFormula<'a> {
+    counts: &'a StatCounts,
     cgroup: Option<&'a str>,
     formula: &'a Formula,
     events: HashMap<&'a Operand, usize>,
 }
 
-impl<'a> Counted<'a> {
-    fn of(counts: &'a Counts, cgroup: Option<&'a str>, formula: &'a Formula) -> Self {
+impl<'a> CountedFormula<'a> {
+    fn of(counts: &'a StatCounts, cgroup: Option<&'a str>, formula: &'a Formula) -> Self {
         // The level that all events share: `cycles:u` goes with `instructions:u`. An exact name needs no
         // level.
         let mut levels: Vec<&str> = vec![""];
@@ -292,14 +315,14 @@ impl<'a> Counted<'a> {
         self
     }
 
-    fn derive(&self, row: usize) -> Derived {
+    fn derive(&self, row: usize) -> DerivedResult {
         let Self { counts, cgroup, formula, events } = self;
         let mut lookup = |operand: &Operand| self.number(row, operand);
         let used: Vec<usize> = formula.operands().iter().filter_map(|of| events.get(of).copied()).collect();
         let shared = used.iter().any(|&e| counts.value(row, e).share() < 1.0);
         let group = |e: &usize| counts.events[*e].group;
         let value = formula.evaluate(&mut lookup);
-        Derived {
+        DerivedResult {
             name: formula.name.clone(),
             unit: formula.unit.clone(),
             help: formula.help.clone(),
@@ -308,7 +331,7 @@ impl<'a> Counted<'a> {
             inexact: shared && used.iter().any(|e| group(e) != group(&used[0])),
             error: value.as_ref().ok().and_then(|value| self.error(row, &used, *value)),
             value,
-            branch: formula.level.map(|level| Branch {
+            branch: formula.level.map(|level| TopdownBranch {
                 pmu: formula.pmu.clone(),
                 level,
                 parent: formula.parent.clone(),
@@ -323,7 +346,7 @@ impl<'a> Counted<'a> {
         let counts = self.counts;
         let mut errors: BTreeMap<usize, f64> = BTreeMap::new();
         for &event in used {
-            let Value::Counted { count, .. } = counts.value(row, event) else { continue };
+            let StatValue::Counted { count, .. } = counts.value(row, event) else { continue };
             if let Some(error) = relative_error(*count) {
                 let own = errors.entry(counts.events[event].group).or_default();
                 *own = own.max(error);
@@ -341,14 +364,14 @@ impl<'a> Counted<'a> {
     }
 
     /// Returns the value of an operand.
-    fn number(&self, row: usize, operand: &Operand) -> Result<f64, Reason> {
+    fn number(&self, row: usize, operand: &Operand) -> Result<f64, MissingValueReason> {
         let Self { counts, events, .. } = self;
         let name = &operand.name;
         if name == DURATION {
             return Ok(counts.elapsed_seconds());
         }
         let Some(&event) = events.get(operand) else {
-            return Err(Reason::new(
+            return Err(MissingValueReason::new(
                 format!("`{name}` is not among the counted events"),
                 format!("add it: -e {name}"),
             ));
@@ -359,10 +382,11 @@ impl<'a> Counted<'a> {
             Some(number) if operand.raw => Ok(number),
             Some(number) => Ok(number * counts.events[event].scale),
             None => Err(match value.reason() {
-                Some(reason) => {
-                    Reason { cause: format!("{name} has no count: {}", reason.cause), ..reason.clone() }
-                }
-                None => Reason::new(format!("{name} is not counted in this place"), ""),
+                Some(reason) => MissingValueReason {
+                    cause: format!("{name} has no count: {}", reason.cause),
+                    ..reason.clone()
+                },
+                None => MissingValueReason::new(format!("{name} is not counted in this place"), ""),
             }),
         }
     }
@@ -373,14 +397,14 @@ const DURATION: &str = "duration_time";
 
 /// Returns the event that `name` means in an expression: the event with exactly this name, or the generic
 /// event with this role at `level`.
-fn find(counts: &Counts, name: &str, cgroup: Option<&str>, level: &str) -> Option<usize> {
+fn find(counts: &StatCounts, name: &str, cgroup: Option<&str>, level: &str) -> Option<usize> {
     let events = || counts.events.iter().enumerate().filter(|(_, e)| e.cgroup.as_deref() == cgroup);
     let role = role::role_of(name);
     events()
         .find(|(_, e)| e.name.eq_ignore_ascii_case(name))
         .or_else(|| {
             events().find(|(_, e)| {
-                let is_clock = matches!(e.role, Some(Role::TaskClock | Role::CpuClock));
+                let is_clock = matches!(e.role, Some(EventRole::TaskClock | EventRole::CpuClock));
                 let base = e.name.strip_suffix(level).and_then(|n| n.strip_suffix(':'));
                 (e.level == level || is_clock)
                     && (role.is_some() && e.role == role
@@ -392,14 +416,14 @@ fn find(counts: &Counts, name: &str, cgroup: Option<&str>, level: &str) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use super::library::{Binder, Definition, Library};
-    use super::literals::Environment;
+    use super::library::{Binder, MetricDefinition, MetricLibrary};
+    use super::literals::MetricEnvironment;
     use super::*;
-    use crate::profile::counts::{Event, Row, Value};
+    use crate::profile::counts::{StatEvent, StatRow, StatValue};
     use crate::units::Count;
 
-    fn event(name: &str, scale: f64, unit: &str) -> Event {
-        Event {
+    fn event(name: &str, scale: f64, unit: &str) -> StatEvent {
+        StatEvent {
             name: name.into(),
             role: None,
             level: String::new(),
@@ -414,26 +438,26 @@ mod tests {
     #[test]
     fn makers_metrics_go_by_counts_others_by_what_is_shown() {
         let event = event("power/energy-pkg/", 0.25, "Joules");
-        let value = Value::Counted {
+        let value = StatValue::Counted {
             count: Count { value: 80, enabled_ns: 9, running_ns: 9 },
             counters: 4,
             runs: vec![],
         };
-        let counts = Counts {
+        let counts = StatCounts {
             events: vec![event],
-            rows: vec![Row { place: Default::default(), summed: 1, values: vec![value] }],
+            rows: vec![StatRow { place: Default::default(), summed: 1, values: vec![value] }],
             elapsed_ns: 2_000_000_000,
             ..Default::default()
         };
-        let watts = Definition {
+        let watts = MetricDefinition {
             name: "watts",
             expression: r"power@energy\-pkg@ / duration_time",
             threshold: "watts > 20 & missing > 1 | watts > 30",
-            ..Definition::default()
+            ..MetricDefinition::default()
         };
-        let made = Definition { raw: true, pmu: "cpu", ..watts };
-        let library = Library::new([watts, made]);
-        let mut binder = Binder::new(&library, &Environment::UNKNOWN);
+        let made = MetricDefinition { raw: true, pmu: "cpu", ..watts };
+        let library = MetricLibrary::new([watts, made]);
+        let mut binder = Binder::new(&library, &MetricEnvironment::UNKNOWN);
         let formulas: Vec<_> = library.definitions().map(|one| binder.formula(one).unwrap()).collect();
         let [row] = &derive(&counts, &formulas)[..] else { panic!() };
         assert_eq!(row.iter().map(|own| own.value.clone()).collect::<Vec<_>>(), [Ok(10.0), Ok(40.0)]);
@@ -445,13 +469,17 @@ mod tests {
     fn the_counters_of_a_sum_are_known() {
         let event = event("UNC_X", 1.0, "");
         let count = Count { value: 80, enabled_ns: 18, running_ns: 9 };
-        let values = vec![Value::Counted { count, counters: 4, runs: vec![] }];
-        let row = Row { place: Default::default(), summed: 2, values };
-        let counts = Counts { events: vec![event], rows: vec![row], ..Counts::default() };
+        let values = vec![StatValue::Counted { count, counters: 4, runs: vec![] }];
+        let row = StatRow { place: Default::default(), summed: 2, values };
+        let counts = StatCounts { events: vec![event], rows: vec![row], ..StatCounts::default() };
         let expression = "UNC_X / aggr_nr(UNC_X)";
-        let library =
-            Library::new([Definition { name: "each", expression, raw: true, ..Default::default() }]);
-        let mut binder = Binder::new(&library, &Environment::UNKNOWN);
+        let library = MetricLibrary::new([MetricDefinition {
+            name: "each",
+            expression,
+            raw: true,
+            ..Default::default()
+        }]);
+        let mut binder = Binder::new(&library, &MetricEnvironment::UNKNOWN);
         let formula = binder.formula(library.definitions().next().unwrap()).unwrap();
         let [row] = &derive(&counts, &[formula])[..] else { panic!() };
         assert_eq!(row[0].value, Ok(40.0), "twice 80 on four counters");

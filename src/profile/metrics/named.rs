@@ -1,13 +1,13 @@
 //! pmc's named metrics (`-M`), with their expressions.
 //!
-//! Provides [`Definition`]s. All are written in the language of [`super::grammar`], so users can write the
-//! same with `--metric`.
+//! Provides [`MetricDefinition`]s. All are written in the language of [`super::grammar`], so users can write
+//! the same with `--metric`.
 
-use super::library::Definition;
+use super::library::MetricDefinition;
 
 macro_rules! named {
     ($($group:ident $name:literal $(| $alias:literal)* [$unit:literal] = $expression:literal : $help:literal;)+) => {
-        &[$(Definition {
+        &[$(MetricDefinition {
             name: $name, aliases: &[$($alias),*], groups: stringify!($group), scale: $unit, expression: $expression,
             help: $help, pmu: "", level: None, parent: "", threshold: "", locate: "", raw: false,
         }),+]
@@ -16,7 +16,7 @@ macro_rules! named {
 
 /// All named metrics, in the order of `pmc list`.
 #[rustfmt::skip]
-pub const NAMED: &[Definition<'static>] = named! {
+pub const NAMED: &[MetricDefinition<'static>] = named! {
     Summary "ipc" | "insn_per_cycle" [""] = "instructions / cycles": "instructions per cycle";
     Summary "cpi" | "cycles_per_insn" [""] = "cycles / instructions": "cycles per instruction";
     Summary "ghz" | "frequency" | "cycles_frequency" ["GHz"] = "cycles / task-clock / 1e6": "clock rate while running";
@@ -39,20 +39,20 @@ pub const NAMED: &[Definition<'static>] = named! {
 };
 
 /// Returns all metrics of this group, in upper or lower case; none if the group does not exist.
-pub fn of_group(group: &str) -> impl Iterator<Item = &'static Definition<'static>> {
+pub fn of_group(group: &str) -> impl Iterator<Item = &'static MetricDefinition<'static>> {
     NAMED.iter().filter(move |named| named.groups.eq_ignore_ascii_case(group))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::library::{Binder, Library};
-    use super::super::literals::Environment;
+    use super::super::library::{Binder, MetricLibrary};
+    use super::super::literals::MetricEnvironment;
     use super::*;
 
     #[test]
     fn every_named_metric_parses_and_has_one_meaning() {
-        let library = Library::new(NAMED.iter().copied());
-        let mut binder = Binder::new(&library, &Environment::UNKNOWN);
+        let library = MetricLibrary::new(NAMED.iter().copied());
+        let mut binder = Binder::new(&library, &MetricEnvironment::UNKNOWN);
         for named in library.definitions() {
             let formula = binder.formula(named).unwrap();
             assert!(!formula.operands().is_empty());

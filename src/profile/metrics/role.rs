@@ -4,40 +4,40 @@
 //! Receives names; does not handle values.
 
 use crate::abi::generic;
-use crate::profile::counts::Role;
+use crate::profile::counts::EventRole;
 
 /// Roles of perf's generic names.
-const ROLES: &[(&str, Role)] = &[
-    ("task-clock", Role::TaskClock),
-    ("cpu-clock", Role::CpuClock),
-    ("cycles", Role::Cycles),
-    ("cpu-cycles", Role::Cycles),
-    ("ref-cycles", Role::RefCycles),
-    ("bus-cycles", Role::BusCycles),
-    ("instructions", Role::Instructions),
-    ("branches", Role::Branches),
-    ("branch-instructions", Role::Branches),
-    ("branch-misses", Role::BranchMisses),
-    ("cache-references", Role::CacheReferences),
-    ("cache-misses", Role::CacheMisses),
-    ("stalled-cycles-frontend", Role::StalledFrontend),
-    ("idle-cycles-frontend", Role::StalledFrontend),
-    ("stalled-cycles-backend", Role::StalledBackend),
-    ("idle-cycles-backend", Role::StalledBackend),
-    ("L1-dcache-loads", Role::L1dLoads),
-    ("L1-dcache-load-misses", Role::L1dLoadMisses),
-    ("L1-icache-loads", Role::L1iLoads),
-    ("L1-icache-load-misses", Role::L1iLoadMisses),
-    ("LLC-loads", Role::LlcLoads),
-    ("LLC-load-misses", Role::LlcLoadMisses),
-    ("dTLB-loads", Role::DtlbLoads),
-    ("dTLB-load-misses", Role::DtlbLoadMisses),
-    ("iTLB-loads", Role::ItlbLoads),
-    ("iTLB-load-misses", Role::ItlbLoadMisses),
+const ROLES: &[(&str, EventRole)] = &[
+    ("task-clock", EventRole::TaskClock),
+    ("cpu-clock", EventRole::CpuClock),
+    ("cycles", EventRole::Cycles),
+    ("cpu-cycles", EventRole::Cycles),
+    ("ref-cycles", EventRole::RefCycles),
+    ("bus-cycles", EventRole::BusCycles),
+    ("instructions", EventRole::Instructions),
+    ("branches", EventRole::Branches),
+    ("branch-instructions", EventRole::Branches),
+    ("branch-misses", EventRole::BranchMisses),
+    ("cache-references", EventRole::CacheReferences),
+    ("cache-misses", EventRole::CacheMisses),
+    ("stalled-cycles-frontend", EventRole::StalledFrontend),
+    ("idle-cycles-frontend", EventRole::StalledFrontend),
+    ("stalled-cycles-backend", EventRole::StalledBackend),
+    ("idle-cycles-backend", EventRole::StalledBackend),
+    ("L1-dcache-loads", EventRole::L1dLoads),
+    ("L1-dcache-load-misses", EventRole::L1dLoadMisses),
+    ("L1-icache-loads", EventRole::L1iLoads),
+    ("L1-icache-load-misses", EventRole::L1iLoadMisses),
+    ("LLC-loads", EventRole::LlcLoads),
+    ("LLC-load-misses", EventRole::LlcLoadMisses),
+    ("dTLB-loads", EventRole::DtlbLoads),
+    ("dTLB-load-misses", EventRole::DtlbLoadMisses),
+    ("iTLB-loads", EventRole::ItlbLoads),
+    ("iTLB-load-misses", EventRole::ItlbLoadMisses),
 ];
 
 /// Returns the role of a generic event name.
-pub(super) fn role_of(name: &str) -> Option<Role> {
+pub(super) fn role_of(name: &str) -> Option<EventRole> {
     ROLES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, role)| *role)
 }
 

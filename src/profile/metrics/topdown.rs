@@ -1,7 +1,7 @@
 //! Top-down analysis, level 1: how the pipeline's issue slots were used.
 //!
-//! Receives the names of the machine's events, and later their [`Counts`]. Returns the events to count and
-//! four shares of the slots. The method is A. Yasin's (*A Top-Down Method for Performance Analysis and
+//! Receives the names of the machine's events, and later their [`StatCounts`]. Returns the events to count
+//! and four shares of the slots. The method is A. Yasin's (*A Top-Down Method for Performance Analysis and
 //! Counters Architecture*, ISPASS 2014).
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //!                       retiring  bad spec.           backend bound  frontend bound
 //! ```
 
-use crate::profile::counts::{Branch, Counts, Derived, Reason};
+use crate::profile::counts::{DerivedResult, MissingValueReason, StatCounts, TopdownBranch};
 
 /// Intel since Ice Lake: the hardware counts the four shares and the slots in one group.
 const SHARES: [&str; 5] =
@@ -28,7 +28,7 @@ const COUNTS: [&str; 5] = [
 
 /// The four shares of the slots, each 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Level1 {
+pub struct TopdownLevel1 {
     /// Useful work.
     pub retiring: f64,
     /// Work discarded after a misprediction.
@@ -49,7 +49,7 @@ pub fn events(has: impl Fn(&str) -> bool) -> Option<&'static [&'static str]> {
 ///
 /// # Errors
 /// Returns which event is missing, and why.
-pub fn level1(counts: &Counts, row: usize) -> Result<Level1, Reason> {
+pub fn level1(counts: &StatCounts, row: usize) -> Result<TopdownLevel1, MissingValueReason> {
     let get = |name: &str| number(counts, row, name);
     if counts.events.iter().any(|e| is(&e.name, SHARES[0])) {
         let [_, retiring, bad, frontend, backend] = SHARES;
@@ -64,11 +64,11 @@ pub fn level1(counts: &Counts, row: usize) -> Result<Level1, Reason> {
     shares(total, retired, (get(issued)? - retired + get(recovery)?).max(0.0), get(bubbles)?)
 }
 
-/// Analyzes every row, in percent and as named metrics: the content of [`Counts::derived`].
-pub fn derive(counts: &Counts) -> Vec<Vec<Derived>> {
+/// Analyzes every row, in percent and as named metrics: the content of [`StatCounts::derived`].
+pub fn derive(counts: &StatCounts) -> Vec<Vec<DerivedResult>> {
     let row = |row| {
         let level = level1(counts, row);
-        let part = |name: &str, most: f64, help: &str, pick: fn(Level1) -> f64| Derived {
+        let part = |name: &str, most: f64, help: &str, pick: fn(TopdownLevel1) -> f64| DerivedResult {
             name: name.to_owned(),
             unit: "%".to_owned(),
             help: help.to_owned(),
@@ -77,7 +77,7 @@ pub fn derive(counts: &Counts) -> Vec<Vec<Derived>> {
             value: level.clone().map(|l| 100.0 * pick(l)),
             inexact: false,
             error: None,
-            branch: Some(Branch { level: 1, ..Branch::default() }),
+            branch: Some(TopdownBranch { level: 1, ..TopdownBranch::default() }),
         };
         // The thresholds in Intel's tables.
         vec![
@@ -92,11 +92,11 @@ pub fn derive(counts: &Counts) -> Vec<Vec<Derived>> {
 
 /// Returns the path from the top of a tree to its bottleneck: at each level, the metric with the largest
 /// share among those past their thresholds. The result contains indices into `tree`, which covers one PMU.
-pub fn bottleneck(tree: &[&Derived]) -> Vec<usize> {
+pub fn bottleneck(tree: &[&DerivedResult]) -> Vec<usize> {
     let mut path: Vec<usize> = Vec::new();
     loop {
         let above = path.last().map(|&at: &usize| tree[at].name.as_str());
-        let is_below = |derived: &Derived| {
+        let is_below = |derived: &DerivedResult| {
             let parent = derived.branch.as_ref().map_or("", |branch| branch.parent.as_str());
             match above {
                 Some(above) => parent == above,
@@ -114,24 +114,24 @@ pub fn bottleneck(tree: &[&Derived]) -> Vec<usize> {
     }
 }
 
-fn shares(all: f64, retiring: f64, bad: f64, frontend: f64) -> Result<Level1, Reason> {
+fn shares(all: f64, retiring: f64, bad: f64, frontend: f64) -> Result<TopdownLevel1, MissingValueReason> {
     if all <= 0.0 {
-        return Err(Reason::new("no issue slot was counted", "measure a longer run"));
+        return Err(MissingValueReason::new("no issue slot was counted", "measure a longer run"));
     }
     let (retiring, bad_speculation, frontend_bound) = (retiring / all, bad / all, frontend / all);
     let backend_bound = (1.0 - retiring - bad_speculation - frontend_bound).clamp(0.0, 1.0);
-    Ok(Level1 { retiring, bad_speculation, frontend_bound, backend_bound })
+    Ok(TopdownLevel1 { retiring, bad_speculation, frontend_bound, backend_bound })
 }
 
-fn number(counts: &Counts, row: usize, name: &str) -> Result<f64, Reason> {
+fn number(counts: &StatCounts, row: usize, name: &str) -> Result<f64, MissingValueReason> {
     let Some(event) = counts.events.iter().position(|e| is(&e.name, name)) else {
-        return Err(Reason::new(format!("{name} is not among the counted events"), ""));
+        return Err(MissingValueReason::new(format!("{name} is not among the counted events"), ""));
     };
     let value = counts.value(row, event);
     match (value.number(), value.reason()) {
         (Some(number), _) => Ok(number * counts.events[event].scale),
         (None, Some(reason)) => Err(reason.clone()),
-        (None, None) => Err(Reason::new(format!("{name} is not counted in this place"), "")),
+        (None, None) => Err(MissingValueReason::new(format!("{name} is not counted in this place"), "")),
     }
 }
 
@@ -144,11 +144,11 @@ fn is(typed: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::counts::{Event, Row, Value};
+    use crate::profile::counts::{StatEvent, StatRow, StatValue};
     use crate::units::Count;
 
-    fn counts(values: &[(&str, u64)]) -> Counts {
-        let event = |name: &str| Event {
+    fn counts(values: &[(&str, u64)]) -> StatCounts {
+        let event = |name: &str| StatEvent {
             name: name.into(),
             role: None,
             level: String::new(),
@@ -158,14 +158,14 @@ mod tests {
             group: 0,
             cgroup: None,
         };
-        let value = |value| Value::Counted {
+        let value = |value| StatValue::Counted {
             count: Count { value, enabled_ns: 9, running_ns: 9 },
             counters: 1,
             runs: vec![],
         };
-        Counts {
+        StatCounts {
             events: values.iter().map(|(n, _)| event(n)).collect(),
-            rows: vec![Row {
+            rows: vec![StatRow {
                 place: Default::default(),
                 summed: 1,
                 values: values.iter().map(|(_, v)| value(*v)).collect(),
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_bottleneck_is_the_largest_past_its_threshold() {
-        let metric = |name: &str, parent: &str, value, crossed| Derived {
+        let metric = |name: &str, parent: &str, value, crossed| DerivedResult {
             name: name.to_owned(),
             unit: "%".to_owned(),
             help: String::new(),
@@ -185,7 +185,7 @@ mod tests {
             crossed,
             inexact: false,
             error: None,
-            branch: Some(Branch { level: 1, parent: parent.to_owned(), ..Branch::default() }),
+            branch: Some(TopdownBranch { level: 1, parent: parent.to_owned(), ..TopdownBranch::default() }),
         };
         let all = [
             metric("retiring", "", 60.0, Some(false)),
@@ -196,7 +196,7 @@ mod tests {
             metric("dram", "memory", 20.0, None),
             metric("light", "retiring", 60.0, Some(true)),
         ];
-        let tree: Vec<&Derived> = all.iter().collect();
+        let tree: Vec<&DerivedResult> = all.iter().collect();
         assert_eq!(bottleneck(&tree), [1, 4]);
         // A part is at the top if its parent was not requested.
         assert_eq!(bottleneck(&tree[3..5]), [1]);

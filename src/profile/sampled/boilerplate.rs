@@ -6,7 +6,7 @@
 //! ```
 //! Recognizes them by their names and the shape of the tree. Does not decide how a chain of callers is shown.
 
-use super::{Cell, Profile, StringTable, Tree};
+use super::{CallTree, Profile, RowCell, StringTable};
 
 /// Functions of the C library, the loader and Go's runtime.
 const NAMES: &[&str] = &[
@@ -55,7 +55,7 @@ fn is_boilerplate(symbol: &str) -> bool {
 
 /// A chain of at least two start-up functions at the top of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Callers {
+pub struct StartupCallers {
     /// The outermost function.
     pub first: u32,
     /// The innermost function; its callees are the program's own.
@@ -66,7 +66,7 @@ pub struct Callers {
 
 /// Returns the start-up chains at the top of a tree in caller order. Hiding them loses nothing: their
 /// functions have no samples of their own, and each except the last calls only one function.
-pub fn callers(tree: &Tree, texts: &StringTable) -> Vec<Callers> {
+pub fn callers(tree: &CallTree, texts: &StringTable) -> Vec<StartupCallers> {
     let symbol = |number: u32| texts.get(tree.nodes[number as usize].symbol);
     let only_child = |number: u32| match tree.nodes[number as usize].children[..] {
         [only] => Some(only),
@@ -80,7 +80,7 @@ pub fn callers(tree: &Tree, texts: &StringTable) -> Vec<Callers> {
         is_named_so && tree.nodes[number as usize].own.samples == 0
     };
     let chain = |first: &u32| {
-        let mut callers = Callers { first: *first, last: *first, count: 1 };
+        let mut callers = StartupCallers { first: *first, last: *first, count: 1 };
         if !is_one(*first) {
             return None;
         }
@@ -95,10 +95,10 @@ pub fn callers(tree: &Tree, texts: &StringTable) -> Vec<Callers> {
 
 /// Returns the indices of the rows with start-up functions, given each row's cells and its own cost, which
 /// must be 0. Returns none if there is only one such row, or if rows have no totals.
-pub fn caller_rows<'a>(profile: &Profile, rows: impl Iterator<Item = (&'a [Cell], u64)>) -> Vec<usize> {
-    let is_caller = |(cells, own): (&[Cell], u64)| {
+pub fn caller_rows<'a>(profile: &Profile, rows: impl Iterator<Item = (&'a [RowCell], u64)>) -> Vec<usize> {
+    let is_caller = |(cells, own): (&[RowCell], u64)| {
         let symbol = match cells.last() {
-            Some(Cell::Symbol(_, id)) => profile.texts.get(*id),
+            Some(RowCell::Symbol(_, id)) => profile.texts.get(*id),
             _ => return false,
         };
         own == 0 && is_boilerplate(symbol)
@@ -112,15 +112,15 @@ mod tests {
     use super::*;
     use crate::abi::CpuMode;
     use crate::profile::sampled::Value;
-    use crate::profile::sampled::tree::Node;
+    use crate::profile::sampled::tree::CallNode;
 
     /// Makes a call chain; `own` contains the functions' own samples.
-    fn chain(names: &[&str], own: &[u64]) -> (Tree, StringTable) {
+    fn chain(names: &[&str], own: &[u64]) -> (CallTree, StringTable) {
         let mut texts = StringTable::default();
-        let mut tree = Tree { roots: vec![0], ..Tree::default() };
+        let mut tree = CallTree { roots: vec![0], ..CallTree::default() };
         for (number, name) in names.iter().enumerate() {
             let value = |samples| Value { samples, ..Value::default() };
-            tree.nodes.push(Node {
+            tree.nodes.push(CallNode {
                 symbol: texts.add(name),
                 dso: texts.add("a.out"),
                 level: CpuMode::User,
@@ -156,6 +156,6 @@ mod tests {
     fn a_fork_is_the_last_of_them() {
         let (mut tree, texts) = chain(&["_start", "clone3", "start_thread", "main"], &[]);
         tree.nodes[1].children.push(3);
-        assert_eq!(callers(&tree, &texts), [Callers { first: 0, last: 1, count: 2 }]);
+        assert_eq!(callers(&tree, &texts), [StartupCallers { first: 0, last: 1, count: 2 }]);
     }
 }

@@ -9,7 +9,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Code, StringId, StringTable, Value};
+use super::{LocationCalls, StringId, StringTable, Value};
 use crate::session::intern::{Interner, bytes, words};
 use crate::session::samples::SampleAttribute;
 use crate::session::{Resolved, Stacks};
@@ -18,17 +18,22 @@ use crate::session::{Resolved, Stacks};
 pub const OTHER: &str = "[other]";
 
 /// Whether a name matches the pattern.
-pub type Matches<'a> = dyn Fn(&str) -> bool + 'a;
+pub type NameMatcher<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// For each call, whether its name matches. Checks each name once.
-fn matching(code: &Code, texts: &StringTable, matches: &Matches<'_>) -> Vec<bool> {
+fn matching(code: &LocationCalls, texts: &StringTable, matches: &NameMatcher<'_>) -> Vec<bool> {
     let mut known: FxHashMap<StringId, bool> = FxHashMap::default();
     let mut ask = |id: StringId| *known.entry(id).or_insert_with(|| matches(texts.get(id)));
     code.calls().iter().map(|call| ask(call.symbol)).collect()
 }
 
 /// Removes the callees of matching functions: a stack then starts with its outermost matching function.
-pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &StringTable, matches: &Matches<'_>) {
+pub fn ignore_callees(
+    resolved: &mut Resolved,
+    code: &LocationCalls,
+    texts: &StringTable,
+    matches: &NameMatcher<'_>,
+) {
     let Stacks::Interned(lists) = &resolved.stacks else { return };
     let is_meant = matching(code, texts, matches);
     let mut stacks = Interner::default();
@@ -54,9 +59,9 @@ pub fn mark_parents(
     resolved: &mut Resolved,
     attributes: &mut Interner,
     kinds: &[SampleAttribute],
-    code: &Code,
+    code: &LocationCalls,
     texts: &StringTable,
-    matches: &Matches<'_>,
+    matches: &NameMatcher<'_>,
 ) {
     let Some(at) = kinds.iter().position(|attribute| *attribute == SampleAttribute::Parent) else { return };
     let is_meant = matching(code, texts, matches);

@@ -5,7 +5,7 @@ use crate::abi::CpuMode;
 
 /// A function of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Link {
+pub struct ChainLink {
     /// The function.
     pub symbol: StringId,
     /// Its module's short name.
@@ -20,7 +20,7 @@ pub struct Link {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChainNode {
     /// The functions, in chain order.
-    pub links: Vec<Link>,
+    pub links: Vec<ChainLink>,
     /// Samples whose chain ends here.
     pub own: Value,
     /// Samples whose chain passes through or ends here.

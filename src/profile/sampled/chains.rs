@@ -13,16 +13,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::chain_tree::{ChainNode, ChainTree, Link};
-use super::table::{self, Input, NOT_WANTED, OfCode, Row, TableRequest, by_sample};
-use super::tree::{Least, Leg, Node, Order, Tree, Ways};
+use super::chain_tree::{ChainLink, ChainNode, ChainTree};
+use super::table::{self, CodeCells, NOT_WANTED, TableInput, TableRequest, TableRow, by_sample};
+use super::tree::{CallNode, CallTree, MinimumCost, PathRest, StackDirection, StackPaths};
 use super::{StringTable, Value};
 
 /// Options for the chains of rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChainRequest {
     /// Which end of the stacks comes first.
-    pub order: Order,
+    pub order: StackDirection,
     /// Whether direct recursion is collapsed to one function.
     pub collapse: bool,
     /// Minimum share (0 to 1) of a branch; smaller branches are left out.
@@ -33,20 +33,20 @@ pub struct ChainRequest {
     pub row_limit: f64,
 }
 
-impl From<&Node> for Link {
-    fn from(node: &Node) -> Self {
-        let Node { symbol, dso, level, inlined, .. } = *node;
+impl From<&CallNode> for ChainLink {
+    fn from(node: &CallNode) -> Self {
+        let CallNode { symbol, dso, level, inlined, .. } = *node;
         Self { symbol, dso, level, inlined }
     }
 }
 
 /// Joins a node with its only child if all chains through the node continue there.
-fn joined(mut tree: Tree) -> ChainTree {
+fn joined(mut tree: CallTree) -> ChainTree {
     let mut chains = ChainTree::default();
     let mut open: Vec<(Option<u32>, u32)> = tree.roots.iter().rev().map(|root| (None, *root)).collect();
     while let Some((parent, first)) = open.pop() {
         let mut last = first as usize;
-        let mut links = vec![Link::from(&tree.nodes[last])];
+        let mut links = vec![ChainLink::from(&tree.nodes[last])];
         while let [only] = tree.nodes[last].children[..] {
             let (node, next) = (&tree.nodes[last], &tree.nodes[only as usize]);
             if node.own.samples > 0 || node.total.samples != next.total.samples {
@@ -70,11 +70,11 @@ fn joined(mut tree: Tree) -> ChainTree {
 
 /// Adds call chains to the rows of each event. Rows whose cost is below a limit get none.
 pub(super) fn add_chains(
-    input: &Input<'_>,
+    input: &TableInput<'_>,
     table: TableRequest<'_>,
     request: ChainRequest,
     totals: &[Value],
-    tables: &mut [Vec<Row>],
+    tables: &mut [Vec<TableRow>],
     texts: &mut StringTable,
 ) {
     let of = table.share_of;
@@ -84,37 +84,37 @@ pub(super) fn add_chains(
         true => request.row_limit,
         false => request.row_limit.max(request.limit),
     };
-    let mut ways = Ways::new(input, tables.len(), request.order, request.collapse);
-    let legs = legs(input, table, &mut ways, tables, texts, |event, row| {
+    let mut paths = StackPaths::new(input, tables.len(), request.order, request.collapse);
+    let rests = rests(input, table, &mut paths, tables, texts, |event, row| {
         of.cost(&row.total) >= least(event, row_limit)
     });
-    for (event, legs) in legs.into_iter().enumerate() {
+    for (event, rests) in rests.into_iter().enumerate() {
         let least = match request.relative {
-            true => Least::Part(request.limit),
-            false => Least::Cost(least(event, request.limit)),
+            true => MinimumCost::Part(request.limit),
+            false => MinimumCost::Cost(least(event, request.limit)),
         };
-        for (row, legs) in tables[event].iter_mut().zip(legs).filter(|(_, legs)| !legs.is_empty()) {
-            row.chains = Some(Box::new(joined(ways.grow(event, legs, (of, least), texts))));
+        for (row, rests) in tables[event].iter_mut().zip(rests).filter(|(_, rests)| !rests.is_empty()) {
+            row.chains = Some(Box::new(joined(paths.grow(event, rests, (of, least), texts))));
         }
     }
 }
 
 /// Returns, by event and row, the parts of paths that form the row's chains.
-fn legs<'a>(
-    input: &'a Input<'a>,
+fn rests<'a>(
+    input: &'a TableInput<'a>,
     table: TableRequest<'a>,
-    ways: &mut Ways<'a>,
-    tables: &[Vec<Row>],
+    paths: &mut StackPaths<'a>,
+    tables: &[Vec<TableRow>],
     texts: &mut StringTable,
-    is_wanted: impl Fn(usize, &Row) -> bool,
-) -> Vec<Vec<Vec<Leg>>> {
-    let mut legs: Vec<Vec<Vec<Leg>>> = tables.iter().map(|rows| vec![Vec::new(); rows.len()]).collect();
-    let rows_of = |event: usize| -> FxHashMap<&[super::Cell], u32> {
+    is_wanted: impl Fn(usize, &TableRow) -> bool,
+) -> Vec<Vec<Vec<PathRest>>> {
+    let mut rests: Vec<Vec<Vec<PathRest>>> = tables.iter().map(|rows| vec![Vec::new(); rows.len()]).collect();
+    let rows_of = |event: usize| -> FxHashMap<&[super::RowCell], u32> {
         let rows = tables[event].iter().zip(0..).filter(|(row, _)| is_wanted(event, row));
         rows.map(|(row, at)| (&row.cells[..], at)).collect()
     };
     let rows: Vec<_> = (0..tables.len()).map(rows_of).collect();
-    let mut of_code = OfCode::new(input, table);
+    let mut code_cells = CodeCells::new(input, table);
     let (of_sample, order) = by_sample(input, table.keys, texts);
     let mut row_of_part: FxHashMap<u32, Option<u32>> = FxHashMap::default();
     // The last path in which each row was found.
@@ -125,43 +125,44 @@ fn legs<'a>(
         row_of_part.insert(NOT_WANTED, None);
         found_in.clear();
         found_in.resize(tables[event].len(), u32::MAX);
-        ways.part();
+        paths.part();
         let mut last = None;
-        for placed in group {
-            let (key, value) = &input.rows[placed.row as usize];
-            let way = ways.add(key, value, None);
-            let Some(&(_, leaf)) = ways.calls().first() else { continue };
-            if last.replace(way) == Some(way) {
+        for grouped in group {
+            let (key, value) = &input.rows[grouped.row as usize];
+            let path = paths.add(key, value, None);
+            let Some(&(_, leaf)) = paths.calls().first() else { continue };
+            if last.replace(path) == Some(path) {
                 continue;
             }
-            let mut add = |part: u32, skipped: usize, of_code: &OfCode<'_>| {
+            let mut add = |part: u32, skipped: usize, code_cells: &CodeCells<'_>| {
                 let row = *row_of_part.entry(part).or_insert_with(|| {
-                    let cells = table::cells(table.keys, &of_sample, sample_part, of_code, part);
+                    let cells = table::cells(table.keys, &of_sample, sample_part, code_cells, part);
                     rows[event].get(&cells[..]).copied()
                 });
                 if let Some(row) = row
-                    && std::mem::replace(&mut found_in[row as usize], way) != way
+                    && std::mem::replace(&mut found_in[row as usize], path) != path
                 {
-                    legs[event][row as usize].push(Leg { way, skipped: skipped as u32 });
+                    rests[event][row as usize].push(PathRest { path, skipped: skipped as u32 });
                 }
             };
-            let own = of_code.leaf(leaf, texts);
-            add(own, 0, &of_code);
+            let own = code_cells.leaf(leaf, texts);
+            add(own, 0, &code_cells);
             if table.with_totals {
-                let own_call = of_code.own_call(leaf);
-                let count = ways.calls().len();
+                let own_call = code_cells.own_call(leaf);
+                let count = paths.calls().len();
                 for skipped in 0..count {
-                    let at = if ways.order() == Order::Caller { count - 1 - skipped } else { skipped };
-                    let (call, location) = ways.calls()[at];
+                    let at =
+                        if paths.order() == StackDirection::Caller { count - 1 - skipped } else { skipped };
+                    let (call, location) = paths.calls()[at];
                     if (call, location) != (own_call, leaf) {
-                        let part = of_code.call(call, location, texts);
-                        add(part, skipped, &of_code);
+                        let part = code_cells.call(call, location, texts);
+                        add(part, skipped, &code_cells);
                     }
                 }
             }
         }
     }
-    legs
+    rests
 }
 
 #[cfg(test)]
@@ -174,7 +175,7 @@ mod tests {
     fn functions_that_all_chains_share_are_one_node() {
         let value = |samples: u64| Value { samples, period: samples * 7, ..Value::default() };
         // 0 calls 1, which calls 2 and 3. 4, below 3, has as many samples as 3, but 3 has samples of its own.
-        let node = |symbol: u32, own: u64, total: u64, children: &[u32]| Node {
+        let node = |symbol: u32, own: u64, total: u64, children: &[u32]| CallNode {
             symbol: StringId(symbol),
             dso: StringId(9),
             level: CpuMode::User,
@@ -190,7 +191,7 @@ mod tests {
             node(3, 1, 4, &[4]),
             node(4, 3, 3, &[]),
         ];
-        let chains = joined(Tree { nodes, roots: vec![0], ..Tree::default() });
+        let chains = joined(CallTree { nodes, roots: vec![0], ..CallTree::default() });
         let shape: Vec<(Vec<u32>, u64, u64, &[u32])> = chains
             .nodes
             .iter()

@@ -13,7 +13,7 @@ use crate::symbol::{Frame, FunctionId, Names};
 
 /// One function at a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Call {
+pub struct LocationCall {
     /// The module's short name.
     pub dso: StringId,
     /// The function.
@@ -34,7 +34,7 @@ pub struct Call {
     pub named: bool,
 }
 
-impl Call {
+impl LocationCall {
     /// Creates a call without further details.
     pub fn new(dso: StringId, symbol: StringId, level: CpuMode, named: bool) -> Self {
         Self { dso, symbol, file: None, line: 0, size: 0, start: None, level, inlined: false, named }
@@ -43,8 +43,8 @@ impl Call {
 
 /// The calls of all locations.
 #[derive(Debug, Default)]
-pub struct Code {
-    calls: Vec<Call>,
+pub struct LocationCalls {
+    calls: Vec<LocationCall>,
     /// For each location, the index range of its calls (end exclusive).
     ranges: Vec<(u32, u32)>,
     modules: Vec<Option<u32>>,
@@ -67,7 +67,7 @@ fn placeholder(module: &Module) -> String {
     if name.starts_with('[') { name } else { format!("[{name}]") }
 }
 
-impl Code {
+impl LocationCalls {
     /// Removes all locations.
     pub fn clear(&mut self) {
         self.calls.clear();
@@ -103,7 +103,7 @@ impl Code {
                     let start = into.and_then(|into| location.offset.checked_sub(into));
                     let file = frame.source.map(|source| texts.add(names.file(source.file)));
                     let symbol = self.of_function.entry(frame.function).or_insert_with(|| texts.add(name));
-                    self.calls.push(Call {
+                    self.calls.push(LocationCall {
                         dso,
                         symbol: *symbol,
                         file,
@@ -118,7 +118,7 @@ impl Code {
             }
             _ => {
                 let word = || texts.add(&module.map_or_else(|| UNMAPPED.to_owned(), placeholder));
-                self.calls.push(Call::new(dso, *unnamed.get_or_insert_with(word), level, false));
+                self.calls.push(LocationCall::new(dso, *unnamed.get_or_insert_with(word), level, false));
             }
         }
         self.ranges.push((start, self.calls.len() as u32));
@@ -144,13 +144,13 @@ impl Code {
             None => format!("{:#018x}", location.data().unwrap_or(location.offset)),
         };
         let (dso, symbol) = (texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), name)), texts.add(&symbol));
-        self.calls.push(Call::new(dso, symbol, location.level, variable.is_some()));
+        self.calls.push(LocationCall::new(dso, symbol, location.level, variable.is_some()));
         self.ranges.push((start, self.calls.len() as u32));
         self.modules.push(location.module());
     }
 
     /// Adds a location with known calls, innermost first. There must be at least one.
-    pub fn push(&mut self, calls: &[Call], module: Option<u32>) {
+    pub fn push(&mut self, calls: &[LocationCall], module: Option<u32>) {
         let start = self.calls.len() as u32;
         self.calls.extend_from_slice(calls);
         self.ranges.push((start, self.calls.len() as u32));
@@ -158,7 +158,7 @@ impl Code {
     }
 
     /// Replaces the calls at a location.
-    pub fn replace(&mut self, location: u32, calls: &[Call]) {
+    pub fn replace(&mut self, location: u32, calls: &[LocationCall]) {
         let start = self.calls.len() as u32;
         self.calls.extend_from_slice(calls);
         self.ranges[location as usize] = (start, self.calls.len() as u32);
@@ -176,7 +176,7 @@ impl Code {
     }
 
     /// Returns all calls, by index.
-    pub fn calls(&self) -> &[Call] {
+    pub fn calls(&self) -> &[LocationCall] {
         &self.calls
     }
 

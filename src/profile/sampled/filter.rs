@@ -1,15 +1,15 @@
 //! Applies a query's filter to rows.
 //!
 //! Receives rows of distinct stacks and a [`Filter`]. Checks each row's thread, time, CPU and stack
-//! ([`Sieve`]), and the names of modules and functions ([`by_name`]). `query` decides what happens to the
-//! rows.
+//! ([`FilterState`]), and the names of modules and functions ([`by_name`]). `query` decides what happens to
+//! the rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::table::{Input, Only};
+use super::table::{RowSelection, TableInput};
 use super::{StringId, StringTable, Value};
 use crate::abi::CpuMode;
 use crate::session::intern::words;
@@ -40,7 +40,7 @@ pub struct Filter {
     pub hide_kernel: bool,
     /// The rows that the table keeps. The tree keeps the samples in these modules and these functions. If
     /// rows have totals, it also keeps the samples in these functions' callees.
-    pub only: Only,
+    pub only: RowSelection,
 }
 
 impl Filter {
@@ -52,7 +52,7 @@ impl Filter {
 
 /// Returns the rows whose samples pass the filter by names. Adds the sums of the other rows to `left_out`.
 pub(super) fn by_name<'a>(
-    input: &Input<'a>,
+    input: &TableInput<'a>,
     filter: &Filter,
     with_totals: bool,
     texts: &StringTable,
@@ -90,15 +90,15 @@ pub(super) fn by_name<'a>(
 
 /// Result of each part of a filter for one row.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Verdict {
+pub(super) struct FilterVerdict {
     pub(super) thread: bool,
     pub(super) time: bool,
     pub(super) other: bool,
 }
 
 /// A running filter, which caches its verdicts by number.
-pub(super) struct Sieve<'a> {
-    input: &'a Input<'a>,
+pub(super) struct FilterState<'a> {
+    input: &'a TableInput<'a>,
     filter: &'a Filter,
     /// Index of each attribute in a row's list.
     pub(super) pid: Option<usize>,
@@ -113,8 +113,8 @@ pub(super) struct Sieve<'a> {
     of_stack: Option<(u32, bool)>,
 }
 
-impl<'a> Sieve<'a> {
-    pub(super) fn new(input: &'a Input<'a>, filter: &'a Filter, texts: &StringTable) -> Self {
+impl<'a> FilterState<'a> {
+    pub(super) fn new(input: &'a TableInput<'a>, filter: &'a Filter, texts: &StringTable) -> Self {
         let at = |wanted: fn(&SampleAttribute) -> bool| input.attribute_kinds.iter().position(wanted);
         let time = at(|attribute| matches!(attribute, SampleAttribute::Time(_)));
         let slice = time.and_then(|at| match input.attribute_kinds[at] {
@@ -143,7 +143,7 @@ impl<'a> Sieve<'a> {
         words(self.input.attributes.get(key.attributes).1).get(at)
     }
 
-    pub(super) fn look(&mut self, key: &Key) -> Verdict {
+    pub(super) fn look(&mut self, key: &Key) -> FilterVerdict {
         let filter = self.filter;
         let numbered = |set: &Option<BTreeSet<i32>>, word: Option<u64>| {
             set.as_ref().is_none_or(|set| word.is_none_or(|word| set.contains(&(word as i32))))
@@ -158,7 +158,7 @@ impl<'a> Sieve<'a> {
         let cpu = filter.cpus.as_ref().is_none_or(|cpus| {
             self.word(key, self.cpu).is_none_or(|cpu| u32::try_from(cpu).is_ok_and(|cpu| cpus.contains(&cpu)))
         });
-        Verdict { thread, time, other: cpu && self.stack(key.stack) }
+        FilterVerdict { thread, time, other: cpu && self.stack(key.stack) }
     }
 
     fn comm(&mut self, comm: u32) -> bool {
@@ -179,14 +179,14 @@ impl<'a> Sieve<'a> {
         match self.of_stack {
             Some((last, verdict)) if last == stack => verdict,
             _ => {
-                let verdict = self.judge(stack);
+                let verdict = self.admits(stack);
                 self.of_stack = Some((stack, verdict));
                 verdict
             }
         }
     }
 
-    fn judge(&self, stack: u32) -> bool {
+    fn admits(&self, stack: u32) -> bool {
         let code = self.input.code;
         let Some(leaf) = self.input.resolved.stack(stack).next() else { return false };
         let own = &code.calls()[code.own(leaf)];

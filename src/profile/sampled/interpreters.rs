@@ -7,7 +7,7 @@
 use rustc_hash::FxHashSet;
 
 use super::language::{is_generated, marked};
-use super::{Code, StringId, StringTable};
+use super::{LocationCalls, StringId, StringTable};
 use crate::session::Resolved;
 use crate::symbol::runtime_names;
 
@@ -86,7 +86,7 @@ pub struct NamelessLanguage {
 /// without stacks.
 pub(super) fn nameless(
     resolved: &Resolved,
-    code: &Code,
+    code: &LocationCalls,
     texts: &StringTable,
     has_callers: bool,
 ) -> Vec<NamelessLanguage> {
@@ -121,7 +121,7 @@ pub(super) fn nameless(
 /// Returns the number of samples whose stack ends where Erlang called C code. Erlang code runs on the stacks
 /// of its own processes. The kernel cannot follow a stack from C code to there, and stack copies do not
 /// contain it.
-pub(super) fn erlang_ends(resolved: &Resolved, code: &Code, texts: &StringTable) -> u64 {
+pub(super) fn erlang_ends(resolved: &Resolved, code: &LocationCalls, texts: &StringTable) -> u64 {
     if texts.find("global::process_main").is_none() && texts.find("global::call_light_bif_shared").is_none() {
         return 0;
     }

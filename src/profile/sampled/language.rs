@@ -15,8 +15,8 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::table::Input;
-use super::{Call, Code, CodeKind, ShareOf, StringId, StringTable, Value};
+use super::table::TableInput;
+use super::{CodeKind, LocationCall, LocationCalls, ShareOf, StringId, StringTable, Value};
 use crate::sort;
 
 /// A function of a language, with its cost.
@@ -45,11 +45,11 @@ const RUNTIME_STARTS: [&str; 8] = [
 const RUNTIME_ENDS: [&str; 5] = ["stub", "Blob", "-CodeInfoPrologue", "::codeHeader", "::codeFooter"];
 
 /// Whether a call is code that a runtime generated and named.
-pub(super) fn is_generated(call: &Call, texts: &StringTable) -> bool {
+pub(super) fn is_generated(call: &LocationCall, texts: &StringTable) -> bool {
     call.named && CodeKind::of(call.level, texts.get(call.dso)) == CodeKind::Generated
 }
 
-fn is_function(call: &Call, texts: &StringTable) -> bool {
+fn is_function(call: &LocationCall, texts: &StringTable) -> bool {
     let name = texts.get(call.symbol);
     is_generated(call, texts)
         && !RUNTIME_STARTS.iter().any(|start| name.starts_with(start))
@@ -57,15 +57,20 @@ fn is_function(call: &Call, texts: &StringTable) -> bool {
 }
 
 /// For each call, whether the predicate holds. Checks each pair of module and function once.
-pub(super) fn marked(code: &Code, texts: &StringTable, holds: fn(&Call, &StringTable) -> bool) -> Vec<bool> {
+pub(super) fn marked(
+    code: &LocationCalls,
+    texts: &StringTable,
+    holds: fn(&LocationCall, &StringTable) -> bool,
+) -> Vec<bool> {
     let mut known: FxHashMap<(StringId, StringId), bool> = FxHashMap::default();
-    let ask = |call: &Call| *known.entry((call.dso, call.symbol)).or_insert_with(|| holds(call, texts));
+    let ask =
+        |call: &LocationCall| *known.entry((call.dso, call.symbol)).or_insert_with(|| holds(call, texts));
     code.calls().iter().map(ask).collect()
 }
 
 /// A function's sums, and the last row that was added to its total.
 #[derive(Default)]
-struct Sum {
+struct LanguageSum {
     own: Value,
     total: Value,
     counted: Option<usize>,
@@ -73,7 +78,7 @@ struct Sum {
 
 /// Returns the functions of each event, by descending own cost.
 pub(super) fn functions(
-    input: &Input<'_>,
+    input: &TableInput<'_>,
     events: usize,
     share_of: ShareOf,
     texts: &StringTable,
@@ -82,7 +87,7 @@ pub(super) fn functions(
     if !is_function.contains(&true) {
         return vec![Vec::new(); events];
     }
-    let mut sums: Vec<FxHashMap<StringId, Sum>> = Vec::new();
+    let mut sums: Vec<FxHashMap<StringId, LanguageSum>> = Vec::new();
     sums.resize_with(events, FxHashMap::default);
     for (number, (key, value)) in input.rows.iter().enumerate() {
         let calls = input.resolved.stack(key.stack).flat_map(|location| input.code.range(location));
@@ -99,8 +104,8 @@ pub(super) fn functions(
             }
         }
     }
-    let of_event = |sums: FxHashMap<StringId, Sum>| {
-        let function = |(symbol, Sum { own, total, .. })| LanguageFunction { symbol, own, total };
+    let of_event = |sums: FxHashMap<StringId, LanguageSum>| {
+        let function = |(symbol, LanguageSum { own, total, .. })| LanguageFunction { symbol, own, total };
         let mut functions: Vec<LanguageFunction> = sums.into_iter().map(function).collect();
         sort::by_key(&mut functions, |function| {
             let cost = |value: &Value| Reverse(share_of.cost(value));
@@ -120,7 +125,7 @@ mod tests {
     fn pieces_of_runtimes_are_no_functions() {
         let mut texts = StringTable::default();
         let mut is = |dso: &str, name: &str, named: bool| {
-            let call = Call::new(texts.add(dso), texts.add(name), CpuMode::User, named);
+            let call = LocationCall::new(texts.add(dso), texts.add(name), CpuMode::User, named);
             is_function(&call, &texts)
         };
         let jit = "[JIT] tid 7";

@@ -1,7 +1,8 @@
 //! Profiles: samples aggregated as the user requested.
 //!
-//! Receives rows of distinct stacks (`session`) and the calls at each location ([`Code`], from `symbol`).
-//! Returns a read-only [`Profile`]: a table of rows, a call tree, and how far both can be trusted. Pure.
+//! Receives rows of distinct stacks (`session`) and the calls at each location ([`LocationCalls`], from
+//! `symbol`). Returns a read-only [`Profile`]: a table of rows, a call tree, and how far both can be trusted.
+//! Pure.
 //!
 //! ```text
 //!   rows (event, stack, name, attributes) --+--> table: own and total per sort key
@@ -31,18 +32,18 @@ pub mod trust;
 
 pub use crate::session::Value;
 pub use chain_tree::{ChainNode, ChainTree};
-pub use code::{Call, Code, CodeKind};
+pub use code::{CodeKind, LocationCall, LocationCalls};
 pub use filter::Filter;
 pub use language::LanguageFunction;
 pub use live::{FunctionRef, LiveHeader, PENDING};
-pub use quality::{DataQuality, ModuleQuality};
-pub use query::{Answer, Query};
+pub use quality::{ModuleQuality, ProfileQuality};
+pub use query::{Query, QueryAnswer};
 pub use share::{ShareOf, half_width};
-pub use sort::{Cell, SortKey};
+pub use sort::{RowCell, SortKey};
 pub use stacks::{StackProfile, is_clock};
 pub use strings::{StringId, StringTable};
-pub use table::Row;
-pub use tree::{Order, Tree};
+pub use table::TableRow;
+pub use tree::{CallTree, StackDirection};
 
 /// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
@@ -63,11 +64,11 @@ pub struct Profile {
     /// The total that shares refer to.
     pub share_of: ShareOf,
     /// One entry per event, in the recording's order.
-    pub events: Vec<Event>,
+    pub events: Vec<ProfileEvent>,
     /// Symbols and missing data of each module with samples.
     pub modules: Vec<ModuleQuality>,
     /// Quality of the data.
-    pub trust: DataQuality,
+    pub trust: ProfileQuality,
 }
 
 impl Profile {
@@ -89,7 +90,7 @@ impl Profile {
 
 /// One event of a profile.
 #[derive(Debug, Default)]
-pub struct Event {
+pub struct ProfileEvent {
     /// The event's name in the recording; untrusted text.
     pub name: String,
     /// Sum of all samples, including those excluded by filters.
@@ -99,16 +100,16 @@ pub struct Event {
     /// Sum of the samples excluded by filters.
     pub filtered: Value,
     /// The table, largest first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
     /// The call tree, if call chains were recorded and requested.
-    pub tree: Option<Tree>,
+    pub tree: Option<CallTree>,
     /// Functions of languages with a runtime, if they were requested.
     pub language_functions: Vec<LanguageFunction>,
     /// Index of the group's leader; the event's own index if it is in no group.
     pub leader: usize,
 }
 
-impl Event {
+impl ProfileEvent {
     /// Returns a value's contribution to a share.
     pub fn cost(&self, value: &Value) -> u64 {
         self.share_of.cost(value)
@@ -141,19 +142,19 @@ mod tests {
 
     #[test]
     fn the_error_shrinks_with_the_root_of_the_samples() {
-        let event = |samples: u64, period: u64| Event {
+        let event = |samples: u64, period: u64| ProfileEvent {
             total: Value {
                 samples,
                 period: samples * period,
                 squares: (samples * period * period) as f64,
                 ..Value::default()
             },
-            ..Event::default()
+            ..ProfileEvent::default()
         };
         let (few, many) = (event(100, 7).error(0.5), event(10_000, 7).error(0.5));
         assert!((0.09..0.1).contains(&few) && (0.0097..0.0099).contains(&many), "{few} {many}");
         assert!(event(100, 1).error(0.0) > 0.01);
-        assert_eq!(Event::default().error(0.3), 1.0);
+        assert_eq!(ProfileEvent::default().error(0.3), 1.0);
         // One heavy sample among light ones dominates the variance.
         let uneven = Value { samples: 100, period: 199, squares: 99.0 + 10_000.0, ..Value::default() };
         assert!(ShareOf::Period.draws(&uneven) < 4.0);

@@ -1,14 +1,14 @@
 //! Cells of branches and of data: the code or the data at a sample's other address.
 
-use super::{Call, Cell, Code, SortKey, StringTable};
+use super::{LocationCall, LocationCalls, RowCell, SortKey, StringTable};
 use crate::record::decode::{BranchFlags, DataSource};
 use crate::session::samples::SampleAttribute;
 
 /// Returns an attribute of a row.
-type Word<'a> = dyn Fn(fn(&SampleAttribute) -> bool) -> Option<u64> + 'a;
+type RowAttribute<'a> = dyn Fn(fn(&SampleAttribute) -> bool) -> Option<u64> + 'a;
 
 /// Returns the call at the location named by an attribute.
-fn call(code: &Code, word: Option<u64>) -> Option<&Call> {
+fn call(code: &LocationCalls, word: Option<u64>) -> Option<&LocationCall> {
     let location = u32::try_from(word?).ok()?;
     if location as usize >= code.len() {
         return None;
@@ -17,16 +17,16 @@ fn call(code: &Code, word: Option<u64>) -> Option<&Call> {
 }
 
 /// Returns a cell for the source line `at` in the function `of`, or for the place at `offset` in its module.
-pub(super) fn line(of: &Call, at: &Call, offset: Option<u64>) -> Cell {
+pub(super) fn line(of: &LocationCall, at: &LocationCall, offset: Option<u64>) -> RowCell {
     match (at.file, offset, of.start) {
-        (Some(file), ..) => Cell::Line(file, at.line),
+        (Some(file), ..) => RowCell::Line(file, at.line),
         (None, Some(offset), Some(start))
             if of.named && offset.wrapping_sub(start.get()) <= u64::from(u32::MAX) =>
         {
-            Cell::InFunction(of.symbol, (offset - start.get()) as u32)
+            RowCell::InFunction(of.symbol, (offset - start.get()) as u32)
         }
-        (None, Some(offset), _) => Cell::InModule(of.dso, offset),
-        (None, None, _) => Cell::Unknown,
+        (None, Some(offset), _) => RowCell::InModule(of.dso, offset),
+        (None, None, _) => RowCell::Unknown,
     }
 }
 
@@ -35,23 +35,25 @@ pub(super) fn line(of: &Call, at: &Call, offset: Option<u64>) -> Cell {
 /// `offset` returns the address of a location in its module's own address space.
 pub(super) fn of_branch(
     key: SortKey,
-    code: &Code,
-    word: &Word<'_>,
+    code: &LocationCalls,
+    word: &RowAttribute<'_>,
     offset: &dyn Fn(u32) -> Option<u64>,
     texts: &mut StringTable,
-) -> Cell {
+) -> RowCell {
     let address = |word: Option<u64>| match word {
-        Some(word) if word != u64::MAX => Cell::Address(word),
-        _ => Cell::Unknown,
+        Some(word) if word != u64::MAX => RowCell::Address(word),
+        _ => RowCell::Unknown,
     };
     match key {
         SortKey::AddrFrom => return address(word(|e| *e == SampleAttribute::FromAddr)),
         SortKey::AddrTo => return address(word(|e| *e == SampleAttribute::ToAddr)),
         SortKey::SymbolFrom | SortKey::DsoFrom | SortKey::SrcLineFrom => {
-            let Some(call) = call(code, word(|e| *e == SampleAttribute::From)) else { return Cell::Unknown };
+            let Some(call) = call(code, word(|e| *e == SampleAttribute::From)) else {
+                return RowCell::Unknown;
+            };
             return match key {
-                SortKey::SymbolFrom => Cell::Symbol(call.level.letter(), call.symbol),
-                SortKey::DsoFrom => Cell::Text(call.dso),
+                SortKey::SymbolFrom => RowCell::Symbol(call.level.letter(), call.symbol),
+                SortKey::DsoFrom => RowCell::Text(call.dso),
                 _ => {
                     let location = word(|e| *e == SampleAttribute::From);
                     line(call, call, location.and_then(|location| offset(location as u32)))
@@ -61,10 +63,10 @@ pub(super) fn of_branch(
         _ => {}
     }
     let Some(flags) = word(|e| *e == SampleAttribute::BranchFlags).filter(|word| *word != u64::MAX) else {
-        return Cell::Unknown;
+        return RowCell::Unknown;
     };
     let flags = BranchFlags(flags);
-    let mut letter = |letter: &str| Cell::Text(texts.add(letter));
+    let mut letter = |letter: &str| RowCell::Text(texts.add(letter));
     // perf's letters.
     match key {
         SortKey::Mispredict if flags.is_predicted() => letter("N"),
@@ -73,27 +75,27 @@ pub(super) fn of_branch(
         SortKey::InTx => letter(if flags.in_tx() { "T" } else { "." }),
         SortKey::Abort => letter(if flags.is_abort() { "A" } else { "." }),
         _ if flags.cycles() == 0 => letter("-"),
-        _ => Cell::Number(flags.cycles().into()),
+        _ => RowCell::Number(flags.cycles().into()),
     }
 }
 
 /// Returns a cell for the data that a sample accesses.
-pub(super) fn of_data(key: SortKey, code: &Code, word: &Word<'_>) -> Cell {
+pub(super) fn of_data(key: SortKey, code: &LocationCalls, word: &RowAttribute<'_>) -> RowCell {
     let word = match key {
         SortKey::DCacheLine => word(|e| *e == SampleAttribute::DataLine),
         _ => word(|e| *e == SampleAttribute::Data),
     };
-    let Some(call) = call(code, word) else { return Cell::Unknown };
+    let Some(call) = call(code, word) else { return RowCell::Unknown };
     match key {
-        SortKey::DsoDaddr => Cell::Text(call.dso),
-        _ => Cell::Symbol(call.level.letter(), call.symbol),
+        SortKey::DsoDaddr => RowCell::Text(call.dso),
+        _ => RowCell::Symbol(call.level.letter(), call.symbol),
     }
 }
 
 /// Returns a cell for the source of the data, in perf's wording.
-pub(super) fn of_source(key: SortKey, word: u64, texts: &mut StringTable) -> Cell {
+pub(super) fn of_source(key: SortKey, word: u64, texts: &mut StringTable) -> RowCell {
     let source = DataSource(word);
-    Cell::Text(match key {
+    RowCell::Text(match key {
         SortKey::Mem => texts.add(&source.level_words()),
         SortKey::Snoop => texts.add(&source.snoop_words()),
         SortKey::Tlb => texts.add(&source.tlb_words()),

@@ -3,12 +3,12 @@
 use rustc_hash::FxHashMap;
 
 use super::interpreters::{self, NamelessLanguage};
-use super::{Code, StringId, StringTable};
+use super::{LocationCalls, StringId, StringTable};
 use crate::session::Resolved;
 
 /// The facts of the trust line.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct DataQuality {
+pub struct ProfileQuality {
     /// Number of samples read.
     pub samples: u64,
     /// Number of samples dropped by the kernel.
@@ -40,11 +40,11 @@ pub struct DataQuality {
     /// largest first.
     pub broken: Vec<(String, u64)>,
     /// Why copied stacks end.
-    pub ends: Ends,
+    pub ends: UnwindEnds,
     /// Whether call chains exist but were not requested. Their quality is then unknown.
     pub chains_unread: bool,
     /// Comparison of the recorded command's count with its samples; `None` if unknown.
-    pub unsampled: Option<Unsampled>,
+    pub unsampled: Option<UnsampledEvent>,
     /// How stacks were unwound during recording (`dwarf` or `auto`). The recorder has then already reported
     /// why they end.
     pub unwound_live: Option<&'static str>,
@@ -60,7 +60,7 @@ pub struct DataQuality {
 
 /// An event of a recorded command, both counted and sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsampled {
+pub struct UnsampledEvent {
     /// The count.
     pub counted: u64,
     /// Sum of the periods of the samples.
@@ -71,7 +71,7 @@ pub struct Unsampled {
 
 /// How the unwinding of copied stacks ended, in numbers of samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ends {
+pub struct UnwindEnds {
     /// All copied stacks.
     pub copied: u64,
     /// The next frame is beyond the copied bytes.
@@ -87,7 +87,7 @@ pub struct Ends {
     pub no_tables: Vec<(Option<String>, u64)>,
 }
 
-impl Ends {
+impl UnwindEnds {
     /// Returns the number of copied stacks that end before the program's entry point.
     pub fn early(&self) -> u64 {
         self.cut
@@ -130,20 +130,20 @@ pub struct ModuleQuality {
 pub struct StackCounts {
     /// Number of samples with at least one caller, or whose only function is a root.
     pub stacks: u64,
-    /// See [`DataQuality::rooted`].
+    /// See [`ProfileQuality::rooted`].
     pub rooted: u64,
-    /// See [`DataQuality::cut_off`].
+    /// See [`ProfileQuality::cut_off`].
     pub cut_off: u64,
-    /// See [`DataQuality::joined`].
+    /// See [`ProfileQuality::joined`].
     pub joined: u64,
     /// For stacks that do not reach a root: number of samples by the module of the outermost frame with a
     /// module.
     pub broken: FxHashMap<Option<u32>, u64>,
     /// Number of frames and of unnamed frames by module; `None` is unmapped memory.
     pub modules: FxHashMap<Option<u32>, (u64, u64)>,
-    /// See [`DataQuality::nameless_languages`].
+    /// See [`ProfileQuality::nameless_languages`].
     pub nameless_languages: Vec<NamelessLanguage>,
-    /// See [`DataQuality::erlang_ends`].
+    /// See [`ProfileQuality::erlang_ends`].
     pub erlang_ends: u64,
 }
 
@@ -184,7 +184,12 @@ const ROOTS: &[&str] = &[
 ];
 
 /// Counts the stacks and frames of the rows; without callers, only the innermost functions.
-pub fn count(resolved: &Resolved, code: &Code, texts: &StringTable, has_callers: bool) -> StackCounts {
+pub fn count(
+    resolved: &Resolved,
+    code: &LocationCalls,
+    texts: &StringTable,
+    has_callers: bool,
+) -> StackCounts {
     let is_root: Vec<bool> = {
         let mut roots: FxHashMap<StringId, bool> = FxHashMap::default();
         let mut ask = |id: StringId| {

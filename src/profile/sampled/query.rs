@@ -1,9 +1,9 @@
 //! Queries on a profile, as plain data, and the code that answers them.
 //!
-//! Receives rows of distinct stacks ([`Input`]), their events, and a [`Query`]. Filters the rows, joins those
-//! that the query does not distinguish, and has tables and trees made of them. Everything that shows profiles
-//! asks here: a report once, the screen after each key press, the live view at each refresh. The caller
-//! provides the rows, and the facts about modules and losses.
+//! Receives rows of distinct stacks ([`TableInput`]), their events, and a [`Query`]. Filters the rows, joins
+//! those that the query does not distinguish, and has tables and trees made of them. Everything that shows
+//! profiles asks here: a report once, the screen after each key press, the live view at each refresh. The
+//! caller provides the rows, and the facts about modules and losses.
 //!
 //! ```text
 //!   rows ── filter ──+── join rows with equal keys ── tables, trees
@@ -17,11 +17,11 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::chains::{ChainRequest, add_chains};
-use super::filter::{Filter, Sieve, by_name};
+use super::filter::{Filter, FilterState, by_name};
 use super::language;
-use super::table::{ENDED_NAME, Input, Rank, TableRequest, tables};
-use super::tree::{Growth, Order, trees};
-use super::{Event, Profile, ShareOf, SortKey, StringId, StringTable, Value};
+use super::table::{ENDED_NAME, RowRank, TableInput, TableRequest, tables};
+use super::tree::{StackDirection, TreeOptions, trees};
+use super::{Profile, ProfileEvent, ShareOf, SortKey, StringId, StringTable, Value};
 use crate::session::live::ENDED;
 use crate::session::samples::{ANY_COMM, Key};
 use crate::sort;
@@ -43,9 +43,9 @@ pub struct Query {
     /// function that contains the code, as in perf.
     pub innermost: bool,
     /// Criteria for the order of rows, most important first. Ties are ordered by total.
-    pub ranks: Vec<Rank>,
+    pub ranks: Vec<RowRank>,
     /// Which end of the stacks is the tree's top; `None` means no tree.
-    pub tree: Option<Order>,
+    pub tree: Option<StackDirection>,
     /// Whether direct recursion is collapsed to one node.
     pub collapse: bool,
     /// Minimum share (0 to 1) of a branch in the event's periods; smaller branches are left out.
@@ -102,7 +102,7 @@ pub struct EventTotals {
 
 /// Sums by time.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Times {
+pub struct TimeSums {
     /// Start of the first slice, in nanoseconds of the recording's clock.
     pub from: u64,
     /// Length of a slice in nanoseconds.
@@ -126,14 +126,14 @@ pub struct ThreadSum {
 
 /// The answer to a query.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct QueryAnswer {
     /// The query.
     pub query: Query,
     /// Tables and trees. The facts about modules and losses are not filled in.
     pub profile: Profile,
     /// The query's event over time, ignoring the query's time filter. If the query is for all events, this is
     /// the first event. `None` if rows have no time.
-    pub times: Option<Times>,
+    pub times: Option<TimeSums>,
     /// The same event by thread, ignoring the query's thread filters, largest first. Empty if rows have no
     /// threads.
     pub threads: Vec<ThreadSum>,
@@ -141,17 +141,17 @@ pub struct Answer {
     pub process_names: FxHashMap<i32, StringId>,
 }
 
-/// Maximum number of slices in [`Times`]; longer recordings have longer slices.
+/// Maximum number of slices in [`TimeSums`]; longer recordings have longer slices.
 const SLICES: u64 = 2000;
 
 /// Answers a query. `texts` contains the strings that the input's code refers to.
 pub fn answer(
-    input: &Input<'_>,
+    input: &TableInput<'_>,
     events_totals: &[EventTotals],
     query: &Query,
     mut texts: StringTable,
-) -> Answer {
-    let mut sieve = Sieve::new(input, &query.filter, &texts);
+) -> QueryAnswer {
+    let mut filter_state = FilterState::new(input, &query.filter, &texts);
     let mut rows = Vec::new();
     let mut left_out = vec![Value::default(); events_totals.len()];
     let mut by_slice: FxHashMap<u64, u64> = FxHashMap::default();
@@ -159,21 +159,21 @@ pub fn answer(
     let shown = query.event.unwrap_or(0);
     let has_all = (query.event.is_none() || query.event == Some(0) && events_totals.len() == 1)
         && query.filter == Filter { only: query.filter.only.clone(), ..Filter::default() };
-    let looks = !has_all || sieve.pid.is_some() || sieve.time.is_some();
+    let looks = !has_all || filter_state.pid.is_some() || filter_state.time.is_some();
     for (key, value) in if looks { input.rows } else { &[] } {
         let event = key.event as usize;
         if query.event.is_some_and(|wanted| wanted != event) {
             continue;
         }
-        let verdict = sieve.look(key);
+        let verdict = filter_state.look(key);
         if event == shown {
             if verdict.other
                 && verdict.thread
-                && let Some(slice) = sieve.word(key, sieve.time)
+                && let Some(slice) = filter_state.word(key, filter_state.time)
             {
                 *by_slice.entry(slice).or_default() += query.share_of.cost(value);
             }
-            if verdict.other && verdict.time && sieve.pid.is_some() {
+            if verdict.other && verdict.time && filter_state.pid.is_some() {
                 *by_attributes.entry((key.attributes, key.comm)).or_default() += value;
             }
         }
@@ -187,7 +187,7 @@ pub fn answer(
     }
     let rows: Cow<'_, [(Key, Value)]> = if has_all { input.rows.into() } else { rows.into() };
     let rows = joined(rows, &query.keys);
-    let input = Input { rows: &rows, ..*input };
+    let input = TableInput { rows: &rows, ..*input };
     let kept = by_name(&input, &query.filter, query.totals, &texts, &mut left_out);
     let totals: Vec<Value> = events_totals.iter().map(|source| source.total.clone()).collect();
     let request = TableRequest {
@@ -205,14 +205,14 @@ pub fn answer(
     }
     let mut of_languages = Vec::new();
     if query.language_functions {
-        let input = Input { rows: &kept, ..input };
+        let input = TableInput { rows: &kept, ..input };
         of_languages = language::functions(&input, events_totals.len(), query.share_of, &texts);
     }
     let mut of_languages = of_languages.into_iter();
     let mut grown = Vec::new();
     if let Some(order) = query.tree {
         let root = query.root.as_deref().map(|name| texts.find(name));
-        let growth = Growth {
+        let options = TreeOptions {
             order,
             share_of: query.share_of,
             collapse: query.collapse,
@@ -221,7 +221,7 @@ pub fn answer(
         };
         // A tree cannot start at an unknown function.
         if root != Some(None) {
-            grown = trees(&Input { rows: &kept, ..input }, growth, &totals, &texts);
+            grown = trees(&TableInput { rows: &kept, ..input }, options, &totals, &texts);
         }
         grown.resize_with(events_totals.len(), Default::default);
     }
@@ -230,7 +230,7 @@ pub fn answer(
         let mut filtered = source.filtered.clone();
         filtered += left_out;
         let total = source.total.clone();
-        let mut event = Event {
+        let mut event = ProfileEvent {
             name: source.name.clone(),
             total: if query.relative { total.without(&filtered) } else { total },
             share_of: query.share_of,
@@ -242,15 +242,15 @@ pub fn answer(
         };
         let mut rows = std::mem::take(&mut event.rows);
         rows.retain(|row| event.share(event.cost(&row.total)) >= query.row_limit);
-        Event { rows, ..event }
+        ProfileEvent { rows, ..event }
     });
     let events = events.collect();
-    let times = sieve.slice.map(|slice| times(&by_slice, slice));
+    let times = filter_state.slice.map(|slice| times(&by_slice, slice));
     let mut by_thread: FxHashMap<(u64, u64, u32), Value> = FxHashMap::default();
     for ((attributes, comm), value) in by_attributes {
         let key = Key { event: 0, stack: 0, comm, attributes };
-        if let Some(pid) = sieve.word(&key, sieve.pid) {
-            let tid = sieve.word(&key, sieve.tid).unwrap_or(pid);
+        if let Some(pid) = filter_state.word(&key, filter_state.pid) {
+            let tid = filter_state.word(&key, filter_state.tid).unwrap_or(pid);
             *by_thread.entry((pid, tid, comm)).or_default() += value;
         }
     }
@@ -279,21 +279,22 @@ pub fn answer(
         events,
         ..Profile::default()
     };
-    Answer { query: query.clone(), profile, times, threads, process_names }
+    QueryAnswer { query: query.clone(), profile, times, threads, process_names }
 }
 
 /// Returns a function's periods by time slice, with as many slices as `like` has, for a row's history graph.
 pub fn history(
-    input: &Input<'_>,
+    input: &TableInput<'_>,
     query: &Query,
     dso: &str,
     symbol: &str,
-    like: &Times,
+    like: &TimeSums,
     texts: &StringTable,
 ) -> Vec<u64> {
     let mut sums = vec![0; like.sums.len()];
-    let mut sieve = Sieve::new(input, &query.filter, texts);
-    let (Some(dso), Some(symbol), Some(width)) = (texts.find(dso), texts.find(symbol), sieve.slice) else {
+    let mut filter_state = FilterState::new(input, &query.filter, texts);
+    let (Some(dso), Some(symbol), Some(width)) = (texts.find(dso), texts.find(symbol), filter_state.slice)
+    else {
         return sums;
     };
     let shown = query.event.unwrap_or(0);
@@ -303,10 +304,10 @@ pub fn history(
         if call.symbol != symbol || call.dso != dso {
             continue;
         }
-        let verdict = sieve.look(key);
+        let verdict = filter_state.look(key);
         if verdict.other
             && verdict.thread
-            && let Some(slice) = sieve.word(key, sieve.time)
+            && let Some(slice) = filter_state.word(key, filter_state.time)
         {
             let at = (slice.saturating_mul(width)).saturating_sub(like.from) / like.slice.max(1);
             if let Some(sum) = usize::try_from(at).ok().and_then(|at| sums.get_mut(at)) {
@@ -342,32 +343,32 @@ fn joined<'a>(rows: Cow<'a, [(Key, Value)]>, keys: &[SortKey]) -> Cow<'a, [(Key,
     joined.into()
 }
 
-fn times(sums: &FxHashMap<u64, u64>, slice: u64) -> Times {
+fn times(sums: &FxHashMap<u64, u64>, slice: u64) -> TimeSums {
     let slice = slice.max(1);
     let (Some(first), Some(last)) = (sums.keys().min(), sums.keys().max()) else {
-        return Times { from: 0, slice, sums: Vec::new() };
+        return TimeSums { from: 0, slice, sums: Vec::new() };
     };
     let join = (last - first) / SLICES + 1;
     let mut out = vec![0; ((last - first) / join + 1) as usize];
     for (at, sum) in sums {
         out[((at - first) / join) as usize] += sum;
     }
-    Times { from: first.saturating_mul(slice), slice: slice.saturating_mul(join), sums: out }
+    TimeSums { from: first.saturating_mul(slice), slice: slice.saturating_mul(join), sums: out }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::abi::CpuMode;
-    use crate::profile::sampled::table::Only;
-    use crate::profile::sampled::{Call, Code};
+    use crate::profile::sampled::table::RowSelection;
+    use crate::profile::sampled::{LocationCall, LocationCalls};
     use crate::session::Resolved;
     use crate::session::intern::{Interner, bytes};
     use crate::session::samples::SampleAttribute;
 
-    struct Names;
+    struct TestNames;
 
-    impl crate::profile::sampled::table::Words for Names {
+    impl crate::profile::sampled::table::RowStrings for TestNames {
         fn comm(&self, comm: u32) -> String {
             ["cat", "dog"].get(comm as usize).map_or_else(String::new, |name| (*name).to_owned())
         }
@@ -393,7 +394,7 @@ mod tests {
     struct World {
         resolved: Resolved,
         attributes: Interner,
-        code: Code,
+        code: LocationCalls,
         texts: StringTable,
     }
 
@@ -403,14 +404,14 @@ mod tests {
     impl World {
         fn new() -> Self {
             let mut texts = StringTable::default();
-            let mut code = Code::default();
+            let mut code = LocationCalls::default();
             for (symbol, dso, level) in [
                 ("main", "app", CpuMode::User),
                 ("work", "app", CpuMode::User),
                 ("leaf", "libc", CpuMode::User),
                 ("sys", "[kernel]", CpuMode::Kernel),
             ] {
-                let call = Call::new(texts.add(dso), texts.add(symbol), level, true);
+                let call = LocationCall::new(texts.add(dso), texts.add(symbol), level, true);
                 code.push(&[call], Some(0));
             }
             let mut resolved = Resolved::default();
@@ -438,14 +439,14 @@ mod tests {
             Self { resolved, attributes, code, texts }
         }
 
-        fn ask(&self, query: Query) -> Answer {
-            let input = Input {
+        fn ask(&self, query: Query) -> QueryAnswer {
+            let input = TableInput {
                 rows: &self.resolved.rows,
                 resolved: &self.resolved,
                 attributes: &self.attributes,
                 attribute_kinds: &KINDS,
                 code: &self.code,
-                words: &Names,
+                words: &TestNames,
             };
             let total = Value { samples: 100, period: 200, squares: 400.0, ..Value::default() };
             let source = EventTotals { name: "clock".to_owned(), total, ..EventTotals::default() };
@@ -458,8 +459,8 @@ mod tests {
     }
 
     /// Returns the symbol, own and total cost of each row.
-    fn rows(answer: &Answer) -> Vec<(String, u64, u64)> {
-        let name = |row: &super::super::Row| {
+    fn rows(answer: &QueryAnswer) -> Vec<(String, u64, u64)> {
+        let name = |row: &super::super::TableRow| {
             let id = super::super::table::symbol_of(row).unwrap();
             answer.profile.texts.get(id).to_owned()
         };
@@ -497,16 +498,16 @@ mod tests {
     fn a_sample_is_the_innermost_functions_own_where_that_is_asked() {
         let mut world = World::new();
         // Two nested inlined functions at leaf's location; the code belongs to leaf.
-        let mut code = Code::default();
+        let mut code = LocationCalls::default();
         for (number, symbols) in
             [&["main"][..], &["work"], &["add", "sum", "leaf"], &["sys"]].iter().enumerate()
         {
-            let calls: Vec<Call> = (0..symbols.len())
-                .map(|at| Call {
+            let calls: Vec<LocationCall> = (0..symbols.len())
+                .map(|at| LocationCall {
                     inlined: at + 1 < symbols.len(),
                     line: 10 + at as u32,
                     file: Some(world.texts.add("leaf.c")),
-                    ..Call::new(
+                    ..LocationCall::new(
                         world.texts.add("app"),
                         world.texts.add(symbols[at]),
                         CpuMode::User,
@@ -575,7 +576,7 @@ mod tests {
     }
 
     /// Returns the symbols of the tree with their samples, parents first.
-    fn nodes(answer: &Answer) -> Vec<(&str, u64)> {
+    fn nodes(answer: &QueryAnswer) -> Vec<(&str, u64)> {
         let tree = answer.profile.events[0].tree.as_ref().unwrap();
         tree.nodes.iter().map(|node| (answer.profile.texts.get(node.symbol), node.total.samples)).collect()
     }
@@ -583,23 +584,29 @@ mod tests {
     #[test]
     fn the_tree_has_what_the_names_leave() {
         let world = World::new();
-        let ask = |only: Only, totals: bool| {
+        let ask = |only: RowSelection, totals: bool| {
             let filter = Filter { only, ..Filter::default() };
-            world.ask(Query { totals, tree: Some(Order::Caller), collapse: true, filter, ..by_symbol() })
+            world.ask(Query {
+                totals,
+                tree: Some(StackDirection::Caller),
+                collapse: true,
+                filter,
+                ..by_symbol()
+            })
         };
         let some = |name: &str| Some(vec![name.to_owned()]);
         for totals in [false, true] {
-            let sys = ask(Only { symbols: some("sys"), ..Only::default() }, totals);
+            let sys = ask(RowSelection { symbols: some("sys"), ..RowSelection::default() }, totals);
             assert_eq!(nodes(&sys), [("main", 10), ("work", 10), ("sys", 10)]);
             assert_eq!((rows(&sys).len(), sys.profile.events[0].filtered.samples), (1, 90));
-            let part = ask(Only { part: Some("ea".to_owned()), ..Only::default() }, totals);
+            let part = ask(RowSelection { part: Some("ea".to_owned()), ..RowSelection::default() }, totals);
             assert_eq!(nodes(&part), [("main", 85), ("work", 85), ("leaf", 85)]);
-            let libc = ask(Only { dsos: some("libc"), ..Only::default() }, totals);
+            let libc = ask(RowSelection { dsos: some("libc"), ..RowSelection::default() }, totals);
             assert_eq!(nodes(&libc), nodes(&part), "samples taken there");
         }
-        let app = ask(Only { dsos: some("app"), ..Only::default() }, true);
+        let app = ask(RowSelection { dsos: some("app"), ..RowSelection::default() }, true);
         assert_eq!(nodes(&app), [("main", 5)], "not those of what was called elsewhere");
-        let work = |totals| ask(Only { symbols: some("work"), ..Only::default() }, totals);
+        let work = |totals| ask(RowSelection { symbols: some("work"), ..RowSelection::default() }, totals);
         assert_eq!(nodes(&work(true))[..2], [("main", 95), ("work", 95)]);
         assert_eq!(work(true).profile.events[0].filtered.samples, 5);
         assert!(nodes(&work(false)).is_empty(), "nothing was taken in it");
@@ -608,20 +615,20 @@ mod tests {
     #[test]
     fn rows_are_ordered_as_asked() {
         let world = World::new();
-        let order = |ranks: &[Rank]| {
+        let order = |ranks: &[RowRank]| {
             let answer = world.ask(Query { ranks: ranks.to_vec(), ..by_symbol() });
             rows(&answer).into_iter().map(|(name, ..)| name).collect::<Vec<_>>()
         };
         assert_eq!(order(&[]), ["main", "work", "leaf", "sys"]);
-        assert_eq!(order(&[Rank::Own]), ["leaf", "sys", "main", "work"]);
-        assert_eq!(order(&[Rank::Samples]), ["leaf", "sys", "main", "work"]);
-        assert_eq!(order(&[Rank::Key(SortKey::Symbol), Rank::Own]), ["leaf", "main", "sys", "work"]);
+        assert_eq!(order(&[RowRank::Own]), ["leaf", "sys", "main", "work"]);
+        assert_eq!(order(&[RowRank::Samples]), ["leaf", "sys", "main", "work"]);
+        assert_eq!(order(&[RowRank::Key(SortKey::Symbol), RowRank::Own]), ["leaf", "main", "sys", "work"]);
     }
 
     #[test]
     fn a_tree_can_begin_at_a_function() {
         let world = World::new();
-        let tree = |order: Order| {
+        let tree = |order: StackDirection| {
             let query = Query { tree: Some(order), root: Some("work".to_owned()), ..by_symbol() };
             let mut answer = world.ask(query);
             let tree = answer.profile.events[0].tree.take().unwrap();
@@ -635,28 +642,32 @@ mod tests {
         };
         let named =
             |list: &[(&str, u64)]| list.iter().map(|(n, s)| ((*n).to_owned(), *s)).collect::<Vec<_>>();
-        let (roots, callees) = tree(Order::Caller);
+        let (roots, callees) = tree(StackDirection::Caller);
         assert_eq!(roots, named(&[("work", 95)]));
         assert_eq!(callees, named(&[("leaf", 65), ("work", 20), ("sys", 10)]));
-        let (roots, callers) = tree(Order::Callee);
+        let (roots, callers) = tree(StackDirection::Callee);
         assert_eq!(roots, named(&[("work", 95)]));
         assert_eq!(callers, named(&[("main", 95)]), "the outermost of a recursion counts");
-        let none = world.ask(Query { tree: Some(Order::Caller), root: Some("x".to_owned()), ..by_symbol() });
+        let none = world.ask(Query {
+            tree: Some(StackDirection::Caller),
+            root: Some("x".to_owned()),
+            ..by_symbol()
+        });
         assert!(none.profile.events[0].tree.as_ref().unwrap().nodes.is_empty());
     }
 
     #[test]
     fn a_function_has_a_history() {
         let world = World::new();
-        let input = Input {
+        let input = TableInput {
             rows: &world.resolved.rows,
             resolved: &world.resolved,
             attributes: &world.attributes,
             attribute_kinds: &KINDS,
             code: &world.code,
-            words: &Names,
+            words: &TestNames,
         };
-        let like = Times { from: 500, slice: 100, sums: vec![0; 5] };
+        let like = TimeSums { from: 500, slice: 100, sums: vec![0; 5] };
         let of = |dso, symbol| history(&input, &by_symbol(), dso, symbol, &like, &world.texts);
         assert_eq!(of("libc", "leaf"), [80, 40, 0, 50, 0]);
         assert_eq!(of("libc", "main"), [0; 5]);

@@ -264,7 +264,7 @@ pub fn attributes(keys: &[SortKey], slice: u64) -> Vec<SampleAttribute> {
 
 /// One value of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Cell {
+pub enum RowCell {
     /// Text.
     Text(StringId),
     /// A function, with the letter of its CPU mode.

@@ -1,8 +1,8 @@
 //! Stacks with their weights by thread: the common source of all export formats.
 //!
-//! Receives the input of tables and trees ([`Input`]) and a [`Query`], whose filter and event apply. Returns
-//! rows with thread and time, each with a stack. For formats with addresses and inlined calls, a stack is a
-//! list of locations. For all others it is the end of a path through functions.
+//! Receives the input of tables and trees ([`TableInput`]) and a [`Query`], whose filter and event apply.
+//! Returns rows with thread and time, each with a stack. For formats with addresses and inlined calls, a
+//! stack is a list of locations. For all others it is the end of a path through functions.
 //!
 //! ```text
 //!   row       event, thread, time, stack, value
@@ -12,10 +12,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::filter::{Sieve, by_name};
+use super::filter::{FilterState, by_name};
 use super::query::{EventTotals, Query};
-use super::table::{ENDED_NAME, Input};
-use super::{Call, Code, StringTable, Value};
+use super::table::{ENDED_NAME, TableInput};
+use super::{LocationCall, LocationCalls, StringTable, Value};
 use crate::session::intern::words;
 use crate::session::live::ENDED;
 use crate::session::samples::SampleAttribute;
@@ -77,7 +77,7 @@ pub struct StackRow {
 
 /// Stacks with weights.
 pub struct StackProfile<'a> {
-    input: Input<'a>,
+    input: TableInput<'a>,
     /// The strings of calls.
     pub texts: &'a StringTable,
     /// The modules, by the number in locations.
@@ -95,7 +95,7 @@ pub struct StackProfile<'a> {
 impl<'a> StackProfile<'a> {
     /// Selects the rows that pass a query's filter, of the query's event or of all events.
     pub fn new(
-        input: &Input<'a>,
+        input: &TableInput<'a>,
         modules: &'a [Module],
         events_totals: &[EventTotals],
         query: &Query,
@@ -105,7 +105,7 @@ impl<'a> StackProfile<'a> {
         let payload = at(SampleAttribute::Payload);
         let mut left_out = vec![Value::default(); events_totals.len()];
         let named = by_name(input, &query.filter, query.totals, texts, &mut left_out);
-        let mut sieve = Sieve::new(input, &query.filter, texts);
+        let mut filter_state = FilterState::new(input, &query.filter, texts);
         let event = |of: &EventTotals| StackEvent {
             name: of.name.clone(),
             total: of.total.clone(),
@@ -118,18 +118,19 @@ impl<'a> StackProfile<'a> {
             events: events_totals.iter().map(event).collect(),
             threads: Vec::new(),
             rows: Vec::new(),
-            slice: sieve.slice,
+            slice: filter_state.slice,
         };
         let mut numbers: FxHashMap<(Option<u64>, Option<u64>, u32), u32> = FxHashMap::default();
         for (key, value) in named.iter() {
             if query.event.is_some_and(|wanted| wanted != key.event as usize) {
                 continue;
             }
-            let verdict = sieve.look(key);
+            let verdict = filter_state.look(key);
             if !(verdict.thread && verdict.time && verdict.other) {
                 continue;
             }
-            let (pid, tid) = (sieve.word(key, sieve.pid), sieve.word(key, sieve.tid));
+            let (pid, tid) =
+                (filter_state.word(key, filter_state.pid), filter_state.word(key, filter_state.tid));
             let thread = *numbers.entry((pid, tid, key.comm)).or_insert_with(|| {
                 profile.threads.push(thread(input, pid, tid, key.comm));
                 profile.threads.len() as u32 - 1
@@ -142,7 +143,10 @@ impl<'a> StackProfile<'a> {
                 event: key.event,
                 thread,
                 stack: key.stack,
-                time: sieve.word(key, sieve.time).zip(sieve.slice).map(|(at, slice)| at * slice),
+                time: filter_state
+                    .word(key, filter_state.time)
+                    .zip(filter_state.slice)
+                    .map(|(at, slice)| at * slice),
                 payload: payload.filter(|number| *number != u64::MAX),
                 value: value.clone(),
             });
@@ -156,7 +160,7 @@ impl<'a> StackProfile<'a> {
     }
 
     /// Returns the calls at locations.
-    pub fn code(&self) -> &'a Code {
+    pub fn code(&self) -> &'a LocationCalls {
         self.input.code
     }
 
@@ -178,7 +182,7 @@ impl<'a> StackProfile<'a> {
     /// Returns the stacks as paths through functions.
     pub fn paths(&self) -> Paths {
         let mut paths = Paths::default();
-        let mut numbers = Numbers::default();
+        let mut numbers = PathLookup::default();
         // Neighbouring stacks share outer callers: keeps the last stack, with the node of each location.
         let (mut last, mut now): (Vec<(u32, u32)>, Vec<u32>) = (Vec::new(), Vec::new());
         for row in &self.rows {
@@ -206,7 +210,7 @@ impl<'a> StackProfile<'a> {
     }
 }
 
-fn thread(input: &Input<'_>, pid: Option<u64>, tid: Option<u64>, comm: u32) -> StackThread {
+fn thread(input: &TableInput<'_>, pid: Option<u64>, tid: Option<u64>, comm: u32) -> StackThread {
     // Ended threads are joined, regardless of their names.
     let number = |word: Option<u64>| word.filter(|word| *word != ENDED).map(|word| word as i32);
     StackThread {
@@ -253,28 +257,28 @@ impl Paths {
     }
 
     /// Returns a call of the function with this number.
-    pub fn call<'c>(&self, function: u32, code: &'c Code) -> &'c Call {
+    pub fn call<'c>(&self, function: u32, code: &'c LocationCalls) -> &'c LocationCall {
         &code.calls()[self.functions[function as usize]]
     }
 }
 
 /// Lookup tables for building paths.
 #[derive(Default)]
-struct Numbers {
+struct PathLookup {
     /// Function numbers, by everything that distinguishes functions.
-    functions: FxHashMap<Call, u32>,
+    functions: FxHashMap<LocationCall, u32>,
     /// Function numbers, by call.
     of_call: Vec<u32>,
     nodes: FxHashMap<(u32, u32), u32>,
 }
 
-impl Numbers {
-    fn node(&mut self, paths: &mut Paths, code: &Code, call: usize, caller: u32) -> u32 {
+impl PathLookup {
+    fn node(&mut self, paths: &mut Paths, code: &LocationCalls, call: usize, caller: u32) -> u32 {
         if self.of_call.is_empty() {
             self.of_call.resize(code.calls().len(), NONE);
         }
         if self.of_call[call] == NONE {
-            let function = Call { file: None, line: 0, start: None, ..code.calls()[call] };
+            let function = LocationCall { file: None, line: 0, start: None, ..code.calls()[call] };
             self.of_call[call] = *self.functions.entry(function).or_insert_with(|| {
                 paths.functions.push(call);
                 paths.functions.len() as u32 - 1

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashMap;
 
 use super::chain_tree::ChainTree;
-use super::{Call, Cell, Code, ShareOf, SortKey, StringId, StringTable, Value, place};
+use super::{LocationCall, LocationCalls, RowCell, ShareOf, SortKey, StringId, StringTable, Value, place};
 use crate::abi::CpuMode;
 use crate::record::decode::{page_size, transaction};
 use crate::session::Resolved;
@@ -22,9 +22,9 @@ use crate::session::samples::{Key, SampleAttribute};
 
 /// A row.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Row {
+pub struct TableRow {
     /// The values of the sort keys.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<RowCell>,
     /// Samples in the row itself.
     pub own: Value,
     /// Samples in the row or its callees; equal to `own` without call chains.
@@ -35,7 +35,7 @@ pub struct Row {
     pub chains: Option<Box<ChainTree>>,
 }
 
-impl Row {
+impl TableRow {
     /// Returns the row's own periods in a CPU mode, given its index in [`MODES`].
     pub fn in_mode(&self, mode: usize) -> u64 {
         self.by_mode.as_ref().map_or(0, |by_mode| by_mode[mode])
@@ -49,7 +49,7 @@ pub const MODES: [CpuMode; 4] = [CpuMode::Kernel, CpuMode::User, CpuMode::GuestK
 pub const ENDED_NAME: &str = "(ended)";
 
 /// Provides strings for numbers.
-pub trait Words {
+pub trait RowStrings {
     /// Returns the name of a thread, given the number in a row's key.
     fn comm(&self, comm: u32) -> String;
     /// Returns the last name of a thread, with or without samples. A process has that of its first thread.
@@ -71,7 +71,7 @@ pub trait Words {
 
 /// The input of tables and trees.
 #[derive(Clone, Copy)]
-pub struct Input<'a> {
+pub struct TableInput<'a> {
     /// The sums by stack, sorted by event and stack: the rows of `resolved`, or those that passed a filter.
     pub rows: &'a [(Key, Value)],
     /// The stacks.
@@ -81,12 +81,12 @@ pub struct Input<'a> {
     /// The kinds of the attributes.
     pub attribute_kinds: &'a [SampleAttribute],
     /// The calls at each location.
-    pub code: &'a Code,
+    pub code: &'a LocationCalls,
     /// Strings for numbers.
-    pub words: &'a dyn Words,
+    pub words: &'a dyn RowStrings,
 }
 
-impl Input<'_> {
+impl TableInput<'_> {
     /// Returns the address of a location in its module's own address space, or `None` if it is unmapped.
     pub(super) fn offset(&self, location: u32) -> Option<u64> {
         self.code.module(location)?;
@@ -96,7 +96,7 @@ impl Input<'_> {
 
 /// A criterion for the order of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rank {
+pub enum RowRank {
     /// Own periods, descending.
     Own,
     /// Total periods, descending.
@@ -115,7 +115,7 @@ pub enum Rank {
 
 /// Selects rows by the names of modules and functions; `None` keeps all rows.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Only {
+pub struct RowSelection {
     /// Keep these modules.
     pub dsos: Option<Vec<String>>,
     /// Keep these functions.
@@ -128,19 +128,19 @@ pub struct Only {
     pub more_than: Option<u64>,
 }
 
-impl Only {
+impl RowSelection {
     /// Whether it excludes nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Whether the call's module passes, so that samples in its code may count.
-    pub(super) fn has_module(&self, call: &Call, texts: &StringTable) -> bool {
+    pub(super) fn has_module(&self, call: &LocationCall, texts: &StringTable) -> bool {
         is_listed(&self.dsos, texts.get(call.dso)) && (call.named || !self.named)
     }
 
     /// Whether the function is selected.
-    pub(super) fn has_function(&self, call: &Call, texts: &StringTable) -> bool {
+    pub(super) fn has_function(&self, call: &LocationCall, texts: &StringTable) -> bool {
         let name = texts.get(call.symbol);
         is_listed(&self.symbols, name) && self.part.as_ref().is_none_or(|part| name.contains(part.as_str()))
     }
@@ -159,13 +159,13 @@ const UNKNOWN_OFFSET: u64 = u64::MAX;
 
 /// Numbers for lists of cells.
 #[derive(Default)]
-pub(super) struct Parts {
-    all: Vec<Box<[Cell]>>,
-    known: FxHashMap<Box<[Cell]>, u32>,
+pub(super) struct CellInterner {
+    all: Vec<Box<[RowCell]>>,
+    known: FxHashMap<Box<[RowCell]>, u32>,
 }
 
-impl Parts {
-    fn add(&mut self, cells: &[Cell]) -> u32 {
+impl CellInterner {
+    fn add(&mut self, cells: &[RowCell]) -> u32 {
         if let Some(number) = self.known.get(cells) {
             return *number;
         }
@@ -177,19 +177,19 @@ impl Parts {
 }
 
 /// The properties of a call that keys depend on: function, line, offset in the function, module, address.
-type Asked = (Call, (Option<StringId>, u32), u64, Option<u32>, Option<u64>);
+type CallProperties = (LocationCall, (Option<StringId>, u32), u64, Option<u32>, Option<u64>);
 
 /// The part number of each call and each leaf, computed when a row first needs it.
-pub(super) struct OfCode<'a> {
-    input: &'a Input<'a>,
+pub(super) struct CodeCells<'a> {
+    input: &'a TableInput<'a>,
     keys: Vec<SortKey>,
-    only: &'a Only,
-    parts: Parts,
+    only: &'a RowSelection,
+    parts: CellInterner,
     of_call: Vec<u32>,
     of_leaf: Vec<u32>,
-    cells: Vec<Cell>,
+    cells: Vec<RowCell>,
     /// Part numbers by the properties that keys depend on. Most calls are found here, without making cells.
-    known: FxHashMap<Asked, u32>,
+    known: FxHashMap<CallProperties, u32>,
     innermost: bool,
     has_files: bool,
     has_lines: bool,
@@ -197,15 +197,15 @@ pub(super) struct OfCode<'a> {
     has_modules: bool,
 }
 
-impl<'a> OfCode<'a> {
-    pub(super) fn new(input: &'a Input<'a>, request: TableRequest<'a>) -> Self {
+impl<'a> CodeCells<'a> {
+    pub(super) fn new(input: &'a TableInput<'a>, request: TableRequest<'a>) -> Self {
         let keys = request.keys;
         let has_lines = keys.iter().any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcLineTo));
         Self {
             input,
             keys: keys.iter().copied().filter(|key| key.is_of_code()).collect(),
             only: request.only,
-            parts: Parts::default(),
+            parts: CellInterner::default(),
             of_call: vec![NOT_ASKED; input.code.calls().len()],
             of_leaf: vec![NOT_ASKED; input.code.len()],
             cells: Vec::new(),
@@ -249,7 +249,7 @@ impl<'a> OfCode<'a> {
     fn part(&mut self, call: usize, at: usize, location: u32, texts: &StringTable) -> u32 {
         let (call, at) = (&self.input.code.calls()[call], &self.input.code.calls()[at]);
         // The fields cleared here make no difference to the part.
-        let plain = Call { file: None, line: 0, start: None, inlined: false, ..*call };
+        let plain = LocationCall { file: None, line: 0, start: None, inlined: false, ..*call };
         let place = if self.has_files { (at.file, at.line) } else { (None, 0) };
         let into = call.start.filter(|_| self.has_offsets).map_or(UNKNOWN_OFFSET, |start| {
             self.input.resolved.locations[location as usize].offset.wrapping_sub(start.get())
@@ -266,22 +266,22 @@ impl<'a> OfCode<'a> {
         }
         self.cells.clear();
         self.cells.extend(self.keys.iter().map(|key| match key {
-            SortKey::Dso | SortKey::DsoTo => Cell::Text(call.dso),
+            SortKey::Dso | SortKey::DsoTo => RowCell::Text(call.dso),
             SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr => {
-                Cell::Symbol(call.level.letter(), call.symbol)
+                RowCell::Symbol(call.level.letter(), call.symbol)
             }
             SortKey::SrcLine | SortKey::SrcLineTo => place::line(call, at, address),
-            SortKey::SymbolSize if call.size == 0 => Cell::Unknown,
-            SortKey::SymbolSize => Cell::Number(i64::from(call.size)),
+            SortKey::SymbolSize if call.size == 0 => RowCell::Unknown,
+            SortKey::SymbolSize => RowCell::Number(i64::from(call.size)),
             SortKey::SymbolOffset => match u32::try_from(into) {
-                Ok(into) => Cell::Offset(call.level.letter(), call.symbol, into),
-                Err(_) => Cell::Symbol(call.level.letter(), call.symbol),
+                Ok(into) => RowCell::Offset(call.level.letter(), call.symbol, into),
+                Err(_) => RowCell::Symbol(call.level.letter(), call.symbol),
             },
             SortKey::DsoSize => {
                 let size = module.and_then(|module| self.input.words.mapped(module));
-                size.map_or(Cell::Unknown, |size| Cell::Number(size as i64))
+                size.map_or(RowCell::Unknown, |size| RowCell::Number(size as i64))
             }
-            _ => at.file.map_or(Cell::Unknown, Cell::Text),
+            _ => at.file.map_or(RowCell::Unknown, RowCell::Text),
         }));
         let part = self.parts.add(&self.cells);
         self.known.insert(asked, part);
@@ -291,7 +291,7 @@ impl<'a> OfCode<'a> {
 
 /// The cost of a row.
 #[derive(Default)]
-struct Sum {
+struct RowSum {
     own: Value,
     total: Value,
     by_mode: Option<Box<[u64; 4]>>,
@@ -299,8 +299,8 @@ struct Sum {
 
 /// The sums of one kind of sample, by part. Cleared and reused, because most kinds have few parts.
 #[derive(Default)]
-struct Sums {
-    of: Vec<Sum>,
+struct PartSums {
+    of: Vec<RowSum>,
     /// The parts with sums.
     touched: Vec<u32>,
     is_touched: Vec<bool>,
@@ -308,11 +308,11 @@ struct Sums {
     counted: Vec<u32>,
 }
 
-impl Sums {
-    fn at(&mut self, part: u32) -> &mut Sum {
+impl PartSums {
+    fn at(&mut self, part: u32) -> &mut RowSum {
         let at = part as usize;
         if at >= self.of.len() {
-            self.of.resize_with(at + 1, Sum::default);
+            self.of.resize_with(at + 1, RowSum::default);
             self.is_touched.resize(at + 1, false);
             self.counted.resize(at + 1, u32::MAX);
         }
@@ -332,7 +332,7 @@ impl Sums {
         self.counted[part as usize] = row;
     }
 
-    fn take(&mut self, mut take: impl FnMut(u32, Sum)) {
+    fn take(&mut self, mut take: impl FnMut(u32, RowSum)) {
         for part in self.touched.drain(..) {
             let sum = std::mem::take(&mut self.of[part as usize]);
             self.is_touched[part as usize] = false;
@@ -354,32 +354,32 @@ pub struct TableRequest<'a> {
     /// the code.
     pub innermost: bool,
     /// Selects the rows to keep.
-    pub only: &'a Only,
+    pub only: &'a RowSelection,
     /// Criteria for the order of rows, most important first. Ties are ordered by total.
-    pub ranks: &'a [Rank],
+    pub ranks: &'a [RowRank],
     /// The cost used for that total.
     pub share_of: ShareOf,
 }
 
 /// Makes the tables of all events. Sorts rows by the request's ranks, and ties by descending total.
 pub fn tables(
-    input: &Input<'_>,
+    input: &TableInput<'_>,
     request: TableRequest<'_>,
     events: usize,
     texts: &mut StringTable,
-) -> Vec<Vec<Row>> {
+) -> Vec<Vec<TableRow>> {
     let TableRequest { keys, with_totals, by_mode, innermost, only, ranks, share_of } = request;
-    let mut of_code = OfCode::new(input, request);
-    let mut tables: Vec<Vec<Row>> = vec![Vec::new(); events];
+    let mut code_cells = CodeCells::new(input, request);
+    let mut tables: Vec<Vec<TableRow>> = vec![Vec::new(); events];
     let (of_sample, order) = by_sample(input, keys, texts);
-    let mut sums = Sums::default();
+    let mut sums = PartSums::default();
     for group in order.chunk_by(|a, b| (a.event, a.part) == (b.event, b.part)) {
         let rows = &mut tables[group[0].event as usize];
-        for placed in group {
-            let (key, value) = &input.rows[placed.row as usize];
+        for grouped in group {
+            let (key, value) = &input.rows[grouped.row as usize];
             let mut stack = input.resolved.stack(key.stack);
             let Some(leaf) = stack.next() else { continue };
-            let own = of_code.leaf(leaf, texts);
+            let own = code_cells.leaf(leaf, texts);
             if own != NOT_WANTED {
                 let mode = input.code.calls()[input.code.own(leaf)].level;
                 let sum = sums.at(own);
@@ -391,36 +391,36 @@ pub fn tables(
             }
             if with_totals {
                 // The leaf's own function counts once, at its own line.
-                sums.total(own, placed.row, value);
+                sums.total(own, grouped.row, value);
                 let mut others = input.code.range(leaf);
                 match innermost {
                     true => others.start += 1,
                     false => others.end -= 1,
                 }
                 for call in others {
-                    sums.total(of_code.call(call, leaf, texts), placed.row, value);
+                    sums.total(code_cells.call(call, leaf, texts), grouped.row, value);
                 }
                 for location in stack {
                     for call in input.code.range(location) {
-                        sums.total(of_code.call(call, location, texts), placed.row, value);
+                        sums.total(code_cells.call(call, location, texts), grouped.row, value);
                     }
                 }
             }
         }
-        sums.take(|part, Sum { own, total, by_mode }| {
-            let cells = cells(keys, &of_sample, group[0].part, &of_code, part);
+        sums.take(|part, RowSum { own, total, by_mode }| {
+            let cells = cells(keys, &of_sample, group[0].part, &code_cells, part);
             let total = if with_totals { total } else { own.clone() };
-            rows.push(Row { cells, own, total, by_mode, chains: None });
+            rows.push(TableRow { cells, own, total, by_mode, chains: None });
         });
     }
-    let by_rank = |rank: &Rank, a: &Row, b: &Row| match rank {
-        Rank::Own => b.own.period.cmp(&a.own.period),
-        Rank::Total => b.total.period.cmp(&a.total.period),
-        Rank::OwnLatency => b.own.latency().cmp(&a.own.latency()),
-        Rank::TotalLatency => b.total.latency().cmp(&a.total.latency()),
-        Rank::Samples => b.own.samples.cmp(&a.own.samples),
-        Rank::InMode(mode) => b.in_mode(*mode).cmp(&a.in_mode(*mode)),
-        Rank::Key(key) => {
+    let by_rank = |rank: &RowRank, a: &TableRow, b: &TableRow| match rank {
+        RowRank::Own => b.own.period.cmp(&a.own.period),
+        RowRank::Total => b.total.period.cmp(&a.total.period),
+        RowRank::OwnLatency => b.own.latency().cmp(&a.own.latency()),
+        RowRank::TotalLatency => b.total.latency().cmp(&a.total.latency()),
+        RowRank::Samples => b.own.samples.cmp(&a.own.samples),
+        RowRank::InMode(mode) => b.in_mode(*mode).cmp(&a.in_mode(*mode)),
+        RowRank::Key(key) => {
             let at = keys.iter().position(|other| other == key);
             at.map_or(Ordering::Equal, |at| compare(&a.cells[at..=at], &b.cells[at..=at], texts))
         }
@@ -429,7 +429,7 @@ pub fn tables(
         rows.retain(|row| only.more_than.is_none_or(|least| row.total.samples > least));
         rows.sort_unstable_by(|a, b| {
             let cost = |value: &Value| share_of.cost(value);
-            let weight = |row: &Row| (cost(&row.total), cost(&row.own), row.own.samples);
+            let weight = |row: &TableRow| (cost(&row.total), cost(&row.own), row.own.samples);
             let ranked = ranks.iter().map(|rank| by_rank(rank, a, b)).find(|order| order.is_ne());
             ranked
                 .unwrap_or_else(|| weight(b).cmp(&weight(a)))
@@ -442,19 +442,19 @@ pub fn tables(
 /// Returns the cells of a row, from a sample's part and a call's part, in the order of the keys.
 pub(super) fn cells(
     keys: &[SortKey],
-    of_sample: &Parts,
+    of_sample: &CellInterner,
     sample_part: u32,
-    of_code: &OfCode<'_>,
+    code_cells: &CodeCells<'_>,
     code_part: u32,
-) -> Vec<Cell> {
+) -> Vec<RowCell> {
     let mut from_sample = of_sample.all[sample_part as usize].iter();
-    let mut from_code = of_code.parts.all[code_part as usize].iter();
+    let mut from_code = code_cells.parts.all[code_part as usize].iter();
     let next = |key: &SortKey| if key.is_of_code() { from_code.next() } else { from_sample.next() };
     keys.iter().filter_map(next).copied().collect()
 }
 
 /// A row of the input, with the number of its cells that do not depend on code.
-pub(super) struct Placed {
+pub(super) struct GroupedRow {
     pub(super) event: u32,
     pub(super) part: u32,
     pub(super) row: u32,
@@ -463,17 +463,17 @@ pub(super) struct Placed {
 /// Sorts the input's rows by event and by the cells that do not depend on code. Keeps the order of equal
 /// rows.
 pub(super) fn by_sample(
-    input: &Input<'_>,
+    input: &TableInput<'_>,
     keys: &[SortKey],
     texts: &mut StringTable,
-) -> (Parts, Vec<Placed>) {
-    let mut parts = Parts::default();
+) -> (CellInterner, Vec<GroupedRow>) {
+    let mut parts = CellInterner::default();
     // Ignores attributes that no key distinguishes.
     let comms = keys.iter().any(|key| key.is_of_name());
     let attributes = keys.iter().any(|key| !key.is_of_name() && !key.is_of_code());
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut last = None;
-    let mut order: Vec<Placed> = Vec::with_capacity(input.rows.len());
+    let mut order: Vec<GroupedRow> = Vec::with_capacity(input.rows.len());
     for (row, (key, _)) in (0..).zip(input.rows) {
         let told = (if comms { key.comm } else { 0 }, if attributes { key.attributes } else { 0 });
         let part = match last {
@@ -481,29 +481,36 @@ pub(super) fn by_sample(
             _ => *known.entry(told).or_insert_with(|| parts.add(&sample_cells(input, keys, key, texts))),
         };
         last = Some((told, part));
-        order.push(Placed { event: key.event, part, row });
+        order.push(GroupedRow { event: key.event, part, row });
     }
     if parts.all.len() > 1 {
-        order.sort_unstable_by_key(|placed| (placed.event, placed.part, placed.row));
+        order.sort_unstable_by_key(|grouped| (grouped.event, grouped.part, grouped.row));
     }
     (parts, order)
 }
 
 /// Orders equal costs by their text, so that equal runs print equal tables.
-pub(in crate::profile) fn compare(a: &[Cell], b: &[Cell], texts: &StringTable) -> Ordering {
-    let word = |cell: &Cell| match cell {
-        Cell::Text(id) | Cell::Symbol(_, id) | Cell::Line(id, _) | Cell::Offset(_, id, _) => Some(*id),
-        Cell::InFunction(id, _) | Cell::InModule(id, _) => Some(*id),
+pub(in crate::profile) fn compare(a: &[RowCell], b: &[RowCell], texts: &StringTable) -> Ordering {
+    let word = |cell: &RowCell| match cell {
+        RowCell::Text(id) | RowCell::Symbol(_, id) | RowCell::Line(id, _) | RowCell::Offset(_, id, _) => {
+            Some(*id)
+        }
+        RowCell::InFunction(id, _) | RowCell::InModule(id, _) => Some(*id),
         _ => None,
     };
-    let one = |(a, b): (&Cell, &Cell)| match (word(a), word(b)) {
+    let one = |(a, b): (&RowCell, &RowCell)| match (word(a), word(b)) {
         (Some(left), Some(right)) if left != right => texts.get(left).cmp(texts.get(right)),
         _ => a.cmp(b),
     };
     a.iter().zip(b).map(one).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut StringTable) -> Vec<Cell> {
+fn sample_cells(
+    input: &TableInput<'_>,
+    keys: &[SortKey],
+    key: &Key,
+    texts: &mut StringTable,
+) -> Vec<RowCell> {
     let attributes = if input.attribute_kinds.is_empty() {
         None
     } else {
@@ -514,32 +521,32 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
         attributes?.get(at)
     };
     let number = |word: Option<u64>| match word {
-        Some(word) if word != u64::MAX => Cell::Number(word as i64),
-        _ => Cell::Unknown,
+        Some(word) if word != u64::MAX => RowCell::Number(word as i64),
+        _ => RowCell::Unknown,
     };
     let task = |word: Option<u64>, texts: &mut StringTable| match word {
-        Some(ENDED) => Cell::Text(texts.add(ENDED_NAME)),
-        None => Cell::Unknown,
+        Some(ENDED) => RowCell::Text(texts.add(ENDED_NAME)),
+        None => RowCell::Unknown,
         Some(id) => match input.words.task_name(id as i32) {
-            Some(name) => Cell::Task(id as i64, texts.add(&name)),
-            None => Cell::Number(id as i64),
+            Some(name) => RowCell::Task(id as i64, texts.add(&name)),
+            None => RowCell::Number(id as i64),
         },
     };
     let mut cells = Vec::new();
     for sort_key in keys.iter().filter(|key| !key.is_of_code()) {
         cells.push(match sort_key {
-            SortKey::Comm => Cell::Text(texts.add(&input.words.comm(key.comm))),
-            SortKey::CommNoDigit => Cell::Text(texts.add(&without_digits(&input.words.comm(key.comm)))),
+            SortKey::Comm => RowCell::Text(texts.add(&input.words.comm(key.comm))),
+            SortKey::CommNoDigit => RowCell::Text(texts.add(&without_digits(&input.words.comm(key.comm)))),
             SortKey::Process => task(word(|e| *e == SampleAttribute::Pid), texts),
             SortKey::Thread => task(word(|e| *e == SampleAttribute::Tid), texts),
             SortKey::Tid => match word(|e| *e == SampleAttribute::Tid) {
-                Some(ENDED) => Cell::Text(texts.add(ENDED_NAME)),
-                tid => tid.map_or(Cell::Unknown, |tid| Cell::Number(tid as i64)),
+                Some(ENDED) => RowCell::Text(texts.add(ENDED_NAME)),
+                tid => tid.map_or(RowCell::Unknown, |tid| RowCell::Number(tid as i64)),
             },
             SortKey::Cpu => number(word(|e| *e == SampleAttribute::Cpu)),
             SortKey::Socket => {
                 let socket = word(|e| *e == SampleAttribute::Cpu).and_then(|cpu| input.words.socket(cpu));
-                socket.map_or(Cell::Unknown, Cell::Number)
+                socket.map_or(RowCell::Unknown, RowCell::Number)
             }
             SortKey::Time => {
                 let slice = input.attribute_kinds.iter().find_map(|attribute| match attribute {
@@ -547,26 +554,28 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
                     _ => None,
                 });
                 let at = word(|e| matches!(e, SampleAttribute::Time(_))).unwrap_or(0);
-                Cell::Time(at.saturating_mul(slice.unwrap_or(1)))
+                RowCell::Time(at.saturating_mul(slice.unwrap_or(1)))
             }
             SortKey::Cgroup => {
                 let id = word(|e| *e == SampleAttribute::Cgroup).unwrap_or(0);
-                Cell::Text(texts.add(&input.words.cgroup(id)))
+                RowCell::Text(texts.add(&input.words.cgroup(id)))
             }
             SortKey::Trace => {
                 let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
-                Cell::Text(texts.add(&input.words.payload(payload)))
+                RowCell::Text(texts.add(&input.words.payload(payload)))
             }
             SortKey::TraceField(field) => {
                 let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
                 match input.words.payload_field(payload, usize::from(*field)) {
                     // Numbers sort numerically.
-                    Some(text) => text.parse().map_or_else(|_| Cell::Text(texts.add(&text)), Cell::Number),
-                    None => Cell::Unknown,
+                    Some(text) => {
+                        text.parse().map_or_else(|_| RowCell::Text(texts.add(&text)), RowCell::Number)
+                    }
+                    None => RowCell::Unknown,
                 }
             }
             SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == SampleAttribute::Weight)),
-            SortKey::Addr => word(|e| *e == SampleAttribute::Addr).map_or(Cell::Unknown, Cell::Address),
+            SortKey::Addr => word(|e| *e == SampleAttribute::Addr).map_or(RowCell::Unknown, RowCell::Address),
             key if key.is_of_branch() => {
                 place::of_branch(*key, input.code, &word, &|location| input.offset(location), texts)
             }
@@ -575,18 +584,18 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
             }
             SortKey::Mem | SortKey::Snoop | SortKey::Tlb | SortKey::Locked | SortKey::Blocked => {
                 let source = word(|e| *e == SampleAttribute::DataSrc).filter(|word| *word != u64::MAX);
-                source.map_or(Cell::Unknown, |word| place::of_source(*sort_key, word, texts))
+                source.map_or(RowCell::Unknown, |word| place::of_source(*sort_key, word, texts))
             }
             SortKey::PhysDaddr => match word(|e| *e == SampleAttribute::PhysAddr) {
-                Some(word) if word != u64::MAX => Cell::Address(word),
-                _ => Cell::Unknown,
+                Some(word) if word != u64::MAX => RowCell::Address(word),
+                _ => RowCell::Unknown,
             },
             SortKey::DataPageSize | SortKey::CodePageSize => {
                 let size = match sort_key {
                     SortKey::DataPageSize => word(|e| *e == SampleAttribute::DataPage),
                     _ => word(|e| *e == SampleAttribute::CodePage),
                 };
-                Cell::Text(texts.add(&page_size(size.filter(|size| *size != u64::MAX).unwrap_or(0))))
+                RowCell::Text(texts.add(&page_size(size.filter(|size| *size != u64::MAX).unwrap_or(0))))
             }
             SortKey::InsLatency | SortKey::LocalInsLatency => {
                 number(word(|e| *e == SampleAttribute::InsLatency))
@@ -597,13 +606,13 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
             SortKey::Transaction => {
                 let (names, code) = transaction(word(|e| *e == SampleAttribute::Transaction).unwrap_or(0));
                 let code = if code == 0 { String::new() } else { format!(":{code:x}") };
-                Cell::Text(texts.add(&format!("{}{code}", names.join(" "))))
+                RowCell::Text(texts.add(&format!("{}{code}", names.join(" "))))
             }
             SortKey::Parallelism => number(word(|e| *e == SampleAttribute::Parallelism)),
             SortKey::CgroupId => number(word(|e| *e == SampleAttribute::Cgroup)),
             SortKey::Parent => match word(|e| *e == SampleAttribute::Parent) {
-                Some(word) if word != u64::MAX => Cell::Text(StringId(word as u32)),
-                _ => Cell::Text(texts.add(super::callers::OTHER)),
+                Some(word) if word != u64::MAX => RowCell::Text(StringId(word as u32)),
+                _ => RowCell::Text(texts.add(super::callers::OTHER)),
             },
             _ => number(word(|e| *e == SampleAttribute::Period)),
         });
@@ -623,9 +632,9 @@ fn without_digits(name: &str) -> String {
 }
 
 /// Returns the function of a row, if functions are a sort key.
-pub fn symbol_of(row: &Row) -> Option<StringId> {
+pub fn symbol_of(row: &TableRow) -> Option<StringId> {
     row.cells.iter().find_map(|cell| match cell {
-        Cell::Symbol(_, id) => Some(*id),
+        RowCell::Symbol(_, id) => Some(*id),
         _ => None,
     })
 }

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::table::Input;
+use super::table::TableInput;
 use super::{ShareOf, StringId, StringTable, Value};
 use crate::abi::CpuMode;
 use crate::session::samples::Key;
@@ -19,7 +19,7 @@ use crate::sort;
 
 /// Which end of the stacks is the top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
+pub enum StackDirection {
     /// The outermost caller.
     #[default]
     Caller,
@@ -29,7 +29,7 @@ pub enum Order {
 
 /// A function in its context.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct CallNode {
     /// The function.
     pub symbol: StringId,
     /// Its module's short name.
@@ -46,7 +46,7 @@ pub struct Node {
     pub children: Vec<u32>,
 }
 
-impl Node {
+impl CallNode {
     /// Whether the function ran in a kernel or a hypervisor.
     pub fn is_kernel(&self) -> bool {
         matches!(self.level, CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor)
@@ -55,16 +55,16 @@ impl Node {
 
 /// A call tree.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Tree {
+pub struct CallTree {
     /// The nodes, by number.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<CallNode>,
     /// Numbers of the root nodes, largest first.
     pub roots: Vec<u32>,
     /// The cost that orders the nodes.
     pub share_of: ShareOf,
 }
 
-impl Tree {
+impl CallTree {
     /// Returns a node's contribution to a share, including its children.
     pub fn cost(&self, node: u32) -> u64 {
         self.share_of.cost(&self.nodes[node as usize].total)
@@ -73,9 +73,9 @@ impl Tree {
 
 /// Options for a tree.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Growth {
+pub struct TreeOptions {
     /// Which end of the stacks is the top.
-    pub order: Order,
+    pub order: StackDirection,
     /// The cost that orders the nodes and that the limit refers to.
     pub share_of: ShareOf,
     /// Whether direct recursion is collapsed to one node.
@@ -89,7 +89,7 @@ pub struct Growth {
 }
 
 /// A stack's path through the tree, and its weight.
-struct Way {
+struct StackPath {
     /// Range of the path's functions in the list of all.
     start: usize,
     end: usize,
@@ -98,27 +98,27 @@ struct Way {
 
 /// The rest of a path after its first functions.
 #[derive(Clone, Copy)]
-pub(super) struct Leg {
-    pub(super) way: u32,
+pub(super) struct PathRest {
+    pub(super) path: u32,
     pub(super) skipped: u32,
 }
 
 /// Minimum cost of a branch.
 #[derive(Clone, Copy)]
-pub(super) enum Least {
+pub(super) enum MinimumCost {
     Cost(u64),
     /// A share (0 to 1) of the cost of all branches with the same parent.
     Part(f64),
 }
 
 /// The functions of all calls, without duplicates: a number for each call, and a call for each number.
-struct Functions {
+struct CallFunctions {
     of_call: Vec<u32>,
     example: Vec<usize>,
 }
 
-impl Functions {
-    fn new(input: &Input<'_>) -> Self {
+impl CallFunctions {
+    fn new(input: &TableInput<'_>) -> Self {
         let mut names: FxHashMap<(StringId, StringId, CpuMode), u32> = FxHashMap::default();
         let mut example = Vec::new();
         let of_call = input.code.calls().iter().enumerate().map(|(number, call)| {
@@ -130,29 +130,34 @@ impl Functions {
         Self { of_call: of_call.collect(), example }
     }
 
-    fn symbol(&self, input: &Input<'_>, function: u32) -> StringId {
+    fn symbol(&self, input: &TableInput<'_>, function: u32) -> StringId {
         input.code.calls()[self.example[function as usize]].symbol
     }
 }
 
 /// The stacks' paths through functions, by event. Trees are built from them.
-pub(super) struct Ways<'a> {
-    input: &'a Input<'a>,
-    functions: Functions,
-    order: Order,
+pub(super) struct StackPaths<'a> {
+    input: &'a TableInput<'a>,
+    functions: CallFunctions,
+    order: StackDirection,
     collapse: bool,
     path: Vec<u32>,
-    of_event: Vec<Vec<Way>>,
+    of_event: Vec<Vec<StackPath>>,
     last: Option<(u32, u32)>,
     calls: Vec<(usize, u32)>,
 }
 
-impl<'a> Ways<'a> {
-    pub(super) fn new(input: &'a Input<'a>, events: usize, order: Order, collapse: bool) -> Self {
+impl<'a> StackPaths<'a> {
+    pub(super) fn new(
+        input: &'a TableInput<'a>,
+        events: usize,
+        order: StackDirection,
+        collapse: bool,
+    ) -> Self {
         let of_event = (0..events).map(|_| Vec::new()).collect();
         Self {
             input,
-            functions: Functions::new(input),
+            functions: CallFunctions::new(input),
             order,
             collapse,
             path: Vec::new(),
@@ -168,9 +173,9 @@ impl<'a> Ways<'a> {
         let of_event = &mut self.of_event[key.event as usize];
         // Rows with the same stack that differ in something else share their path.
         if self.last == Some((key.event, key.stack))
-            && let Some(way) = of_event.last_mut()
+            && let Some(path) = of_event.last_mut()
         {
-            way.value += value;
+            path.value += value;
             return of_event.len() as u32 - 1;
         }
         self.last = Some((key.event, key.stack));
@@ -190,14 +195,14 @@ impl<'a> Ways<'a> {
             let is_root = |function: &u32| self.functions.symbol(self.input, *function) == root;
             match (self.path[start..].iter().rposition(is_root), self.order) {
                 (None, _) => self.path.truncate(start),
-                (Some(at), Order::Caller) => self.path.truncate(start + at + 1),
-                (Some(at), Order::Callee) => drop(self.path.drain(start..start + at)),
+                (Some(at), StackDirection::Caller) => self.path.truncate(start + at + 1),
+                (Some(at), StackDirection::Callee) => drop(self.path.drain(start..start + at)),
             }
         }
-        if self.order == Order::Caller {
+        if self.order == StackDirection::Caller {
             self.path[start..].reverse();
         }
-        of_event.push(Way { start, end: self.path.len(), value: value.clone() });
+        of_event.push(StackPath { start, end: self.path.len(), value: value.clone() });
         of_event.len() as u32 - 1
     }
 
@@ -207,7 +212,7 @@ impl<'a> Ways<'a> {
     }
 
     /// Returns which end of the stacks comes first.
-    pub(super) fn order(&self) -> Order {
+    pub(super) fn order(&self) -> StackDirection {
         self.order
     }
 
@@ -223,12 +228,12 @@ impl<'a> Ways<'a> {
     pub(super) fn grow(
         &self,
         event: usize,
-        legs: Vec<Leg>,
-        (of, least): (ShareOf, Least),
+        rests: Vec<PathRest>,
+        (of, least): (ShareOf, MinimumCost),
         texts: &StringTable,
-    ) -> Tree {
-        let ways = &self.of_event[event];
-        let mut tree = Tree { share_of: of, ..Tree::default() };
+    ) -> CallTree {
+        let paths = &self.of_event[event];
+        let mut tree = CallTree { share_of: of, ..CallTree::default() };
         let call = |function: u32| &self.input.code.calls()[self.functions.example[function as usize]];
         // Ties are ordered as in perf, the last function of a file first. Equal runs therefore print equal
         // trees.
@@ -237,25 +242,25 @@ impl<'a> Ways<'a> {
             (texts.get(call.dso), Reverse(call.start), texts.get(call.symbol), call.level)
         };
         // Each entry is the parent node, its depth, and the paths through it.
-        let mut open: Vec<(Option<u32>, usize, Vec<Leg>)> = vec![(None, 0, legs)];
-        let mut of_leg: Vec<usize> = Vec::new();
+        let mut open: Vec<(Option<u32>, usize, Vec<PathRest>)> = vec![(None, 0, rests)];
+        let mut of_rest: Vec<usize> = Vec::new();
         while let Some((parent, depth, through)) = open.pop() {
             // The next functions without duplicates, and the index of the next function for each path.
             let mut sums: Vec<(u32, Value)> = Vec::new();
             let mut known: FxHashMap<u32, usize> = FxHashMap::default();
             let mut own = Value::default();
             let mut last = 0;
-            let next = |leg: &Leg| {
-                let way = &ways[leg.way as usize];
-                let at = way.start + leg.skipped as usize + depth;
-                (at < way.end).then(|| self.path[at])
+            let next = |rest: &PathRest| {
+                let path = &paths[rest.path as usize];
+                let at = path.start + rest.skipped as usize + depth;
+                (at < path.end).then(|| self.path[at])
             };
-            of_leg.clear();
-            for leg in &through {
-                let value = &ways[leg.way as usize].value;
-                let Some(function) = next(leg) else {
+            of_rest.clear();
+            for rest in &through {
+                let value = &paths[rest.path as usize].value;
+                let Some(function) = next(rest) else {
                     own += value;
-                    of_leg.push(usize::MAX);
+                    of_rest.push(usize::MAX);
                     continue;
                 };
                 // Neighbouring paths usually continue with the same function.
@@ -266,14 +271,14 @@ impl<'a> Ways<'a> {
                     }
                 }
                 sums[last].1 += value;
-                of_leg.push(last);
+                of_rest.push(last);
             }
             if let Some(parent) = parent {
                 tree.nodes[parent as usize].own = own;
             }
             let least = match least {
-                Least::Cost(cost) => cost,
-                Least::Part(part) => {
+                MinimumCost::Cost(cost) => cost,
+                MinimumCost::Part(part) => {
                     (part * sums.iter().map(|(_, sum)| of.cost(sum)).sum::<u64>() as f64).ceil() as u64
                 }
             };
@@ -283,11 +288,11 @@ impl<'a> Ways<'a> {
                 let costs = (of.cost(of_b), of_b.samples).cmp(&(of.cost(of_a), of_a.samples));
                 costs.then_with(|| place(*a).cmp(&place(*b)))
             });
-            let mut below: Vec<Option<Vec<Leg>>> = vec![None; sums.len()];
+            let mut below: Vec<Option<Vec<PathRest>>> = vec![None; sums.len()];
             above.iter().for_each(|at| below[*at] = Some(Vec::new()));
-            for (leg, at) in through.into_iter().zip(&of_leg) {
+            for (rest, at) in through.into_iter().zip(&of_rest) {
                 if let Some(Some(list)) = below.get_mut(*at) {
-                    list.push(leg);
+                    list.push(rest);
                 }
             }
             for at in above {
@@ -295,7 +300,7 @@ impl<'a> Ways<'a> {
                 let total = std::mem::take(total);
                 let number = tree.nodes.len() as u32;
                 let call = call(function);
-                tree.nodes.push(Node {
+                tree.nodes.push(CallNode {
                     symbol: call.symbol,
                     dso: call.dso,
                     level: call.level,
@@ -316,16 +321,21 @@ impl<'a> Ways<'a> {
 }
 
 /// Merges the stacks of each event into a tree. `totals` are the events' sums.
-pub fn trees(input: &Input<'_>, growth: Growth, totals: &[Value], texts: &StringTable) -> Vec<Tree> {
-    let mut ways = Ways::new(input, totals.len(), growth.order, growth.collapse);
+pub fn trees(
+    input: &TableInput<'_>,
+    options: TreeOptions,
+    totals: &[Value],
+    texts: &StringTable,
+) -> Vec<CallTree> {
+    let mut paths = StackPaths::new(input, totals.len(), options.order, options.collapse);
     for (key, value) in input.rows {
-        ways.add(key, value, growth.root);
+        paths.add(key, value, options.root);
     }
     let grow = |(event, total): (usize, &Value)| {
-        let of = growth.share_of;
-        let least = (growth.limit * of.cost(total) as f64).ceil() as u64;
-        let legs = (0..ways.of_event[event].len() as u32).map(|way| Leg { way, skipped: 0 });
-        ways.grow(event, legs.collect(), (of, Least::Cost(least)), texts)
+        let of = options.share_of;
+        let least = (options.limit * of.cost(total) as f64).ceil() as u64;
+        let rests = (0..paths.of_event[event].len() as u32).map(|path| PathRest { path, skipped: 0 });
+        paths.grow(event, rests.collect(), (of, MinimumCost::Cost(least)), texts)
     };
     totals.iter().enumerate().map(grow).collect()
 }

@@ -1,12 +1,12 @@
 //! The data quality statement. `report`, `profile`, `top`, `annotate`, `diff`, the screen and the HTML page
 //! all print it with the same wording.
 //!
-//! Receives the counts of [`DataQuality`] and [`ModuleQuality`]. Decides which are worth a line, and what
+//! Receives the counts of [`ProfileQuality`] and [`ModuleQuality`]. Decides which are worth a line, and what
 //! would help. For copied stacks, the unwinder's reason for stopping is known. For the kernel's own chains,
 //! only the module of the last frame is known; it was usually built without frame pointers.
 
 use super::code::is_generated_module;
-use super::{DataQuality, ModuleQuality};
+use super::{ModuleQuality, ProfileQuality};
 use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::sort;
 use crate::text::clean;
@@ -25,23 +25,23 @@ const INTERPRETED: f64 = 5.0;
 
 /// The statement: clean text without a trailing full stop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Statement {
+pub struct TrustStatement {
     /// Samples, losses, complete stacks and names, in one line.
     pub summary: String,
     /// Remarks, most important first.
-    pub remarks: Vec<Remark>,
+    pub remarks: Vec<TrustRemark>,
 }
 
 /// A remark, and what would help.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
+pub struct TrustRemark {
     /// One sentence: clean text without a trailing full stop.
     pub text: String,
     /// Suggested remedy.
     pub remedy: Option<String>,
 }
 
-impl Remark {
+impl TrustRemark {
     fn new(text: String, remedy: Option<String>) -> Self {
         Self { text, remedy }
     }
@@ -58,8 +58,8 @@ pub fn losses(samples: u64, lost: u64, is_damaged: bool) -> String {
 }
 
 /// Describes the quality of the data.
-pub fn statement(quality: &DataQuality, modules: &[ModuleQuality]) -> Statement {
-    let mut remarks: Vec<Remark> = unsampled(quality).into_iter().collect();
+pub fn statement(quality: &ProfileQuality, modules: &[ModuleQuality]) -> TrustStatement {
+    let mut remarks: Vec<TrustRemark> = unsampled(quality).into_iter().collect();
     if quality.ends.copied > 0 {
         remarks.extend(copied(quality));
     } else {
@@ -69,17 +69,17 @@ pub fn statement(quality: &DataQuality, modules: &[ModuleQuality]) -> Statement 
         let joined = share(quality.joined, quality.stacks);
         let with = "are joined with what was seen of their threads before";
         let text = format!("{joined:.1}% ended where their copy ends, and {with} (--no-join: not)");
-        remarks.push(Remark::new(text, None));
+        remarks.push(TrustRemark::new(text, None));
     }
     if are_many_cut_off(quality) {
         let cut_off = share(quality.cut_off, quality.stacks);
         let text = format!("{cut_off:.1}% led to addresses where nothing was mapped; these are cut off");
-        remarks.push(Remark::new(text, None));
+        remarks.push(TrustRemark::new(text, None));
     }
     if share(quality.erlang_ends, quality.stacks) >= WORTH {
         let ends = share(quality.erlang_ends, quality.stacks);
         let why = "Erlang's processes have stacks of their own, which no copy holds";
-        remarks.push(Remark::new(format!("{ends:.1}% end where Erlang calls code in C: {why}"), None));
+        remarks.push(TrustRemark::new(format!("{ends:.1}% end where Erlang calls code in C: {why}"), None));
     }
     for of in &quality.nameless_languages {
         let percent = share(of.samples, quality.samples);
@@ -88,23 +88,23 @@ pub fn statement(quality: &DataQuality, modules: &[ModuleQuality]) -> Statement 
                 "{} functions have no names: {percent:.1}% of the samples are in the interpreter",
                 of.language
             );
-            remarks.push(Remark::new(text, Some(of.remedy.to_owned())));
+            remarks.push(TrustRemark::new(text, Some(of.remedy.to_owned())));
         }
     }
-    remarks.extend(quality.notes.iter().map(|note| Remark::new(clean(note).into_owned(), None)));
+    remarks.extend(quality.notes.iter().map(|note| TrustRemark::new(clean(note).into_owned(), None)));
     nameless(quality, modules, &mut remarks);
-    Statement { summary: summary(quality), remarks }
+    TrustStatement { summary: summary(quality), remarks }
 }
 
 fn share(part: u64, all: u64) -> f64 {
     part as f64 / all.max(1) as f64 * 100.0
 }
 
-fn are_many_cut_off(quality: &DataQuality) -> bool {
+fn are_many_cut_off(quality: &ProfileQuality) -> bool {
     share(quality.cut_off, quality.stacks) >= WORTH
 }
 
-fn summary(quality: &DataQuality) -> String {
+fn summary(quality: &ProfileQuality) -> String {
     let lost = quality.lost_samples.max(quality.lost_records);
     let mut parts = vec![
         format!("{} samples", thousands(quality.samples)),
@@ -140,7 +140,7 @@ fn summary(quality: &DataQuality) -> String {
     parts.join(", ")
 }
 
-fn unsampled(quality: &DataQuality) -> Option<Remark> {
+fn unsampled(quality: &ProfileQuality) -> Option<TrustRemark> {
     let of = quality.unsampled?;
     let missing = of.counted.saturating_sub(of.sampled);
     let each = of.sampled / quality.samples.max(1);
@@ -161,10 +161,10 @@ fn unsampled(quality: &DataQuality) -> Option<Remark> {
         }
     };
     let remedy = "a higher rate (-F), or pmc stat --children";
-    Some(Remark::new(text, Some(remedy.to_owned())))
+    Some(TrustRemark::new(text, Some(remedy.to_owned())))
 }
 
-fn nameless(quality: &DataQuality, modules: &[ModuleQuality], remarks: &mut Vec<Remark>) {
+fn nameless(quality: &ProfileQuality, modules: &[ModuleQuality], remarks: &mut Vec<TrustRemark>) {
     let mut nameless: Vec<&ModuleQuality> = modules.iter().filter(|module| module.unnamed > 0).collect();
     sort::by_key(&mut nameless, |module| std::cmp::Reverse(module.unnamed));
     for module in nameless.iter().take(MOST_NAMELESS) {
@@ -172,14 +172,15 @@ fn nameless(quality: &DataQuality, modules: &[ModuleQuality], remarks: &mut Vec<
         let percent = share(module.unnamed, quality.frames);
         let (path, why) = (clean(&module.path), clean(why));
         let text = format!("{path}: {percent:.1}% of all frames without a symbol; {why}");
-        remarks.push(Remark::new(text, module.remedy.as_deref().map(|remedy| clean(remedy).into_owned())));
+        remarks
+            .push(TrustRemark::new(text, module.remedy.as_deref().map(|remedy| clean(remedy).into_owned())));
     }
     if let Some(more) = nameless.len().checked_sub(MOST_NAMELESS).filter(|more| *more > 0) {
-        remarks.push(Remark::new(format!("… and {more} more modules"), None));
+        remarks.push(TrustRemark::new(format!("… and {more} more modules"), None));
     }
 }
 
-fn copied(quality: &DataQuality) -> Option<Remark> {
+fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
     let ends = &quality.ends;
     let of_all = |part: u64| share(part, ends.copied);
     if of_all(ends.early()) < WORTH {
@@ -207,10 +208,10 @@ fn copied(quality: &DataQuality) -> Option<Remark> {
     let words: Vec<String> = parts.into_iter().map(|(_, words)| words).collect();
     let text = format!("{:.1}% of the copied stacks end early: {}", of_all(ends.early()), words.join(", "));
     let remedy = if of_all(ends.cut) >= WORTH { larger_copies("dwarf", quality) } else { None };
-    Some(Remark::new(text, remedy))
+    Some(TrustRemark::new(text, remedy))
 }
 
-fn chains(quality: &DataQuality) -> Option<Remark> {
+fn chains(quality: &ProfileQuality) -> Option<TrustRemark> {
     let broken: u64 = quality.broken.iter().map(|(_, samples)| samples).sum();
     if share(broken, quality.stacks) < WORTH {
         return None;
@@ -229,12 +230,12 @@ fn chains(quality: &DataQuality) -> Option<Remark> {
         None if end_in_generated_code(quality) => Some("record --call-graph auto".to_owned()),
         None => Some("record --call-graph auto, or build that code with -fno-omit-frame-pointer".to_owned()),
     };
-    Some(Remark::new(text, remedy))
+    Some(TrustRemark::new(text, remedy))
 }
 
 /// Returns a remedy for stack copies that are too small. Generated code at the maximum size has no remedy,
 /// because no compiler flag helps.
-fn larger_copies(how: &str, quality: &DataQuality) -> Option<String> {
+fn larger_copies(how: &str, quality: &ProfileQuality) -> Option<String> {
     match quality.largest_copies {
         true if end_in_generated_code(quality) => None,
         true => Some("build that code with -fno-omit-frame-pointer: copies cannot be larger".to_owned()),
@@ -243,7 +244,7 @@ fn larger_copies(how: &str, quality: &DataQuality) -> Option<String> {
 }
 
 /// Whether most stacks that do not reach a root end in generated code.
-fn end_in_generated_code(quality: &DataQuality) -> bool {
+fn end_in_generated_code(quality: &ProfileQuality) -> bool {
     let samples = |of: &dyn Fn(&str) -> bool| -> u64 {
         quality.broken.iter().filter(|(module, _)| of(module)).map(|(_, samples)| samples).sum()
     };
@@ -254,35 +255,35 @@ fn end_in_generated_code(quality: &DataQuality) -> bool {
 mod tests {
     use super::*;
     use crate::profile::sampled::interpreters::NamelessLanguage;
-    use crate::profile::sampled::quality::{Ends, Unsampled};
+    use crate::profile::sampled::quality::{UnsampledEvent, UnwindEnds};
 
-    fn texts(quality: &DataQuality) -> Vec<String> {
+    fn texts(quality: &ProfileQuality) -> Vec<String> {
         statement(quality, &[]).remarks.into_iter().map(|remark| remark.text).collect()
     }
 
     #[test]
     fn copied_stacks_say_why_they_end() {
         let no_tables = vec![(Some("jit\x1b.so".to_owned()), 30), (None, 5)];
-        let ends = Ends { copied: 1000, cut: 100, lost: 0, long: 2, compat: 0, no_tables };
-        let said = statement(&DataQuality { ends, ..DataQuality::default() }, &[]).remarks;
+        let ends = UnwindEnds { copied: 1000, cut: 100, lost: 0, long: 2, compat: 0, no_tables };
+        let said = statement(&ProfileQuality { ends, ..ProfileQuality::default() }, &[]).remarks;
         let (text, remedy) = (&said[0].text, said[0].remedy.as_deref().unwrap_or_default());
         let want = "13.7% of the copied stacks end early: 10.0% where the copy of the stack ends, ";
         assert!(text.starts_with(want) && text.contains("3.0% in jit") && !text.contains('\x1b'), "{text}");
         assert!(remedy.contains("dwarf,65528"), "{remedy}");
-        let few = Ends { copied: 1000, cut: 5, ..Ends::default() };
-        assert!(texts(&DataQuality { ends: few, ..DataQuality::default() }).is_empty());
+        let few = UnwindEnds { copied: 1000, cut: 5, ..UnwindEnds::default() };
+        assert!(texts(&ProfileQuality { ends: few, ..ProfileQuality::default() }).is_empty());
     }
 
     #[test]
     fn what_was_cut_off_is_counted() {
-        let said = |cut_off| texts(&DataQuality { stacks: 200, cut_off, ..DataQuality::default() });
+        let said = |cut_off| texts(&ProfileQuality { stacks: 200, cut_off, ..ProfileQuality::default() });
         assert_eq!(said(50), ["25.0% led to addresses where nothing was mapped; these are cut off"]);
         assert!(said(1).is_empty());
     }
 
     #[test]
     fn joined_stacks_are_counted() {
-        let said = |joined| texts(&DataQuality { stacks: 200, joined, ..DataQuality::default() });
+        let said = |joined| texts(&ProfileQuality { stacks: 200, joined, ..ProfileQuality::default() });
         assert!(said(50)[0].starts_with("25.0% ended where their copy ends, and are joined"));
         assert!(said(0).is_empty());
     }
@@ -290,7 +291,8 @@ mod tests {
     #[test]
     fn broken_chains_say_where() {
         let broken = ["a", "b", "c", "d"].map(|name| (name.to_owned(), 10)).into();
-        let said = statement(&DataQuality { stacks: 200, broken, ..DataQuality::default() }, &[]).remarks;
+        let said =
+            statement(&ProfileQuality { stacks: 200, broken, ..ProfileQuality::default() }, &[]).remarks;
         assert_eq!(said[0].text, "20.0% end early: 5.0% in a, 5.0% in b, 5.0% in c, 5.0% elsewhere");
         assert!(said[0].remedy.as_ref().is_some_and(|remedy| remedy.contains("--call-graph auto")));
     }
@@ -299,8 +301,13 @@ mod tests {
     fn frame_pointers_are_advised_for_code_that_its_user_builds() {
         let remedy = |module: &str, unwound_live, largest_copies| {
             let broken = vec![(module.to_owned(), 100), ("libc.so.6".to_owned(), 10)];
-            let quality =
-                DataQuality { stacks: 200, broken, unwound_live, largest_copies, ..DataQuality::default() };
+            let quality = ProfileQuality {
+                stacks: 200,
+                broken,
+                unwound_live,
+                largest_copies,
+                ..ProfileQuality::default()
+            };
             statement(&quality, &[]).remarks.remove(0).remedy.unwrap_or_default()
         };
         for (unwound_live, largest) in [(None, false), (Some("auto"), true)] {
@@ -319,7 +326,7 @@ mod tests {
         let of = |samples| {
             let python = NamelessLanguage { language: "Python", samples, remedy: "Python 3.12" };
             let nameless_languages = vec![python];
-            let quality = DataQuality { samples: 200, nameless_languages, ..DataQuality::default() };
+            let quality = ProfileQuality { samples: 200, nameless_languages, ..ProfileQuality::default() };
             statement(&quality, &[]).remarks
         };
         let [remark] = &of(150)[..] else { panic!("one remark") };
@@ -333,21 +340,22 @@ mod tests {
 
     #[test]
     fn erlangs_ends_are_explained() {
-        let said = |erlang_ends| texts(&DataQuality { stacks: 200, erlang_ends, ..DataQuality::default() });
+        let said =
+            |erlang_ends| texts(&ProfileQuality { stacks: 200, erlang_ends, ..ProfileQuality::default() });
         assert!(said(80)[0].starts_with("40.0% end where Erlang calls code in C: "));
         assert!(said(1).is_empty());
     }
 
     #[test]
     fn names_are_praised_only_where_there_are_some() {
-        let said = |quality: DataQuality| statement(&quality, &[]).summary;
-        let some = DataQuality { samples: 200, frames: 200, ..DataQuality::default() };
-        assert_eq!(said(DataQuality::default()), "0 samples, none lost");
+        let said = |quality: ProfileQuality| statement(&quality, &[]).summary;
+        let some = ProfileQuality { samples: 200, frames: 200, ..ProfileQuality::default() };
+        assert_eq!(said(ProfileQuality::default()), "0 samples, none lost");
         assert_eq!(said(some.clone()), "200 samples, none lost, all samples have symbols");
         // Makes no claims about stacks that were not read.
-        let flat = DataQuality { chains_unread: true, ..some.clone() };
+        let flat = ProfileQuality { chains_unread: true, ..some.clone() };
         assert_eq!(said(flat), "200 samples, none lost, all samples have symbols, call chains not read");
-        let cut = DataQuality { stacks: 200, rooted: 100, frames: 900, cut_off: 80, ..some };
+        let cut = ProfileQuality { stacks: 200, rooted: 100, frames: 900, cut_off: 80, ..some };
         assert_eq!(
             said(cut),
             "200 samples, none lost, 50.0% of the stacks reach a root, all mapped frames have symbols"
@@ -357,8 +365,8 @@ mod tests {
     #[test]
     fn time_in_no_sample_is_told_where_it_matters() {
         let said = |counted, sampled| {
-            let unsampled = Some(Unsampled { counted, sampled, is_time: true });
-            texts(&DataQuality { samples: 100, unsampled, ..DataQuality::default() })
+            let unsampled = Some(UnsampledEvent { counted, sampled, is_time: true });
+            texts(&ProfileQuality { samples: 100, unsampled, ..ProfileQuality::default() })
         };
         assert!(
             said(270_000_000, 73_000_000)[0]

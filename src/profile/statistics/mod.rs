@@ -1,7 +1,7 @@
 //! Statistics of repeated runs: summary, outliers, and whether two sets of runs differ.
 //!
-//! Receives plain numbers and returns [`Summary`] and [`Welch`]. Does not decide any wording. The
-//! distributions behind the intervals are in [`distribution`].
+//! Receives plain numbers and returns [`MeasurementSummary`] and [`WelchTest`]. Does not decide any wording.
+//! The distributions behind the intervals are in [`distribution`].
 
 pub mod distribution;
 pub mod proportions;
@@ -13,7 +13,7 @@ pub const SIGNIFICANCE: f64 = 0.05;
 
 /// Summary of repeated measurements.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Summary {
+pub struct MeasurementSummary {
     /// Number of measurements.
     pub count: usize,
     /// Arithmetic mean.
@@ -33,7 +33,7 @@ pub struct Summary {
     pub outliers: Vec<usize>,
 }
 
-impl Summary {
+impl MeasurementSummary {
     /// Summarizes `values`. Returns `None` if `values` is empty or contains a value that is not finite.
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() || values.iter().any(|v| !v.is_finite()) {
@@ -122,7 +122,7 @@ pub fn outliers(values: &[f64]) -> Vec<usize> {
 
 /// Welch's test of whether two sets of measurements have the same mean. It does not assume equal variances.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Welch {
+pub struct WelchTest {
     /// The test statistic: `(mean a − mean b) ÷ standard error`.
     pub t: f64,
     /// Degrees of freedom after Welch and Satterthwaite.
@@ -133,7 +133,7 @@ pub struct Welch {
 
 /// Performs Welch's t-test. Returns `None` if a side has fewer than two values. If neither side has any
 /// spread, p is 1 for equal means and 0 otherwise.
-pub fn welch(a: &Summary, b: &Summary) -> Option<Welch> {
+pub fn welch(a: &MeasurementSummary, b: &MeasurementSummary) -> Option<WelchTest> {
     if a.count < 2 || b.count < 2 {
         return None;
     }
@@ -142,11 +142,11 @@ pub fn welch(a: &Summary, b: &Summary) -> Option<Welch> {
     if va + vb == 0.0 {
         let equal = difference == 0.0;
         let t = if equal { 0.0 } else { f64::INFINITY.copysign(difference) };
-        return Some(Welch { t, df: (a.count + b.count - 2) as f64, p: if equal { 1.0 } else { 0.0 } });
+        return Some(WelchTest { t, df: (a.count + b.count - 2) as f64, p: if equal { 1.0 } else { 0.0 } });
     }
     let t = difference / (va + vb).sqrt();
     let df = (va + vb).powi(2) / (va * va / (a.count - 1) as f64 + vb * vb / (b.count - 1) as f64);
-    Some(Welch { t, df, p: t_two_sided(t, df) })
+    Some(WelchTest { t, df, p: t_two_sided(t, df) })
 }
 
 #[cfg(test)]
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_summary_says_what_textbooks_say() {
-        let s = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        let s = MeasurementSummary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         near(s.mean, 5.0, 1e-12);
         near(s.median, 4.5, 1e-12);
         near(s.stdev, (32.0f64 / 7.0).sqrt(), 1e-12);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_negative_has_no_negative_end() {
-        let low = |values: &[f64]| Summary::of(values).unwrap().interval.unwrap().0;
+        let low = |values: &[f64]| MeasurementSummary::of(values).unwrap().interval.unwrap().0;
         assert_eq!(low(&[0.0, 0.0, 0.0, 12.0]), 0.0);
         assert!(low(&[-1.0, 0.0, 0.0, 12.0]) < 0.0);
         assert!(low(&[10.0, 11.0, 12.0]) > 0.0);
@@ -178,16 +178,16 @@ mod tests {
 
     #[test]
     fn one_value_has_no_interval_and_none_no_summary() {
-        let one = Summary::of(&[3.0]).unwrap();
+        let one = MeasurementSummary::of(&[3.0]).unwrap();
         assert_eq!((one.interval, one.error_percent()), (None, 0.0));
-        assert_eq!(Summary::of(&[]), None);
-        assert_eq!(Summary::of(&[1.0, f64::NAN]), None);
+        assert_eq!(MeasurementSummary::of(&[]), None);
+        assert_eq!(MeasurementSummary::of(&[1.0, f64::NAN]), None);
     }
 
     #[test]
     fn the_per_cent_behind_plus_minus_is_perf_s() {
         // `perf stat -r 4 --table` printed "0.0212058 +- 0.0000929 ... ( +-  0.44% )" for these four times.
-        let s = Summary::of(&[0.021_464_5, 0.021_217_0, 0.021_079_1, 0.021_062_6]).unwrap();
+        let s = MeasurementSummary::of(&[0.021_464_5, 0.021_217_0, 0.021_079_1, 0.021_062_6]).unwrap();
         near(s.error_of_mean(), 0.000_092_9, 1e-7);
         near(s.error_percent(), 0.44, 0.005);
     }
@@ -203,7 +203,9 @@ mod tests {
     fn welch_agrees_with_published_examples() {
         // Data and p-values from the task "Welch's t-test" on Rosetta Code, computed there with several
         // independent programs.
-        let p = |a: &[f64], b: &[f64]| welch(&Summary::of(a).unwrap(), &Summary::of(b).unwrap()).unwrap();
+        let p = |a: &[f64], b: &[f64]| {
+            welch(&MeasurementSummary::of(a).unwrap(), &MeasurementSummary::of(b).unwrap()).unwrap()
+        };
         near(
             p(&[30.02, 29.99, 30.11, 29.97, 30.01, 29.99], &[29.89, 29.93, 29.72, 29.98, 30.02, 29.98]).p,
             0.090_773_324_285_671,
@@ -222,10 +224,10 @@ mod tests {
 
     #[test]
     fn equal_sets_do_not_differ() {
-        let a = Summary::of(&[5.0, 5.0, 5.0]).unwrap();
-        let b = Summary::of(&[6.0, 6.0]).unwrap();
+        let a = MeasurementSummary::of(&[5.0, 5.0, 5.0]).unwrap();
+        let b = MeasurementSummary::of(&[6.0, 6.0]).unwrap();
         assert_eq!(welch(&a, &a).unwrap().p, 1.0);
         assert_eq!(welch(&a, &b).unwrap().p, 0.0);
-        assert_eq!(welch(&a, &Summary::of(&[1.0]).unwrap()), None);
+        assert_eq!(welch(&a, &MeasurementSummary::of(&[1.0]).unwrap()), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Compares two shares obtained by sampling: their difference, its confidence interval, and the correction
 //! for many such tests.
 //!
-//! Receives shares with the number of draws behind them and returns a [`Difference`]. Intervals are
+//! Receives shares with the number of draws behind them and returns a [`ShareDifference`]. Intervals are
 //! Newcombe's (1998, method 10), which combines both Wilson intervals. The test is the pooled score test. If
 //! few samples are expected, it is the exact test given their sum. [`adjusted`] is Benjamini and Hochberg's
 //! (1995) correction.
@@ -16,7 +16,7 @@ const FEW: f64 = 10.0;
 
 /// A share (0 to 1) and the number of equally weighted samples behind it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Part {
+pub struct SampledShare {
     /// The share.
     pub share: f64,
     /// Number of samples in total. Need not be an integer, because samples with unequal periods count less.
@@ -25,7 +25,7 @@ pub struct Part {
 
 /// Difference of two shares.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Difference {
+pub struct ShareDifference {
     /// The second share minus the first.
     pub value: f64,
     /// Lower end of the 95 % confidence interval.
@@ -36,14 +36,14 @@ pub struct Difference {
     pub p: f64,
 }
 
-impl Difference {
+impl ShareDifference {
     /// Returns half the width of the confidence interval.
     pub fn error(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
 }
 
-impl Part {
+impl SampledShare {
     /// Returns Wilson's 95 % confidence interval.
     pub fn interval(&self) -> (f64, f64) {
         let Self { share, draws } = *self;
@@ -63,15 +63,15 @@ impl Part {
 }
 
 /// Compares two shares.
-pub fn difference(first: Part, second: Part) -> Difference {
+pub fn difference(first: SampledShare, second: SampledShare) -> ShareDifference {
     let value = second.share - first.share;
     let ((low1, high1), (low2, high2)) = (first.interval(), second.interval());
     let low = value - (second.share - low2).hypot(high1 - first.share);
     let high = value + (high2 - second.share).hypot(first.share - low1);
-    Difference { value, low: low.max(-1.0), high: high.min(1.0), p: probability(first, second) }
+    ShareDifference { value, low: low.max(-1.0), high: high.min(1.0), p: probability(first, second) }
 }
 
-fn probability(first: Part, second: Part) -> f64 {
+fn probability(first: SampledShare, second: SampledShare) -> f64 {
     let draws = first.draws + second.draws;
     if first.draws <= 0.0 || second.draws <= 0.0 {
         return 1.0;
@@ -142,7 +142,7 @@ mod tests {
     fn intervals_are_those_of_newcombe() {
         // Newcombe, Statistics in Medicine 17 (1998) 873-890, table II: 56/70 minus 48/80 and 9/10 minus
         // 3/10, method 10.
-        let of = |k: f64, n: f64| Part { share: k / n, draws: n };
+        let of = |k: f64, n: f64| SampledShare { share: k / n, draws: n };
         let d = difference(of(48.0, 80.0), of(56.0, 70.0));
         near(d.value, 0.2, 1e-12);
         near(d.low, 0.0524, 5e-5);
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_test_is_the_pooled_one_or_exact() {
-        let of = |k: f64, n: f64| Part { share: k / n, draws: n };
+        let of = |k: f64, n: f64| SampledShare { share: k / n, draws: n };
         // z = 0.2 / sqrt(104/150 · 46/150 · (1/70 + 1/80)) = 2.650; P(|Z| > 2.650) = 0.00805.
         near(difference(of(48.0, 80.0), of(56.0, 70.0)).p, 0.008_05, 5e-5);
         // 0 of 1000 versus 5 of 1000: 2 · (1/2)^5.
@@ -162,7 +162,7 @@ mod tests {
         near(difference(of(1000.0, 1000.0), of(995.0, 1000.0)).p, 0.0625, 1e-9);
         near(normal_two_sided(1.959_964), 0.05, 1e-6);
         assert_eq!(difference(of(0.0, 10.0), of(0.0, 10.0)).p, 1.0);
-        assert_eq!(difference(Part { share: 0.0, draws: 0.0 }, of(5.0, 10.0)).p, 1.0);
+        assert_eq!(difference(SampledShare { share: 0.0, draws: 0.0 }, of(5.0, 10.0)).p, 1.0);
     }
 
     #[test]
@@ -190,8 +190,10 @@ mod tests {
         };
         let mut claimed = 0;
         for _ in 0..400 {
-            let mut draw =
-                || Part { share: (0..2000).filter(|_| next() < 0.3).count() as f64 / 2000.0, draws: 2000.0 };
+            let mut draw = || SampledShare {
+                share: (0..2000).filter(|_| next() < 0.3).count() as f64 / 2000.0,
+                draws: 2000.0,
+            };
             claimed += usize::from(difference(draw(), draw()).p < 0.05);
         }
         assert!((8..=36).contains(&claimed), "{claimed} of 400, 20 expected");
@@ -202,7 +204,7 @@ mod tests {
         fn intervals_hold_the_value_and_turning_around_turns_the_sign(
             a in 0.0f64..=1.0, b in 0.0f64..=1.0, m in 0.0f64..1e6, n in 0.0f64..1e6,
         ) {
-            let (first, second) = (Part { share: a, draws: m }, Part { share: b, draws: n });
+            let (first, second) = (SampledShare { share: a, draws: m }, SampledShare { share: b, draws: n });
             let (d, e) = (difference(first, second), difference(second, first));
             prop_assert!(d.low <= d.value && d.value <= d.high, "{:?}", d);
             prop_assert!((0.0..=1.0).contains(&d.p), "{:?}", d);

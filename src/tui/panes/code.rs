@@ -5,17 +5,17 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{detail, found, nothing, put};
-use crate::profile::annotate::arrows::Piece;
-use crate::profile::annotate::{Basis, Kind, Listing};
+use crate::profile::annotate::arrows::ArrowPiece;
+use crate::profile::annotate::{Listing, PercentBasis, RowContent};
 use crate::profile::sampled::Filter;
 use crate::text::{self, DisplayName};
-use crate::tui::layout::Areas;
+use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
-use crate::tui::state::State;
-use crate::tui::theme::Theme;
+use crate::tui::state::ScreenState;
+use crate::tui::theme::ScreenTheme;
 use crate::view::report::INLINED;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let width = usize::from(areas.body.width);
     let code = &state.code;
     let Some(function) = &code.function else {
@@ -67,7 +67,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let Some(row) = listing.rows.get(at) else { continue };
         let folded = code.folded(at as u32).map(|rows| listing.sum(rows, event));
         let value = folded.as_ref().map_or_else(|| row.value(event), |(_, value)| value.clone());
-        let (share, _) = listing.share(event, &value, Basis::LocalPeriod);
+        let (share, _) = listing.share(event, &value, PercentBasis::LocalPeriod);
         let is_code = folded.is_some() || row.is_code();
         let number = if value.period == 0 { " ".repeat(7) } else { numbers::percent(share) };
         let style = if is_code { theme.share(share) } else { theme.dim() };
@@ -84,7 +84,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let used = 8 + if lanes > 0 { lanes + 2 } else { 0 };
         let room = width.saturating_sub(used);
         let (number, words, style) = match &row.kind {
-            Kind::Function { name, depth } => {
+            RowContent::Function { name, depth } => {
                 let sign = match folded {
                     Some(_) => "▸ ",
                     None if code.is_open(at as u32) => "▾ ",
@@ -98,7 +98,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
                 });
                 (String::new(), words, theme.bold())
             }
-            Kind::Source { file, line, depth, .. } => {
+            RowContent::Source { file, line, depth, .. } => {
                 let text = listing.text(*file, *line).map(|text| text.replace('\t', "    "));
                 let text = text.unwrap_or_else(|| {
                     let path = listing.files.get(*file).map_or("", |file| &file.path);
@@ -106,7 +106,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
                 });
                 (text::right(&line.to_string(), 5 + (*depth).min(10)) + " ", text, theme.source())
             }
-            Kind::Instruction(i) => {
+            RowContent::Instruction(i) => {
                 let name = i.target.as_ref().or(i.refers.as_ref()).and_then(|target| target.name.as_ref());
                 let name = name.map(|(name, offset)| match offset {
                     0 => format!("  <{name}>"),
@@ -116,7 +116,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
                 let words = format!("{} {}{name}", text::left(&i.mnemonic, 7), i.operands);
                 (format!("{:>8x}  ", i.address), words, theme.plain())
             }
-            Kind::Address(address) => (format!("{address:>8x}  "), "?".to_owned(), theme.plain()),
+            RowContent::Address(address) => (format!("{address:>8x}  "), "?".to_owned(), theme.plain()),
         };
         let room = room.saturating_sub(crate::text::width(&number));
         spans.push(Span::styled(number, theme.dim()));
@@ -127,7 +127,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let Some(row) = listing.rows.get(chosen) else { return };
     let folded = code.folded(chosen as u32).map(|rows| listing.sum(rows, event));
     let value = folded.map_or_else(|| row.value(event), |(_, value)| value);
-    let (share, error) = listing.share(event, &value, Basis::LocalPeriod);
+    let (share, error) = listing.share(event, &value, PercentBasis::LocalPeriod);
     let mut words = format!("line {} of {}", code.scroll.cursor + 1, code.shown.len());
     if value.samples > 0 {
         let (share, error) = (numbers::percent(share), numbers::error(error));
@@ -135,7 +135,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     }
     let others = listing.events.iter().enumerate().filter(|(at, _)| *at != event);
     for (at, other) in others {
-        let (share, _) = listing.share(at, &row.value(at), Basis::LocalPeriod);
+        let (share, _) = listing.share(at, &row.value(at), PercentBasis::LocalPeriod);
         words += &format!("; {} of {}", numbers::percent(share).trim(), other.name);
     }
     if let Some(note) = listing.notes.first() {
@@ -154,10 +154,10 @@ fn arrows(listing: &Listing, row: usize) -> String {
         let (mut passes, mut top, mut bottom) = (false, false, false);
         for jump in listing.jumps.iter().filter(|jump| jump.lane == lane) {
             match jump.at(row) {
-                Some(Piece::Pass) => passes = true,
-                Some(Piece::Top) => top = true,
-                Some(Piece::Bottom) => bottom = true,
-                Some(Piece::Both) => (top, bottom) = (true, true),
+                Some(ArrowPiece::Pass) => passes = true,
+                Some(ArrowPiece::Top) => top = true,
+                Some(ArrowPiece::Bottom) => bottom = true,
+                Some(ArrowPiece::Both) => (top, bottom) = (true, true),
                 None => continue,
             }
             is_target |= jump.to == row;

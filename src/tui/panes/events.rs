@@ -5,15 +5,15 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{detail, nothing, put};
-use crate::profile::sampled::trust::{Remark, Statement, losses, statement};
-use crate::profile::sampled::{DataQuality, Profile};
+use crate::profile::sampled::trust::{TrustRemark, TrustStatement, losses, statement};
+use crate::profile::sampled::{Profile, ProfileQuality};
 use crate::text;
-use crate::tui::layout::Areas;
-use crate::tui::state::State;
-use crate::tui::theme::Theme;
+use crate::tui::layout::ScreenAreas;
+use crate::tui::state::ScreenState;
+use crate::tui::theme::ScreenTheme;
 use crate::units::thousands;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let width = usize::from(areas.body.width);
     let Some((profile, _)) = state.event() else {
         nothing(buffer, areas.body, "waiting for the first samples …", theme);
@@ -55,11 +55,11 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
 }
 
 /// Returns the quality of the data; for a recording, the statement that `report` prints.
-fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style)> {
+fn quality(profile: &Profile, state: &ScreenState, theme: ScreenTheme) -> Vec<(String, Style)> {
     let mut lines = vec![("How far this can be trusted".to_owned(), theme.bold())];
     let style = |lost: u64| if lost == 0 { theme.plain() } else { theme.warning() };
     let status = &state.status;
-    if status.is_live || profile.trust == DataQuality::default() {
+    if status.is_live || profile.trust == ProfileQuality::default() {
         let samples = profile.events.iter().map(|event| event.total.samples).sum();
         let words = format!("{} samples, {}", thousands(samples), losses(samples, status.lost, false));
         lines.push((words, style(status.lost)));
@@ -67,9 +67,9 @@ fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style
         return lines;
     }
     let trust = &profile.trust;
-    let Statement { summary, remarks } = statement(trust, &profile.modules);
+    let TrustStatement { summary, remarks } = statement(trust, &profile.modules);
     lines.push((summary, style(trust.lost_samples.max(trust.lost_records).max(trust.throttled))));
-    lines.extend(remarks.into_iter().map(|Remark { text, remedy }| {
+    lines.extend(remarks.into_iter().map(|TrustRemark { text, remedy }| {
         let remedy = remedy.map(|remedy| format!("; try: {remedy}")).unwrap_or_default();
         (format!("{text}{remedy}"), theme.plain())
     }));

@@ -7,15 +7,15 @@ use ratatui::text::Span;
 
 use super::tree::{callers_words, why_none};
 use super::{detail, mark, nothing, put};
-use crate::profile::sampled::{CodeKind, Order};
+use crate::profile::sampled::{CodeKind, StackDirection};
 use crate::text::{self, DisplayName};
-use crate::tui::layout::Areas;
+use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
-use crate::tui::state::State;
+use crate::tui::state::ScreenState;
 use crate::tui::state::flame::{ALL, matched};
-use crate::tui::theme::Theme;
+use crate::tui::theme::ScreenTheme;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let Some((profile, event, tree)) = state.tree().filter(|(.., tree)| !tree.nodes.is_empty()) else {
         nothing(buffer, areas.body, why_none(state), theme);
         return;
@@ -29,8 +29,8 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let query = state.answer.as_ref().map(|answer| &answer.query);
     let order = query.and_then(|query| query.tree).unwrap_or_default();
     let mut heading = match order {
-        Order::Caller => "Flame graph, callers above".to_owned(),
-        Order::Callee => "Flame graph, sampled functions above their callers".to_owned(),
+        StackDirection::Caller => "Flame graph, callers above".to_owned(),
+        StackDirection::Callee => "Flame graph, sampled functions above their callers".to_owned(),
     };
     if state.search.is_some() {
         let sum = matched(tree, |node| state.search.finds(name(node)));

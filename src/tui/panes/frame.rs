@@ -10,8 +10,8 @@ use crate::text;
 use crate::tui::keys::Pane;
 use crate::tui::numbers;
 use crate::tui::state::time_strip;
-use crate::tui::state::{Over, State};
-use crate::tui::theme::Theme;
+use crate::tui::state::{Overlay, ScreenState};
+use crate::tui::theme::ScreenTheme;
 use crate::units;
 
 /// Minimum share of stacks that reach their root; below it the tree is misleading.
@@ -40,7 +40,7 @@ impl HeaderSide {
     }
 }
 
-pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
+pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme: ScreenTheme) {
     let status = &state.status;
     let mut side = HeaderSide::new(area.width);
     side.add(&format!("pmc {}", text::cut(&status.title, usize::from(area.width) / 3)), theme.bold());
@@ -107,7 +107,7 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
     put(buffer, area, 0, side.spans, Style::new());
 }
 
-pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
+pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme: ScreenTheme) {
     let mut side = HeaderSide::new(area.width);
     // Names that do not fit are omitted.
     for (number, pane) in Pane::ALL.into_iter().enumerate() {
@@ -123,7 +123,7 @@ pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme)
 }
 
 /// Describes the active filters.
-fn filters(state: &State) -> String {
+fn filters(state: &ScreenState) -> String {
     let filter = &state.query.filter;
     let mut words = Vec::new();
     if state.filter.is_some() {
@@ -161,13 +161,13 @@ fn filters(state: &State) -> String {
 }
 
 /// Formats a time span relative to the start of the recording.
-fn span(state: &State, from: u64, to: u64) -> String {
+fn span(state: &ScreenState, from: u64, to: u64) -> String {
     let begin = state.answer.as_ref().and_then(|a| a.times.as_ref()).map_or(0, |times| times.from);
     let seconds = |at: u64| at.saturating_sub(begin) as f64 / 1e9;
     format!("{:.3}-{:.3} s", seconds(from), seconds(to.saturating_add(1)))
 }
 
-pub(super) fn strip(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
+pub(super) fn strip(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme: ScreenTheme) {
     let Some(times) = state.answer.as_ref().and_then(|answer| answer.times.as_ref()) else { return };
     let columns = time_strip::columns(&times.sums, area.width);
     let line = numbers::sparks(&columns);
@@ -176,7 +176,7 @@ pub(super) fn strip(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme
         let part = Rect { x: area.x + from, width: to.saturating_sub(from) + 1, ..area };
         buffer.set_style(part.intersection(area), style);
     };
-    if let Some(Over::Strip(choice)) = &state.over {
+    if let Some(Overlay::Strip(choice)) = &state.over {
         mark(choice.span(), theme.cursor());
     } else if let Some((from, to)) = state.query.filter.time {
         let column = |at: u64| {
@@ -190,10 +190,15 @@ pub(super) fn strip(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme
 }
 
 /// Draws the last line. Returns the column of the terminal's cursor if the user is typing.
-pub(super) fn footer(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) -> Option<u16> {
+pub(super) fn footer(
+    buffer: &mut Buffer,
+    area: Rect,
+    state: &ScreenState,
+    theme: ScreenTheme,
+) -> Option<u16> {
     let width = usize::from(area.width);
     match &state.over {
-        Some(Over::Prompt(prompt)) => {
+        Some(Overlay::Prompt(prompt)) => {
             let question = prompt.question();
             let room = width.saturating_sub(question.len() + 1);
             let typed = text::width(&text::clean(&prompt.text));
@@ -204,7 +209,7 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
             put(buffer, area, 0, spans, Style::new());
             return Some(column.min(width - 1) as u16);
         }
-        Some(Over::Strip(choice)) => {
+        Some(Overlay::Strip(choice)) => {
             let words = match state.strip_span(choice) {
                 Some((from, to)) => format!("{}: ", span(state, from, to)),
                 None => String::new(),
@@ -222,7 +227,7 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
     None
 }
 
-fn hints(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
+fn hints(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme: ScreenTheme) {
     let mut spans = Vec::new();
     for (_, key, words) in state.hints() {
         spans.push(Span::styled(key, theme.key()));

@@ -6,17 +6,17 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{found, mark, name, nothing, put};
-use crate::profile::sampled::{Cell, CodeKind, Event, Profile, Row, ShareOf, SortKey};
+use crate::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, ShareOf, SortKey, TableRow};
 use crate::text;
-use crate::tui::layout::Areas;
+use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
-use crate::tui::state::State;
+use crate::tui::state::ScreenState;
 use crate::tui::state::table::{self, FunctionColumn};
 use crate::tui::state::table_widths::TableWidths;
-use crate::tui::theme::Theme;
+use crate::tui::theme::ScreenTheme;
 use crate::view::report::cell_words;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let Some((profile, event)) = state.event() else {
         let words = match &state.status.progress {
             Some(progress) => format!("{} …", progress.what),
@@ -53,11 +53,11 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
 
 fn heading(
     buffer: &mut Buffer,
-    areas: &Areas,
-    state: &State,
-    (profile, event): (&Profile, &Event),
+    areas: &ScreenAreas,
+    state: &ScreenState,
+    (profile, event): (&Profile, &ProfileEvent),
     widths: &TableWidths,
-    theme: Theme,
+    theme: ScreenTheme,
 ) {
     let arrow = |column: FunctionColumn, words: &str, width: usize, to_right: bool| {
         let is_sorted = state.table.sort == column
@@ -110,12 +110,12 @@ fn heading(
 }
 
 fn spans(
-    state: &State,
-    (profile, event, row): (&Profile, &Event, &Row),
+    state: &ScreenState,
+    (profile, event, row): (&Profile, &ProfileEvent, &TableRow),
     widths: &TableWidths,
     is_marked: bool,
     callers: Option<usize>,
-    theme: Theme,
+    theme: ScreenTheme,
 ) -> Vec<Span<'static>> {
     let share = |value| event.share(event.cost(value));
     let (own, total) = (share(&row.own), share(&row.total));
@@ -144,11 +144,11 @@ fn spans(
         // The last column has the long names. While the user scrolls it, show them in full.
         let is_moved = at == last && state.table.shift > 0;
         let mut words = match cell {
-            Cell::Symbol(..) if callers.is_some() => {
+            RowCell::Symbol(..) if callers.is_some() => {
                 let words = format!("  {} callers (b shows them)", callers.unwrap_or_default());
                 vec![(text::cut(&words, *width), theme.dim())]
             }
-            Cell::Symbol(letter, id) if !is_moved => {
+            RowCell::Symbol(letter, id) if !is_moved => {
                 let kind =
                     CodeKind::of_row(*letter, &table::named(profile, row, SortKey::Dso).unwrap_or_default());
                 let mut words = vec![(text::left(mark(kind, false), 2), theme.function(kind))];
@@ -171,10 +171,10 @@ fn spans(
 }
 
 /// Returns a row's text with the full name of its function.
-fn in_full(profile: &Profile, row: &Row) -> String {
+fn in_full(profile: &Profile, row: &TableRow) -> String {
     let module = table::named(profile, row, SortKey::Dso).unwrap_or_default();
     let words = row.cells.iter().map(|cell| match *cell {
-        Cell::Symbol(letter, id) => {
+        RowCell::Symbol(letter, id) => {
             let mark = mark(CodeKind::of_row(letter, &module), false);
             format!("{mark}{}", text::clean(profile.texts.get(id)))
         }
@@ -184,7 +184,14 @@ fn in_full(profile: &Profile, row: &Row) -> String {
 }
 
 /// Draws the details: the row of the cursor in full, its history, and the sum of marked rows.
-fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, event: &Event, theme: Theme) {
+fn detail(
+    buffer: &mut Buffer,
+    areas: &ScreenAreas,
+    state: &ScreenState,
+    profile: &Profile,
+    event: &ProfileEvent,
+    theme: ScreenTheme,
+) {
     let Some(row) = state.table.row(event) else { return };
     let width = usize::from(areas.detail.width);
     let mut left = format!("{} of {}: ", state.table.scroll.cursor + 1, state.table.shown.len());
@@ -197,8 +204,8 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
         let own = row.own.samples;
         left += &format!("{own} sample{}, {}", if own == 1 { "" } else { "s" }, in_full(profile, row));
     } else {
-        let is_marked = |row: &&Row| state.table.marks.contains(&table::identity(profile, row));
-        let marked: Vec<&Row> = event.rows.iter().filter(is_marked).collect();
+        let is_marked = |row: &&TableRow| state.table.marks.contains(&table::identity(profile, row));
+        let marked: Vec<&TableRow> = event.rows.iter().filter(is_marked).collect();
         let cost = marked.iter().fold(0u64, |sum, row| sum.saturating_add(event.cost(&row.own)));
         let share = event.share(cost);
         let (share, error) = (numbers::percent(share), numbers::error(event.error(share)));

@@ -8,13 +8,13 @@ use ratatui::text::Span;
 use super::put;
 use crate::text;
 use crate::tui::keys;
-use crate::tui::state::State;
-use crate::tui::theme::Theme;
+use crate::tui::state::ScreenState;
+use crate::tui::theme::ScreenTheme;
 
 /// Width of the keys in columns.
 const KEYS: usize = 18;
 
-pub(super) fn draw(buffer: &mut Buffer, area: Rect, top: usize, _state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, area: Rect, top: usize, _state: &ScreenState, theme: ScreenTheme) {
     let rows = keys::help();
     let width = usize::from(area.width);
     let body = usize::from(area.height) - 1;

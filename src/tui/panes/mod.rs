@@ -1,6 +1,6 @@
 //! Drawing: each pane turns the state into characters and styles. Determines only the appearance.
 //!
-//! Receives the [`State`]; writes into the frame. All untrusted text passes through [`fit`](super::fit)
+//! Receives the [`ScreenState`]; writes into the frame. All untrusted text passes through [`fit`](super::fit)
 //! first.
 
 pub mod code;
@@ -22,14 +22,14 @@ use ratatui::widgets::Widget;
 
 use super::keys::Pane;
 use super::state::search::Search;
-use super::state::{Over, State};
-use super::theme::Theme;
+use super::state::{Overlay, ScreenState};
+use super::theme::ScreenTheme;
 use crate::profile::sampled::CodeKind;
 use crate::text::{self, DisplayName};
 use crate::view::report::{GENERATED, INLINED, KERNEL};
 
 /// Draws the whole screen.
-pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
+pub fn draw(frame: &mut Frame<'_>, state: &ScreenState, theme: ScreenTheme) {
     let area = frame.area();
     let buffer = frame.buffer_mut();
     let Some(areas) = state.areas().filter(|_| (area.width, area.height) == state.size) else {
@@ -41,7 +41,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     if let Some(strip) = areas.strip {
         frame::strip(buffer, strip, state, theme);
     }
-    if let Some(Over::Help(scroll)) = &state.over {
+    if let Some(Overlay::Help(scroll)) = &state.over {
         let page = Rect { height: 1 + areas.body.height + areas.detail.height, ..areas.heading };
         help::draw(buffer, page, scroll.top, state, theme);
     } else {
@@ -69,7 +69,7 @@ fn put(buffer: &mut Buffer, area: Rect, line: u16, spans: Vec<Span<'static>>, ov
 }
 
 /// Returns the parts in their styles, with matches of the search highlighted.
-fn found(parts: Vec<(String, Style)>, search: &Search, theme: Theme) -> Vec<Span<'static>> {
+fn found(parts: Vec<(String, Style)>, search: &Search, theme: ScreenTheme) -> Vec<Span<'static>> {
     let whole: String = parts.iter().map(|(text, _)| text.as_str()).collect();
     let places = search.places(&whole);
     let mut spans = Vec::new();
@@ -91,7 +91,7 @@ fn found(parts: Vec<(String, Style)>, search: &Search, theme: Theme) -> Vec<Span
 }
 
 /// Returns a function's name in `columns`: the name itself bright, its scope and arguments dim.
-fn name(symbol: &str, kind: CodeKind, columns: usize, theme: Theme) -> Vec<(String, Style)> {
+fn name(symbol: &str, kind: CodeKind, columns: usize, theme: ScreenTheme) -> Vec<(String, Style)> {
     let name = DisplayName::new(symbol).fit(columns);
     vec![(name.scope, theme.dim()), (name.function, theme.function(kind)), (name.details, theme.dim())]
 }
@@ -108,7 +108,7 @@ fn mark(kind: CodeKind, is_inlined: bool) -> &'static str {
 
 /// Draws the full text of the chosen line, as far as it fits into the detail lines. Breaks it between words
 /// if all of it fits.
-fn detail(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
+fn detail(buffer: &mut Buffer, area: Rect, words: &str, theme: ScreenTheme) {
     let width = usize::from(area.width);
     let whole = text::wrap("", "", words, width);
     let fits = whole.len() <= area.height.into() && whole.iter().all(|line| text::width(line) <= width);
@@ -130,7 +130,7 @@ fn detail(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
 }
 
 /// Draws a message in an empty pane.
-fn nothing(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
+fn nothing(buffer: &mut Buffer, area: Rect, words: &str, theme: ScreenTheme) {
     for (line, words) in (0..area.height).zip(words.lines()) {
         put(
             buffer,

@@ -6,12 +6,12 @@ use ratatui::text::Span;
 
 use super::{detail, found, nothing, put};
 use crate::text;
-use crate::tui::layout::Areas;
+use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
-use crate::tui::state::State;
-use crate::tui::theme::Theme;
+use crate::tui::state::ScreenState;
+use crate::tui::theme::ScreenTheme;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let width = usize::from(areas.body.width);
     let Some((profile, event)) = state.event() else {
         nothing(buffer, areas.body, "waiting for the first samples …", theme);

@@ -5,16 +5,16 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{detail, found, mark, name, nothing, put};
-use crate::profile::sampled::boilerplate::Callers;
-use crate::profile::sampled::{CodeKind, Order, Profile, Tree};
+use crate::profile::sampled::boilerplate::StartupCallers;
+use crate::profile::sampled::{CallTree, CodeKind, Profile, StackDirection};
 use crate::text::{self, DisplayName};
-use crate::tui::layout::Areas;
+use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
-use crate::tui::state::State;
-use crate::tui::theme::Theme;
+use crate::tui::state::ScreenState;
+use crate::tui::theme::ScreenTheme;
 
 /// Returns the message for a missing tree.
-pub(super) fn why_none(state: &State) -> &'static str {
+pub(super) fn why_none(state: &ScreenState) -> &'static str {
     let Some((profile, _)) = state.event() else { return "waiting for the first samples …" };
     if state.is_waiting {
         "adding up …"
@@ -26,12 +26,12 @@ pub(super) fn why_none(state: &State) -> &'static str {
 }
 
 /// Describes callers that are combined into one line.
-pub(super) fn callers_words(profile: &Profile, tree: &Tree, callers: Callers) -> String {
+pub(super) fn callers_words(profile: &Profile, tree: &CallTree, callers: StartupCallers) -> String {
     let name = |number: u32| DisplayName::new(profile.texts.get(tree.nodes[number as usize].symbol)).function;
     format!("{} callers (b): {} … {}", callers.count, name(callers.first), name(callers.last))
 }
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let Some((profile, event, tree)) = state.tree().filter(|(.., tree)| !tree.nodes.is_empty()) else {
         nothing(buffer, areas.body, why_none(state), theme);
         return;
@@ -41,10 +41,10 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let query = state.answer.as_ref().map(|answer| &answer.query);
     let order = query.and_then(|query| query.tree).unwrap_or_default();
     let words = match (order, query.and_then(|query| query.root.as_deref())) {
-        (Order::Caller, None) => "Call tree, callers first (i: sampled functions first)".to_owned(),
-        (Order::Callee, None) => "Call tree, sampled functions first (i: callers first)".to_owned(),
-        (Order::Caller, Some(root)) => format!("Callees of {}", DisplayName::new(root).text()),
-        (Order::Callee, Some(root)) => format!("Callers of {}", DisplayName::new(root).text()),
+        (StackDirection::Caller, None) => "Call tree, callers first (i: sampled functions first)".to_owned(),
+        (StackDirection::Callee, None) => "Call tree, sampled functions first (i: callers first)".to_owned(),
+        (StackDirection::Caller, Some(root)) => format!("Callees of {}", DisplayName::new(root).text()),
+        (StackDirection::Callee, Some(root)) => format!("Callers of {}", DisplayName::new(root).text()),
     };
     let mut heading = format!("{} {} ", text::right("Total", 8), text::right("Self", 7));
     if bar > 0 {

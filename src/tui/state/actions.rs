@@ -5,13 +5,13 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 use super::flame;
 use super::prompt::PromptKind;
 use super::scroll::Scroll;
-use super::stacks::Step;
+use super::stacks::SearchDirection;
 use super::table::{self, FunctionColumn};
-use super::time_strip::{self, Strip};
-use super::{Effect, Over, State};
-use crate::profile::sampled::{FunctionRef, Order, ShareOf, SortKey};
+use super::time_strip::{self, TimeStrip};
+use super::{Overlay, ScreenEffect, ScreenState};
+use crate::profile::sampled::{FunctionRef, ShareOf, SortKey, StackDirection};
 use crate::tui::engine::LiveCommand;
-use crate::tui::keys::{self, Action, Pane};
+use crate::tui::keys::{self, KeyAction, Pane};
 
 /// Sort keys through which one key cycles, after the ones requested first.
 const KEYS: &[&[SortKey]] = &[
@@ -28,16 +28,16 @@ const KEYS: &[&[SortKey]] = &[
 /// Number of columns by which one key press scrolls long names.
 const SHIFT: usize = 8;
 
-impl State {
-    pub(super) fn key(&mut self, key: &KeyEvent, effects: &mut Vec<Effect>) {
+impl ScreenState {
+    pub(super) fn key(&mut self, key: &KeyEvent, effects: &mut Vec<ScreenEffect>) {
         if key.kind == KeyEventKind::Release {
             return;
         }
         self.clicked = None;
         match self.over {
-            Some(Over::Prompt(_)) => self.prompt_key(key, effects),
-            Some(Over::Strip(_)) => self.strip_key(key, effects),
-            Some(Over::Help(_)) => self.help_key(key, effects),
+            Some(Overlay::Prompt(_)) => self.prompt_key(key, effects),
+            Some(Overlay::Strip(_)) => self.strip_key(key, effects),
+            Some(Overlay::Help(_)) => self.help_key(key, effects),
             None => {
                 self.said = None;
                 match keys::action(key, self.pane, self.status.is_live) {
@@ -56,8 +56,8 @@ impl State {
         }
     }
 
-    fn help_key(&mut self, key: &KeyEvent, effects: &mut Vec<Effect>) {
-        let Some(Over::Help(mut scroll)) = self.over.take() else { return };
+    fn help_key(&mut self, key: &KeyEvent, effects: &mut Vec<ScreenEffect>) {
+        let Some(Overlay::Help(mut scroll)) = self.over.take() else { return };
         let len = keys::help().len();
         // The page also covers the lines above and below the pane, and has a heading.
         let height = self.areas().map_or(1, |areas| usize::from(areas.body.height + areas.detail.height));
@@ -66,128 +66,132 @@ impl State {
         let top = scroll.top;
         let mut go = |to: usize| scroll.top = to.min(most);
         match keys::action(key, Pane::Functions, self.status.is_live) {
-            Some(Action::Up) => go(top.saturating_sub(1)),
-            Some(Action::Down) => go(top + 1),
-            Some(Action::PageUp) => go(top.saturating_sub(height)),
-            Some(Action::PageDown) => go(top + height),
-            Some(Action::First) => go(0),
-            Some(Action::Last) => go(most),
-            Some(Action::Quit) => return effects.push(Effect::Quit),
-            Some(Action::Redraw) => effects.push(Effect::Redraw),
-            Some(Action::Suspend) => effects.push(Effect::Suspend),
+            Some(KeyAction::Up) => go(top.saturating_sub(1)),
+            Some(KeyAction::Down) => go(top + 1),
+            Some(KeyAction::PageUp) => go(top.saturating_sub(height)),
+            Some(KeyAction::PageDown) => go(top + height),
+            Some(KeyAction::First) => go(0),
+            Some(KeyAction::Last) => go(most),
+            Some(KeyAction::Quit) => return effects.push(ScreenEffect::Quit),
+            Some(KeyAction::Redraw) => effects.push(ScreenEffect::Redraw),
+            Some(KeyAction::Suspend) => effects.push(ScreenEffect::Suspend),
             _ if key.code == KeyCode::Char(' ') => go(top + height),
             _ => return,
         }
-        self.over = Some(Over::Help(scroll));
+        self.over = Some(Overlay::Help(scroll));
     }
 
-    pub(super) fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
+    pub(super) fn act(&mut self, action: KeyAction, effects: &mut Vec<ScreenEffect>) {
         let height = self.height();
         let page = height.saturating_sub(1).max(1) as isize;
         match action {
-            Action::Up => self.go(-1),
-            Action::Down => self.go(1),
-            Action::PageUp => self.go(-page),
-            Action::PageDown => self.go(page),
-            Action::First => self.go(isize::MIN / 2),
-            Action::Last => self.go(isize::MAX / 2),
-            Action::Left => self.sideways(false),
-            Action::Right => self.sideways(true),
-            Action::Enter => self.enter(effects),
-            Action::Back => {
+            KeyAction::Up => self.go(-1),
+            KeyAction::Down => self.go(1),
+            KeyAction::PageUp => self.go(-page),
+            KeyAction::PageDown => self.go(page),
+            KeyAction::First => self.go(isize::MIN / 2),
+            KeyAction::Last => self.go(isize::MAX / 2),
+            KeyAction::Left => self.sideways(false),
+            KeyAction::Right => self.sideways(true),
+            KeyAction::Enter => self.enter(effects),
+            KeyAction::Back => {
                 if !self.undo(effects) {
                     if self.pane == self.home {
-                        effects.push(Effect::Quit);
+                        effects.push(ScreenEffect::Quit);
                     } else {
                         self.pane = self.home;
                     }
                 }
             }
-            Action::Undo => {
+            KeyAction::Undo => {
                 if !self.undo(effects) && self.pane != self.home {
                     self.pane = self.home;
                 }
             }
-            Action::Quit => effects.push(Effect::Quit),
-            Action::Help => self.over = Some(Over::Help(Scroll::default())),
-            Action::Show(pane) => self.show(pane, effects),
-            Action::NextPane | Action::PreviousPane => {
+            KeyAction::Quit => effects.push(ScreenEffect::Quit),
+            KeyAction::Help => self.over = Some(Overlay::Help(Scroll::default())),
+            KeyAction::Show(pane) => self.show(pane, effects),
+            KeyAction::NextPane | KeyAction::PreviousPane => {
                 let at = Pane::ALL.iter().position(|pane| *pane == self.pane).unwrap_or(0);
-                let step = if action == Action::NextPane { 1 } else { Pane::ALL.len() - 1 };
+                let step = if action == KeyAction::NextPane { 1 } else { Pane::ALL.len() - 1 };
                 self.show(Pane::ALL[(at + step) % Pane::ALL.len()], effects);
             }
-            Action::Search => self.open_prompt(PromptKind::Search),
-            Action::Filter => self.open_prompt(PromptKind::Filter),
-            Action::NextMatch => drop(self.find(Step::Next)),
-            Action::PreviousMatch => drop(self.find(Step::Back)),
-            Action::Annotate => self.show(Pane::Code, effects),
-            Action::Callers => self.around(Order::Callee, effects),
-            Action::Mark => self.mark(),
-            Action::SortNext => self.sort_by(1),
-            Action::SortPrevious => self.sort_by(-1),
-            Action::Reverse => {
+            KeyAction::Search => self.open_prompt(PromptKind::Search),
+            KeyAction::Filter => self.open_prompt(PromptKind::Filter),
+            KeyAction::NextMatch => drop(self.find(SearchDirection::Next)),
+            KeyAction::PreviousMatch => drop(self.find(SearchDirection::Back)),
+            KeyAction::Annotate => self.show(Pane::Code, effects),
+            KeyAction::Callers => self.around(StackDirection::Callee, effects),
+            KeyAction::Mark => self.mark(),
+            KeyAction::SortNext => self.sort_by(1),
+            KeyAction::SortPrevious => self.sort_by(-1),
+            KeyAction::Reverse => {
                 self.table.reverse = !self.table.reverse;
                 self.rebuild_table();
             }
-            Action::Keys => self.next_keys(effects),
-            Action::InDso | Action::InFunction | Action::InThread => self.zoom_in(action, effects),
-            Action::HideKernel => {
+            KeyAction::Keys => self.next_keys(effects),
+            KeyAction::InDso | KeyAction::InFunction | KeyAction::InThread => self.zoom_in(action, effects),
+            KeyAction::HideKernel => {
                 self.narrow(
                     |filter| (filter.hide_kernel, filter.hide_user) = (!filter.hide_kernel, false),
                     effects,
                 );
             }
-            Action::HideUser => {
+            KeyAction::HideUser => {
                 self.narrow(
                     |filter| (filter.hide_user, filter.hide_kernel) = (!filter.hide_user, false),
                     effects,
                 );
             }
-            Action::Relative => {
+            KeyAction::Relative => {
                 self.query.relative = !self.query.relative;
                 let of = if self.query.relative { "what the filters left" } else { "all samples" };
                 self.said = Some(format!("percentages of {of}"));
                 self.ask(effects);
             }
-            Action::Latency => self.switch_latency(effects),
-            Action::TimeStrip => self.open_strip(),
-            Action::Expand => self.open_branch(true),
-            Action::Collapse => self.open_branch(false),
-            Action::ExpandAll => self.open_all(true),
-            Action::CollapseAll => self.open_all(false),
-            Action::HotPath => self.hot_path(),
-            Action::Invert => {
-                self.order = if self.order == Order::Caller { Order::Callee } else { Order::Caller };
+            KeyAction::Latency => self.switch_latency(effects),
+            KeyAction::TimeStrip => self.open_strip(),
+            KeyAction::Expand => self.open_branch(true),
+            KeyAction::Collapse => self.open_branch(false),
+            KeyAction::ExpandAll => self.open_all(true),
+            KeyAction::CollapseAll => self.open_all(false),
+            KeyAction::HotPath => self.hot_path(),
+            KeyAction::Invert => {
+                self.order = if self.order == StackDirection::Caller {
+                    StackDirection::Callee
+                } else {
+                    StackDirection::Caller
+                };
                 self.stacks.forget();
-                self.flame = flame::Flame::default();
+                self.flame = flame::FlamePane::default();
                 self.ask(effects);
             }
-            Action::Recursion => {
+            KeyAction::Recursion => {
                 self.query.collapse = !self.query.collapse;
                 let how = if self.query.collapse { "joined" } else { "shown call by call" };
                 self.said = Some(format!("direct recursion is {how}"));
                 self.ask(effects);
             }
-            Action::ShowCallers => {
+            KeyAction::ShowCallers => {
                 self.shows_callers = !self.shows_callers;
                 let how = if self.shows_callers { "one by one" } else { "as one" };
                 self.said = Some(format!("the callers that every program has are shown {how}"));
                 self.rebuild();
             }
-            Action::Source => self.code.toggle_source(height),
-            Action::Hottest => self.code.hottest(self.event_index(), height),
-            Action::NextEvent => self.step_event(1, effects),
-            Action::PreviousEvent => self.step_event(-1, effects),
-            Action::Export => self.open_prompt(PromptKind::Export),
-            Action::Freeze => effects.push(Effect::Command(LiveCommand::Freeze)),
-            Action::Zero => effects.push(Effect::Command(LiveCommand::Zero)),
-            Action::Decay => effects.push(Effect::Command(LiveCommand::Decay)),
-            Action::Slower => effects.push(Effect::Command(LiveCommand::Faster(false))),
-            Action::Faster => effects.push(Effect::Command(LiveCommand::Faster(true))),
-            Action::SampleLess => effects.push(Effect::Command(LiveCommand::SampleMore(false))),
-            Action::SampleMore => effects.push(Effect::Command(LiveCommand::SampleMore(true))),
-            Action::Redraw => effects.push(Effect::Redraw),
-            Action::Suspend => effects.push(Effect::Suspend),
+            KeyAction::Source => self.code.toggle_source(height),
+            KeyAction::Hottest => self.code.hottest(self.event_index(), height),
+            KeyAction::NextEvent => self.step_event(1, effects),
+            KeyAction::PreviousEvent => self.step_event(-1, effects),
+            KeyAction::Export => self.open_prompt(PromptKind::Export),
+            KeyAction::Freeze => effects.push(ScreenEffect::Command(LiveCommand::Freeze)),
+            KeyAction::Zero => effects.push(ScreenEffect::Command(LiveCommand::Zero)),
+            KeyAction::Decay => effects.push(ScreenEffect::Command(LiveCommand::Decay)),
+            KeyAction::Slower => effects.push(ScreenEffect::Command(LiveCommand::Faster(false))),
+            KeyAction::Faster => effects.push(ScreenEffect::Command(LiveCommand::Faster(true))),
+            KeyAction::SampleLess => effects.push(ScreenEffect::Command(LiveCommand::SampleMore(false))),
+            KeyAction::SampleMore => effects.push(ScreenEffect::Command(LiveCommand::SampleMore(true))),
+            KeyAction::Redraw => effects.push(ScreenEffect::Redraw),
+            KeyAction::Suspend => effects.push(ScreenEffect::Suspend),
         }
     }
 
@@ -234,7 +238,7 @@ impl State {
     }
 
     /// Returns the box of the flame graph's cursor.
-    pub fn flame_box(&self, boxes: &[flame::Box]) -> Option<flame::Box> {
+    pub fn flame_box(&self, boxes: &[flame::FlameBox]) -> Option<flame::FlameBox> {
         let node = self.flame_node(self.flame.cursor).unwrap_or(flame::ALL);
         boxes.iter().find(|b| b.node == node).or(boxes.first()).copied()
     }
@@ -293,10 +297,10 @@ impl State {
         }
     }
 
-    pub(super) fn enter(&mut self, effects: &mut Vec<Effect>) {
+    pub(super) fn enter(&mut self, effects: &mut Vec<ScreenEffect>) {
         let height = self.height();
         match self.pane {
-            Pane::Functions => self.around(Order::Caller, effects),
+            Pane::Functions => self.around(StackDirection::Caller, effects),
             Pane::Tree => {
                 let is_open = self.stacks.node().is_some_and(|node| self.stacks.is_open(node));
                 self.open_branch(!is_open);
@@ -354,7 +358,7 @@ impl State {
     }
 
     /// Shows the tree of only the chosen function.
-    fn around(&mut self, order: Order, effects: &mut Vec<Effect>) {
+    fn around(&mut self, order: StackDirection, effects: &mut Vec<ScreenEffect>) {
         let Some(function) = self.function() else {
             self.said = Some(self.no_function());
             return;
@@ -367,7 +371,7 @@ impl State {
         self.query.root = Some(function.symbol);
         self.order = order;
         self.stacks.forget();
-        self.flame = flame::Flame::default();
+        self.flame = flame::FlamePane::default();
         if !matches!(self.pane, Pane::Tree | Pane::Flame) {
             self.pane = Pane::Tree;
         }
@@ -392,7 +396,7 @@ impl State {
             return;
         };
         if self.pane == Pane::Flame {
-            self.flame = flame::Flame::default();
+            self.flame = flame::FlamePane::default();
         } else {
             self.stacks.open_all(tree, wanted, height);
         }
@@ -441,7 +445,7 @@ impl State {
         self.table_to(0);
     }
 
-    fn next_keys(&mut self, effects: &mut Vec<Effect>) {
+    fn next_keys(&mut self, effects: &mut Vec<ScreenEffect>) {
         let mut all: Vec<&[SortKey]> = vec![&self.first_keys];
         all.extend(KEYS.iter().filter(|keys| **keys != self.first_keys.as_slice()));
         if self.event().is_some_and(|(profile, _)| profile.has_latency) {
@@ -465,7 +469,7 @@ impl State {
     }
 
     /// Switches shares between CPU time and wall-clock time.
-    fn switch_latency(&mut self, effects: &mut Vec<Effect>) {
+    fn switch_latency(&mut self, effects: &mut Vec<ScreenEffect>) {
         if !self.event().is_some_and(|(profile, _)| profile.has_latency) {
             self.said = Some("nothing is known about latencies here: pmc record --latency".to_owned());
             return;
@@ -480,10 +484,10 @@ impl State {
     }
 
     /// Filters by the library, function or thread of the cursor's line.
-    fn zoom_in(&mut self, action: Action, effects: &mut Vec<Effect>) {
+    fn zoom_in(&mut self, action: KeyAction, effects: &mut Vec<ScreenEffect>) {
         let function = self.function();
         match action {
-            Action::InThread => {
+            KeyAction::InThread => {
                 let comm = match self.pane {
                     Pane::Functions => self.event().and_then(|(profile, event)| {
                         table::named(profile, self.table.row(event)?, SortKey::Comm)
@@ -498,7 +502,7 @@ impl State {
                     None => self.said = Some("this line is of no single thread: see pane 5".to_owned()),
                 }
             }
-            Action::InDso => {
+            KeyAction::InDso => {
                 let of_row = self
                     .event()
                     .and_then(|(profile, event)| table::named(profile, self.table.row(event)?, SortKey::Dso));
@@ -518,7 +522,7 @@ impl State {
         }
     }
 
-    fn step_event(&mut self, step: isize, effects: &mut Vec<Effect>) {
+    fn step_event(&mut self, step: isize, effects: &mut Vec<ScreenEffect>) {
         let Some(count) = self.answer.as_ref().map(|answer| answer.profile.events.len()) else { return };
         if count < 2 {
             self.said = Some("there is one event only".to_owned());
@@ -528,7 +532,7 @@ impl State {
         self.choose_event(next, effects);
     }
 
-    fn choose_event(&mut self, event: usize, effects: &mut Vec<Effect>) {
+    fn choose_event(&mut self, event: usize, effects: &mut Vec<ScreenEffect>) {
         if self.query.event.unwrap_or(0) != event {
             self.leave_crumb();
             self.query.event = Some(event);
@@ -543,43 +547,43 @@ impl State {
         let has_times =
             self.answer.as_ref().and_then(|answer| answer.times.as_ref()).is_some_and(|t| t.sums.len() > 1);
         if has_times {
-            self.over = Some(Over::Strip(Strip { at: self.size.0 / 2, anchor: None }));
+            self.over = Some(Overlay::Strip(TimeStrip { at: self.size.0 / 2, anchor: None }));
         } else {
             self.said = Some("nothing is known about times here".to_owned());
         }
     }
 
-    fn strip_key(&mut self, key: &KeyEvent, effects: &mut Vec<Effect>) {
-        let Some(Over::Strip(mut strip)) = self.over.take() else { return };
+    fn strip_key(&mut self, key: &KeyEvent, effects: &mut Vec<ScreenEffect>) {
+        let Some(Overlay::Strip(mut strip)) = self.over.take() else { return };
         let last = self.size.0.saturating_sub(1);
         match keys::action(key, Pane::Tree, self.status.is_live) {
-            Some(Action::Left) => strip.at = strip.at.saturating_sub(1),
-            Some(Action::Right) => strip.at = (strip.at + 1).min(last),
-            Some(Action::PageUp | Action::Up) => strip.at = strip.at.saturating_sub(10),
-            Some(Action::PageDown | Action::Down) => strip.at = (strip.at + 10).min(last),
-            Some(Action::First) => strip.at = 0,
-            Some(Action::Last) => strip.at = last,
-            Some(Action::Enter) => return self.apply_strip(strip, effects),
-            Some(Action::Quit) => return effects.push(Effect::Quit),
-            Some(Action::Suspend) => effects.push(Effect::Suspend),
-            Some(Action::Undo | Action::Back | Action::TimeStrip) => return,
+            Some(KeyAction::Left) => strip.at = strip.at.saturating_sub(1),
+            Some(KeyAction::Right) => strip.at = (strip.at + 1).min(last),
+            Some(KeyAction::PageUp | KeyAction::Up) => strip.at = strip.at.saturating_sub(10),
+            Some(KeyAction::PageDown | KeyAction::Down) => strip.at = (strip.at + 10).min(last),
+            Some(KeyAction::First) => strip.at = 0,
+            Some(KeyAction::Last) => strip.at = last,
+            Some(KeyAction::Enter) => return self.apply_strip(strip, effects),
+            Some(KeyAction::Quit) => return effects.push(ScreenEffect::Quit),
+            Some(KeyAction::Suspend) => effects.push(ScreenEffect::Suspend),
+            Some(KeyAction::Undo | KeyAction::Back | KeyAction::TimeStrip) => return,
             _ if key.code == KeyCode::Char(' ') => {
                 strip.anchor = if strip.anchor.is_some() { None } else { Some(strip.at) };
             }
             _ => {}
         }
-        self.over = Some(Over::Strip(strip));
+        self.over = Some(Overlay::Strip(strip));
     }
 
     /// Returns the selected time span in nanoseconds.
-    pub fn strip_span(&self, strip: &Strip) -> Option<(u64, u64)> {
+    pub fn strip_span(&self, strip: &TimeStrip) -> Option<(u64, u64)> {
         let times = self.answer.as_ref()?.times.as_ref()?;
         let (first, last) = time_strip::slices(times.sums.len(), self.size.0, strip.span());
         let at = |slice: usize| times.from.saturating_add(times.slice.saturating_mul(slice as u64));
         Some((at(first), at(last + 1).saturating_sub(1)))
     }
 
-    pub(super) fn apply_strip(&mut self, strip: Strip, effects: &mut Vec<Effect>) {
+    pub(super) fn apply_strip(&mut self, strip: TimeStrip, effects: &mut Vec<ScreenEffect>) {
         let Some(span) = self.strip_span(&strip) else { return };
         self.narrow(|filter| filter.time = Some(span), effects);
     }

@@ -14,13 +14,13 @@ use rustc_hash::FxHashSet;
 
 use super::scroll::Scroll;
 use super::search::Search;
-use crate::profile::annotate::{Kind, Listing, Row};
+use crate::profile::annotate::{Listing, ListingRow, RowContent};
 use crate::profile::sampled::FunctionRef;
 use crate::sort;
 
 /// The pane's state.
 #[derive(Debug, Default)]
-pub struct Code {
+pub struct CodePane {
     /// The function whose code is shown or expected.
     pub function: Option<FunctionRef>,
     /// The code, or the reason why it is not available; `None` until it arrives.
@@ -44,20 +44,20 @@ pub struct Code {
 }
 
 /// Returns the text of a row for searches.
-pub fn words(listing: &Listing, row: &Row) -> String {
+pub fn words(listing: &Listing, row: &ListingRow) -> String {
     match &row.kind {
-        Kind::Function { name, .. } => name.to_string(),
-        Kind::Source { file, line, .. } => listing.text(*file, *line).unwrap_or_default().to_owned(),
-        Kind::Instruction(i) => {
+        RowContent::Function { name, .. } => name.to_string(),
+        RowContent::Source { file, line, .. } => listing.text(*file, *line).unwrap_or_default().to_owned(),
+        RowContent::Instruction(i) => {
             let target = i.target.as_ref().or(i.refers.as_ref()).and_then(|target| target.name.as_ref());
             let target = target.map_or("", |(name, _)| name);
             format!("{:x} {} {} {target}", i.address, i.mnemonic, i.operands)
         }
-        Kind::Address(address) => format!("{address:x}"),
+        RowContent::Address(address) => format!("{address:x}"),
     }
 }
 
-impl Code {
+impl CodePane {
     /// Prepares for another function's code.
     pub fn wait_for(&mut self, function: FunctionRef) {
         if self.function.as_ref() != Some(&function) {
@@ -125,7 +125,7 @@ impl Code {
         let mut around: Vec<(usize, &str)> = Vec::new();
         let mut folded: Option<(usize, &str)> = None;
         for (at, row) in (0u32..).zip(&listing.rows) {
-            if let Kind::Function { name, depth } = &row.kind {
+            if let RowContent::Function { name, depth } = &row.kind {
                 let own = (*depth, &**name);
                 folded = folded.filter(|folded| own.0 > folded.0 || own == *folded);
                 around.retain(|outer| outer.0 < own.0 || *outer == own);
@@ -145,8 +145,8 @@ impl Code {
                 continue;
             }
             let takes = match &row.kind {
-                Kind::Source { .. } if self.no_source => false,
-                Kind::Source { file, line, .. } => {
+                RowContent::Source { .. } if self.no_source => false,
+                RowContent::Source { file, line, .. } => {
                     listing.text(*file, *line).is_some() || missing.insert(*file)
                 }
                 _ => true,
@@ -249,7 +249,7 @@ impl Code {
         let mut within = None;
         let mut costliest = None;
         for (at, row) in (0u32..).zip(&listing.rows) {
-            if let Kind::Function { name, depth } = &row.kind {
+            if let RowContent::Function { name, depth } = &row.kind {
                 within = match within {
                     _ if *depth > 0 && **name == *inlined => Some(*depth),
                     Some(outer) if *depth > outer => Some(outer),
@@ -279,7 +279,7 @@ impl Code {
         let listing = self.rows()?;
         let row = listing.rows.get(self.row()? as usize)?;
         match &row.kind {
-            Kind::Instruction(i) => i.target.as_ref()?.name.as_ref().map(|(name, _)| name.clone()),
+            RowContent::Instruction(i) => i.target.as_ref()?.name.as_ref().map(|(name, _)| name.clone()),
             _ => None,
         }
     }
@@ -289,7 +289,7 @@ impl Code {
     pub fn find(&self, search: &Search, skips_own: bool, backwards: bool) -> Option<u32> {
         let listing = self.rows()?;
         let (len, here) = (listing.rows.len(), self.row()? as usize);
-        let is_there = |row: &Row| !(self.no_source && matches!(row.kind, Kind::Source { .. }));
+        let is_there = |row: &ListingRow| !(self.no_source && matches!(row.kind, RowContent::Source { .. }));
         let matches =
             |at: &usize| is_there(&listing.rows[*at]) && search.finds(&words(listing, &listing.rows[*at]));
         let found = if backwards {

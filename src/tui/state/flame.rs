@@ -6,8 +6,8 @@
 //!   depth 2   parse ──────  eval ───────      work ────   siblings sorted by name, for stable positions
 //! ```
 
-use crate::profile::sampled::boilerplate::Callers;
-use crate::profile::sampled::{Profile, Tree};
+use crate::profile::sampled::boilerplate::StartupCallers;
+use crate::profile::sampled::{CallTree, Profile};
 use crate::sort;
 
 /// The node of the whole event.
@@ -15,7 +15,7 @@ pub const ALL: u32 = u32::MAX;
 
 /// A node on the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Box {
+pub struct FlameBox {
     /// The node; [`ALL`] for the top box.
     pub node: u32,
     /// The line.
@@ -28,7 +28,7 @@ pub struct Box {
 
 /// The flame graph's state.
 #[derive(Debug, Default)]
-pub struct Flame {
+pub struct FlamePane {
     /// Identity of the node that fills the width; `None` for all.
     pub zoom: Option<u64>,
     /// Identity of the cursor's node; `None` for all.
@@ -38,7 +38,7 @@ pub struct Flame {
 }
 
 /// Returns the children of a node, or the roots, sorted by name.
-fn below<'a>(profile: &Profile, tree: &'a Tree, node: u32) -> Vec<u32> {
+fn below<'a>(profile: &Profile, tree: &'a CallTree, node: u32) -> Vec<u32> {
     let list: &'a [u32] = if node == ALL { &tree.roots } else { &tree.nodes[node as usize].children };
     let mut list = list.to_vec();
     sort::by_key(&mut list, |child| {
@@ -48,7 +48,7 @@ fn below<'a>(profile: &Profile, tree: &'a Tree, node: u32) -> Vec<u32> {
     list
 }
 
-fn cost(tree: &Tree, node: u32, all: u64) -> u64 {
+fn cost(tree: &CallTree, node: u32, all: u64) -> u64 {
     if node == ALL { all } else { tree.cost(node) }
 }
 
@@ -57,21 +57,21 @@ fn cost(tree: &Tree, node: u32, all: u64) -> u64 {
 ///
 /// Of `folded` callers only the last has a box; `parents` skips the others.
 pub fn boxes(
-    (profile, tree): (&Profile, &Tree),
-    (parents, folded): (&[u32], &[Callers]),
+    (profile, tree): (&Profile, &CallTree),
+    (parents, folded): (&[u32], &[StartupCallers]),
     all: u64,
     zoom: u32,
     width: usize,
-) -> Vec<Box> {
+) -> Vec<FlameBox> {
     let mut above = Vec::new();
     let mut node = zoom;
     while node != ALL {
         node = parents[node as usize];
         above.push(node);
     }
-    let mut boxes: Vec<Box> = Vec::new();
+    let mut boxes: Vec<FlameBox> = Vec::new();
     for (depth, node) in above.iter().rev().enumerate() {
-        boxes.push(Box { node: *node, depth, x: 0, width });
+        boxes.push(FlameBox { node: *node, depth, x: 0, width });
     }
     // Each entry: node, depth, and exact start and end of its part of the width.
     let mut open: Vec<(u32, usize, f64, f64)> = vec![(zoom, above.len(), 0.0, width as f64)];
@@ -82,7 +82,7 @@ pub fn boxes(
         if end <= x {
             continue;
         }
-        boxes.push(Box { node, depth, x, width: end - x });
+        boxes.push(FlameBox { node, depth, x, width: end - x });
         let mut at = from;
         for child in below(profile, tree, node) {
             let callers = folded.iter().find(|callers| callers.first == child);
@@ -97,7 +97,7 @@ pub fn boxes(
 }
 
 /// Returns the nearest box on the same line, to the right or left.
-pub fn beside(boxes: &[Box], from: &Box, right: bool) -> Option<u32> {
+pub fn beside(boxes: &[FlameBox], from: &FlameBox, right: bool) -> Option<u32> {
     let line = boxes.iter().filter(|b| b.depth == from.depth);
     let found = if right {
         line.filter(|b| b.x > from.x).min_by_key(|b| b.x)
@@ -108,7 +108,7 @@ pub fn beside(boxes: &[Box], from: &Box, right: bool) -> Option<u32> {
 }
 
 /// Returns the widest box directly below another.
-pub fn under(boxes: &[Box], parents: &[u32], from: &Box) -> Option<u32> {
+pub fn under(boxes: &[FlameBox], parents: &[u32], from: &FlameBox) -> Option<u32> {
     let children = boxes
         .iter()
         .filter(|b| b.node != ALL && parents[b.node as usize] == from.node && b.depth == from.depth + 1);
@@ -116,7 +116,7 @@ pub fn under(boxes: &[Box], parents: &[u32], from: &Box) -> Option<u32> {
 }
 
 /// Returns the cost of matching nodes. Nested matches count only once, by the outermost one.
-pub fn matched(tree: &Tree, matches: impl Fn(u32) -> bool) -> u64 {
+pub fn matched(tree: &CallTree, matches: impl Fn(u32) -> bool) -> u64 {
     let mut open: Vec<u32> = tree.roots.clone();
     let mut sum = 0;
     while let Some(node) = open.pop() {

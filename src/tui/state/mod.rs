@@ -25,26 +25,27 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
-use super::engine::{ExportForm, LiveCommand, Poll, Status};
+use super::engine::{EngineStatus, EngineUpdates, LiveCommand, ViewFormat};
 use super::keys::Pane;
-use super::layout::{self, Areas};
+use super::layout::{self, ScreenAreas};
 use crate::profile::sampled::{
-    Answer, Event, Filter, FunctionRef, Order, PENDING, Profile, Query, SortKey, Tree,
+    CallTree, Filter, FunctionRef, PENDING, Profile, ProfileEvent, Query, QueryAnswer, SortKey,
+    StackDirection,
 };
 use crate::sort;
-use code::Code;
-use flame::Flame;
+use code::CodePane;
+use flame::FlamePane;
 use prompt::Prompt;
 use scroll::Scroll;
 use search::Search;
-use stacks::Stacks;
+use stacks::StacksPane;
 use table::FunctionTable;
-use threads::Threads;
-use time_strip::Strip;
+use threads::ThreadsPane;
+use time_strip::TimeStrip;
 
 /// An input.
 #[derive(Debug)]
-pub enum Input {
+pub enum ScreenInput {
     /// A key.
     Key(KeyEvent),
     /// A click or the wheel.
@@ -54,17 +55,17 @@ pub enum Input {
     /// The new number of columns and lines of the terminal.
     Resize(u16, u16),
     /// The engine's updates.
-    Poll(Box<Poll>),
+    Poll(Box<EngineUpdates>),
 }
 
 /// An effect to carry out.
 #[derive(Debug, PartialEq)]
 #[allow(missing_docs, reason = "see `Engine`")]
-pub enum Effect {
+pub enum ScreenEffect {
     Ask(Box<Query>),
     Annotate(FunctionRef),
     History(FunctionRef),
-    Export(ExportForm, PathBuf),
+    Export(ViewFormat, PathBuf),
     Command(LiveCommand),
     Redraw,
     Suspend,
@@ -73,18 +74,18 @@ pub enum Effect {
 
 /// An overlay over the pane.
 #[derive(Debug)]
-pub enum Over {
+pub enum Overlay {
     /// The help page, with its scroll position.
     Help(Scroll),
     /// A prompt in the last line.
     Prompt(Prompt),
     /// The selection of a time span.
-    Strip(Strip),
+    Strip(TimeStrip),
 }
 
 /// A view that Esc returns to.
 #[derive(Debug, Clone)]
-struct Crumb {
+struct Breadcrumb {
     query: Query,
     pane: Pane,
     zoom: Option<u64>,
@@ -94,7 +95,7 @@ struct Crumb {
 
 /// The complete state of the screen.
 #[derive(Debug)]
-pub struct State {
+pub struct ScreenState {
     /// Columns and lines of the terminal.
     pub size: (u16, u16),
     /// The current pane.
@@ -102,27 +103,27 @@ pub struct State {
     /// The initial pane.
     pub home: Pane,
     /// The overlay over the pane, if any.
-    pub over: Option<Over>,
+    pub over: Option<Overlay>,
     /// The current query.
     pub query: Query,
     /// The last answer.
-    pub answer: Option<Arc<Answer>>,
+    pub answer: Option<Arc<QueryAnswer>>,
     /// Whether the answer to the current query is still missing.
     pub is_waiting: bool,
     /// The header facts.
-    pub status: Status,
+    pub status: EngineStatus,
     /// The table of functions.
     pub table: FunctionTable,
     /// The call tree.
-    pub stacks: Stacks,
+    pub stacks: StacksPane,
     /// The flame graph.
-    pub flame: Flame,
+    pub flame: FlamePane,
     /// Parents of the nodes of the answer's tree.
     pub parents: Vec<u32>,
     /// Source and assembly.
-    pub code: Code,
+    pub code: CodePane,
     /// Processes and threads.
-    pub threads: Threads,
+    pub threads: ThreadsPane,
     /// Events.
     pub events: Scroll,
     /// Whether start-up functions that all programs have are shown individually.
@@ -135,7 +136,7 @@ pub struct State {
     pub history: Option<(FunctionRef, Vec<u64>)>,
     /// The last message.
     pub said: Option<String>,
-    crumbs: Vec<Crumb>,
+    crumbs: Vec<Breadcrumb>,
     /// The function whose history was requested.
     asked_history: Option<FunctionRef>,
     /// Line of the last click; a second click on it acts as Enter.
@@ -143,11 +144,11 @@ pub struct State {
     /// The sort keys of the first query, for the cycle of sort keys.
     first_keys: Vec<SortKey>,
     /// Whether the tree starts with callers or callees.
-    order: Order,
+    order: StackDirection,
 }
 
-impl State {
-    /// Returns the initial state. [`State::query`] is the first query to ask.
+impl ScreenState {
+    /// Returns the initial state. [`ScreenState::query`] is the first query to ask.
     ///
     /// The order of a requested tree is stored, but the tree is requested only when a pane shows it.
     pub fn new(query: Query, size: (u16, u16)) -> Self {
@@ -163,13 +164,13 @@ impl State {
             query,
             answer: None,
             is_waiting: true,
-            status: Status::default(),
+            status: EngineStatus::default(),
             table: FunctionTable::default(),
-            stacks: Stacks::default(),
-            flame: Flame::default(),
+            stacks: StacksPane::default(),
+            flame: FlamePane::default(),
             parents: Vec::new(),
-            code: Code::default(),
-            threads: Threads::default(),
+            code: CodePane::default(),
+            threads: ThreadsPane::default(),
             events: Scroll::default(),
             shows_callers: false,
             search: Search::default(),
@@ -183,10 +184,10 @@ impl State {
     }
 
     /// Returns the parts of the screen; `None` if it is too small.
-    pub fn areas(&self) -> Option<Areas> {
+    pub fn areas(&self) -> Option<ScreenAreas> {
         let has_times =
             self.answer.as_ref().and_then(|a| a.times.as_ref()).is_some_and(|times| times.sums.len() > 1);
-        layout::areas(self.size, has_times, matches!(self.over, Some(Over::Strip(_))))
+        layout::areas(self.size, has_times, matches!(self.over, Some(Overlay::Strip(_))))
     }
 
     /// Returns the height of the pane in lines.
@@ -200,34 +201,34 @@ impl State {
     }
 
     /// Returns the shown event.
-    pub fn event(&self) -> Option<(&Profile, &Event)> {
+    pub fn event(&self) -> Option<(&Profile, &ProfileEvent)> {
         let answer = self.answer.as_ref()?;
         Some((&answer.profile, answer.profile.events.get(self.event_index())?))
     }
 
     /// Returns the shown tree.
-    pub fn tree(&self) -> Option<(&Profile, &Event, &Tree)> {
+    pub fn tree(&self) -> Option<(&Profile, &ProfileEvent, &CallTree)> {
         let (profile, event) = self.event()?;
         Some((profile, event, event.tree.as_ref()?))
     }
 
     /// Handles an input; returns its effects.
-    pub fn update(&mut self, input: Input) -> Vec<Effect> {
+    pub fn update(&mut self, input: ScreenInput) -> Vec<ScreenEffect> {
         let mut effects = Vec::new();
         match input {
-            Input::Resize(width, height) => {
+            ScreenInput::Resize(width, height) => {
                 self.size = (width, height);
                 self.refit();
             }
-            Input::Poll(poll) => self.take(*poll),
-            Input::Key(key) => self.key(&key, &mut effects),
-            Input::Mouse(mouse) => self.mouse(mouse, &mut effects),
-            Input::Paste(text) => self.paste(&text),
+            ScreenInput::Poll(poll) => self.take(*poll),
+            ScreenInput::Key(key) => self.key(&key, &mut effects),
+            ScreenInput::Mouse(mouse) => self.mouse(mouse, &mut effects),
+            ScreenInput::Paste(text) => self.paste(&text),
         }
         let wanted = if self.pane == Pane::Functions { self.function() } else { None };
         if wanted.is_some() && wanted != self.asked_history {
             self.asked_history.clone_from(&wanted);
-            effects.extend(wanted.map(Effect::History));
+            effects.extend(wanted.map(ScreenEffect::History));
         }
         effects
     }
@@ -242,7 +243,7 @@ impl State {
         self.threads.scroll.by(0, self.threads.lines.len(), height);
     }
 
-    fn take(&mut self, poll: Poll) {
+    fn take(&mut self, poll: EngineUpdates) {
         if let Some(status) = poll.status {
             self.status = status;
         }
@@ -281,7 +282,8 @@ impl State {
         match &event.tree {
             Some(tree) => {
                 self.parents = stacks::parents(tree);
-                let is_whole = answer.query.root.is_none() && answer.query.tree == Some(Order::Caller);
+                let is_whole =
+                    answer.query.root.is_none() && answer.query.tree == Some(StackDirection::Caller);
                 self.stacks.set(&answer.profile, tree, is_whole && !self.shows_callers, height);
                 for callers in &self.stacks.folded {
                     self.parents[callers.last as usize] = self.parents[callers.first as usize];
@@ -339,7 +341,7 @@ impl State {
             _ => None,
         };
         let Some(((profile, _, tree), mut number)) = self.tree().zip(node) else { return self.function() };
-        if self.order == Order::Caller {
+        if self.order == StackDirection::Caller {
             while tree.nodes.get(number as usize)?.inlined && self.parents[number as usize] != flame::ALL {
                 number = self.parents[number as usize];
             }
@@ -357,7 +359,7 @@ impl State {
     }
 
     /// Returns the flame graph's boxes for the width of the screen.
-    pub fn boxes(&self) -> Vec<flame::Box> {
+    pub fn boxes(&self) -> Vec<flame::FlameBox> {
         let Some((profile, event, tree)) = self.tree() else { return Vec::new() };
         let zoom = self.flame_node(self.flame.zoom).unwrap_or(flame::ALL);
         let above = (self.parents.as_slice(), self.stacks.folded.as_slice());
@@ -365,7 +367,7 @@ impl State {
     }
 
     /// Returns the cost that corresponds to the flame graph's width.
-    pub fn flame_total(&self, event: &Event, tree: &Tree) -> u64 {
+    pub fn flame_total(&self, event: &ProfileEvent, tree: &CallTree) -> u64 {
         let roots: u64 = tree.roots.iter().map(|root| tree.cost(*root)).sum();
         // A tree of one function is as wide as the function. A whole tree shows a gap for omitted small
         // branches.
@@ -376,7 +378,7 @@ impl State {
     }
 
     /// Sends the query, including the tree if it is shown.
-    fn ask(&mut self, effects: &mut Vec<Effect>) {
+    fn ask(&mut self, effects: &mut Vec<ScreenEffect>) {
         let wants_tree = matches!(self.pane, Pane::Tree | Pane::Flame);
         // Continue to request a tree once shown, because users switch between panes.
         if wants_tree || self.query.tree.is_some() {
@@ -384,11 +386,11 @@ impl State {
         }
         self.is_waiting = true;
         self.asked_history = None;
-        effects.push(Effect::Ask(Box::new(self.query.clone())));
+        effects.push(ScreenEffect::Ask(Box::new(self.query.clone())));
     }
 
     /// Shows a pane; requests the tree if the pane needs it.
-    fn show(&mut self, pane: Pane, effects: &mut Vec<Effect>) {
+    fn show(&mut self, pane: Pane, effects: &mut Vec<ScreenEffect>) {
         if pane == Pane::Code && self.pane != Pane::Code {
             if let Some(function) = self.outer_function() {
                 let chosen = self.any_function().filter(|chosen| *chosen != function);
@@ -415,16 +417,16 @@ impl State {
         }
     }
 
-    fn annotate(&mut self, function: FunctionRef, effects: &mut Vec<Effect>) {
+    fn annotate(&mut self, function: FunctionRef, effects: &mut Vec<ScreenEffect>) {
         if self.code.function.as_ref() != Some(&function) || self.status.is_live {
             self.code.wait_for(function.clone());
-            effects.push(Effect::Annotate(function));
+            effects.push(ScreenEffect::Annotate(function));
         }
     }
 
     /// Stores the current view for Esc.
     fn leave_crumb(&mut self) {
-        self.crumbs.push(Crumb {
+        self.crumbs.push(Breadcrumb {
             query: self.query.clone(),
             pane: self.pane,
             zoom: self.flame.zoom,
@@ -438,7 +440,7 @@ impl State {
     }
 
     /// Undoes the last filter or zoom. Returns whether there was one.
-    fn undo(&mut self, effects: &mut Vec<Effect>) -> bool {
+    fn undo(&mut self, effects: &mut Vec<ScreenEffect>) -> bool {
         // Undo later searches first.
         let then = self.crumbs.last().map(|crumb| (crumb.search.clone(), crumb.filter.clone()));
         let (search, filter) = then.unwrap_or_default();
@@ -466,7 +468,7 @@ impl State {
     }
 
     /// Sends the query with a changed filter.
-    fn narrow(&mut self, change: impl FnOnce(&mut Filter), effects: &mut Vec<Effect>) {
+    fn narrow(&mut self, change: impl FnOnce(&mut Filter), effects: &mut Vec<ScreenEffect>) {
         self.leave_crumb();
         change(&mut self.query.filter);
         self.ask(effects);

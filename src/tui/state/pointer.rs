@@ -4,11 +4,11 @@
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::table_widths::TableWidths;
-use super::time_strip::Strip;
-use super::{Effect, Over, State};
+use super::time_strip::TimeStrip;
+use super::{Overlay, ScreenEffect, ScreenState};
 use crate::sort;
 use crate::text;
-use crate::tui::keys::{self, Action, Pane};
+use crate::tui::keys::{self, KeyAction, Pane};
 use crate::tui::layout;
 
 /// Returns the width of a hint with the blanks around it.
@@ -19,17 +19,17 @@ fn hint_width(key: &str, words: &str) -> usize {
 /// Number of lines per step of the wheel.
 const WHEEL: isize = 3;
 
-impl State {
+impl ScreenState {
     /// Returns the hints of the last line from the left: action, key and words. The most important hints come
     /// first, because the line may be too short for all.
-    pub fn hints(&self) -> Vec<(Action, String, &'static str)> {
+    pub fn hints(&self) -> Vec<(KeyAction, String, &'static str)> {
         let mut all: Vec<_> = keys::hints(self.pane, self.status.is_live)
             .filter(|binding| self.has_chains() || !keys::needs_chains(binding.action, self.pane))
             .filter_map(|binding| Some((binding.action, binding.keys.first()?.name(), binding.hint)))
             .collect();
         sort::by_key(&mut all, |(action, ..)| match action {
-            Action::Help | Action::Back => 0,
-            Action::Search | Action::Filter => 1,
+            KeyAction::Help | KeyAction::Back => 0,
+            KeyAction::Search | KeyAction::Filter => 1,
             _ => 2,
         });
         let mut used = 0;
@@ -43,7 +43,7 @@ impl State {
     }
 
     /// Returns the action whose hint is at a column of the last line.
-    fn hint_at(&self, x: usize) -> Option<Action> {
+    fn hint_at(&self, x: usize) -> Option<KeyAction> {
         let mut end = 0;
         let hints = self.hints();
         let hit = hints.iter().find(|(_, key, words)| {
@@ -53,14 +53,14 @@ impl State {
         hit.map(|(action, ..)| *action)
     }
 
-    pub(super) fn mouse(&mut self, mouse: MouseEvent, effects: &mut Vec<Effect>) {
+    pub(super) fn mouse(&mut self, mouse: MouseEvent, effects: &mut Vec<ScreenEffect>) {
         let Some(areas) = self.areas() else { return };
         let (x, y) = (mouse.column, mouse.row);
         match mouse.kind {
             MouseEventKind::ScrollDown | MouseEventKind::ScrollUp => {
                 let down = mouse.kind == MouseEventKind::ScrollDown;
                 match &mut self.over {
-                    Some(Over::Help(scroll)) => {
+                    Some(Overlay::Help(scroll)) => {
                         let most = crate::tui::keys::help().len().saturating_sub(1);
                         scroll.top =
                             scroll.top.saturating_add_signed(if down { WHEEL } else { -WHEEL }).min(most);
@@ -72,13 +72,13 @@ impl State {
             MouseEventKind::Down(MouseButton::Left) => {
                 let on_strip = areas.strip.is_some_and(|strip| strip.y == y);
                 match self.over {
-                    Some(Over::Help(_)) => self.over = None,
-                    Some(Over::Prompt(_)) => {}
-                    _ if on_strip => self.over = Some(Over::Strip(Strip { at: x, anchor: Some(x) })),
-                    Some(Over::Strip(_)) => self.over = None,
+                    Some(Overlay::Help(_)) => self.over = None,
+                    Some(Overlay::Prompt(_)) => {}
+                    _ if on_strip => self.over = Some(Overlay::Strip(TimeStrip { at: x, anchor: Some(x) })),
+                    Some(Overlay::Strip(_)) => self.over = None,
                     None if y == areas.tabs.y => {
                         if let Some(pane) = layout::tab_at(x) {
-                            self.act(Action::Show(pane), effects);
+                            self.act(KeyAction::Show(pane), effects);
                         }
                     }
                     None if y == areas.footer.y => {
@@ -107,17 +107,17 @@ impl State {
                 }
             }
             MouseEventKind::Drag(MouseButton::Left) => {
-                if let Some(Over::Strip(strip)) = &mut self.over {
+                if let Some(Overlay::Strip(strip)) = &mut self.over {
                     strip.at = x.min(self.size.0.saturating_sub(1));
                 }
             }
             MouseEventKind::Up(MouseButton::Left) => {
-                if let Some(Over::Strip(strip)) = self.over {
+                if let Some(Overlay::Strip(strip)) = self.over {
                     // A click without dragging sets the cursor; the user can continue with keys.
                     if strip.anchor.is_some_and(|anchor| anchor != strip.at) {
                         self.over = None;
                         self.apply_strip(strip, effects);
-                    } else if let Some(Over::Strip(strip)) = &mut self.over {
+                    } else if let Some(Overlay::Strip(strip)) = &mut self.over {
                         strip.anchor = None;
                     }
                 }
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    fn click(&mut self, line: usize, x: usize, effects: &mut Vec<Effect>) {
+    fn click(&mut self, line: usize, x: usize, effects: &mut Vec<ScreenEffect>) {
         let height = self.height();
         let at = match self.pane {
             Pane::Functions => self.table.scroll.top + line,

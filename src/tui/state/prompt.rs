@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::search::Search;
-use super::stacks::Step;
-use super::{Effect, Over, State};
-use crate::tui::engine::ExportForm;
+use super::stacks::SearchDirection;
+use super::{Overlay, ScreenEffect, ScreenState};
+use crate::tui::engine::ViewFormat;
 use crate::tui::keys::Pane;
-use crate::view::export::Format;
+use crate::view::export::ExportFormat;
 
 /// Kind of prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,15 +53,15 @@ impl Prompt {
 }
 
 /// Returns the format for a file's extension, or a message with the known extensions.
-fn form(path: &str) -> Result<ExportForm, String> {
+fn form(path: &str) -> Result<ViewFormat, String> {
     if path.ends_with(".data") {
-        return Ok(ExportForm::PerfData);
+        return Ok(ViewFormat::PerfData);
     }
-    let unknown = |_| format!("a file's end says what it is: {}, .data", Format::endings());
-    Format::of_file(Path::new(path)).map(ExportForm::Format).map_err(unknown)
+    let unknown = |_| format!("a file's end says what it is: {}, .data", ExportFormat::endings());
+    ExportFormat::of_file(Path::new(path)).map(ViewFormat::Format).map_err(unknown)
 }
 
-impl State {
+impl ScreenState {
     pub(super) fn open_prompt(&mut self, kind: PromptKind) {
         let (text, before) = match kind {
             PromptKind::Search => (String::new(), self.search.clone()),
@@ -77,11 +77,11 @@ impl State {
             Pane::Code => self.code.row().unwrap_or_default() as usize,
             _ => self.table.scroll.cursor,
         };
-        self.over = Some(Over::Prompt(Prompt { kind, text, before, line, node }));
+        self.over = Some(Overlay::Prompt(Prompt { kind, text, before, line, node }));
     }
 
-    pub(super) fn prompt_key(&mut self, key: &KeyEvent, effects: &mut Vec<Effect>) {
-        let Some(Over::Prompt(mut prompt)) = self.over.take() else { return };
+    pub(super) fn prompt_key(&mut self, key: &KeyEvent, effects: &mut Vec<ScreenEffect>) {
+        let Some(Overlay::Prompt(mut prompt)) = self.over.take() else { return };
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Esc => return self.give_up(prompt),
@@ -103,15 +103,15 @@ impl State {
             _ => {}
         }
         self.try_out(&prompt);
-        self.over = Some(Over::Prompt(prompt));
+        self.over = Some(Overlay::Prompt(prompt));
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        let Some(Over::Prompt(mut prompt)) = self.over.take() else { return };
+        let Some(Overlay::Prompt(mut prompt)) = self.over.take() else { return };
         let room = LONGEST.saturating_sub(prompt.text.len());
         prompt.text.extend(text.chars().filter(|c| !c.is_control()).take(room));
         self.try_out(&prompt);
-        self.over = Some(Over::Prompt(prompt));
+        self.over = Some(Overlay::Prompt(prompt));
     }
 
     /// Applies the text typed so far.
@@ -120,7 +120,7 @@ impl State {
             PromptKind::Search => {
                 self.search = Search::new(&prompt.text);
                 self.go_back(prompt);
-                self.find(Step::Largest);
+                self.find(SearchDirection::Largest);
             }
             PromptKind::Filter => {
                 self.filter = Search::new(&prompt.text);
@@ -164,12 +164,12 @@ impl State {
         }
     }
 
-    fn finish(&mut self, prompt: Prompt, effects: &mut Vec<Effect>) {
+    fn finish(&mut self, prompt: Prompt, effects: &mut Vec<ScreenEffect>) {
         match prompt.kind {
             PromptKind::Search if prompt.text.is_empty() => {
                 // As in vi, an empty search repeats the last one.
                 self.search = prompt.before;
-                self.find(Step::Next);
+                self.find(SearchDirection::Next);
             }
             PromptKind::Search | PromptKind::Filter => {
                 let typed = if prompt.kind == PromptKind::Search { &self.search } else { &self.filter };
@@ -182,7 +182,7 @@ impl State {
             PromptKind::Export => match form(&prompt.text) {
                 Ok(form) => {
                     self.said = Some(format!("writing {} …", prompt.text));
-                    effects.push(Effect::Export(form, PathBuf::from(prompt.text)));
+                    effects.push(ScreenEffect::Export(form, PathBuf::from(prompt.text)));
                 }
                 Err(which) => self.said = Some(which),
             },
@@ -205,17 +205,17 @@ impl State {
     }
 
     /// Moves the cursor to a match of the search; returns whether there is one.
-    pub(super) fn find(&mut self, step: Step) -> bool {
+    pub(super) fn find(&mut self, step: SearchDirection) -> bool {
         if !self.search.is_some() {
             return false;
         }
         let height = self.height();
         let Some(answer) = self.answer.clone() else { return false };
         let Some(event) = answer.profile.events.get(self.event_index()) else { return false };
-        let (profile, backwards) = (&answer.profile, step == Step::Back);
-        let from = |cursor: usize| cursor + usize::from(step == Step::Next);
+        let (profile, backwards) = (&answer.profile, step == SearchDirection::Back);
+        let from = |cursor: usize| cursor + usize::from(step == SearchDirection::Next);
         let found = match (self.pane, &event.tree) {
-            (Pane::Functions, _) if step == Step::Largest => {
+            (Pane::Functions, _) if step == SearchDirection::Largest => {
                 let line = self.table.largest(profile, event, &self.search);
                 line.map(|line| self.table.put(line, profile, event, height))
             }
@@ -225,7 +225,7 @@ impl State {
                 line.map(|line| self.table.put(line, profile, event, height))
             }
             (Pane::Code, _) => {
-                let row = self.code.find(&self.search, step == Step::Next, backwards);
+                let row = self.code.find(&self.search, step == SearchDirection::Next, backwards);
                 row.map(|row| self.code.go_to(row, height))
             }
             (Pane::Tree, Some(tree)) => {

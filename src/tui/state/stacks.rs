@@ -1,6 +1,7 @@
 //! The call tree as lines: open branches, and the line of the cursor.
 //!
-//! Receives a [`Tree`] and returns the visible lines. The names on a node's path identify it across answers.
+//! Receives a [`CallTree`] and returns the visible lines. The names on a node's path identify it across
+//! answers.
 
 use std::hash::Hasher;
 
@@ -8,13 +9,13 @@ use rustc_hash::{FxHashSet, FxHasher};
 
 use super::scroll::Scroll;
 use super::search::Search;
-use crate::profile::sampled::boilerplate::{self, Callers};
-use crate::profile::sampled::tree::Node;
-use crate::profile::sampled::{Profile, Tree};
+use crate::profile::sampled::boilerplate::{self, StartupCallers};
+use crate::profile::sampled::tree::CallNode;
+use crate::profile::sampled::{CallTree, Profile};
 
 /// Returns identities of nodes that are stable across answers, by number: a hash of all names from the root
 /// to the node.
-pub fn identities(profile: &Profile, tree: &Tree) -> Vec<u64> {
+pub fn identities(profile: &Profile, tree: &CallTree) -> Vec<u64> {
     let mut all = vec![0; tree.nodes.len()];
     let mut open: Vec<(u32, u64)> = tree.roots.iter().map(|root| (*root, 0)).collect();
     while let Some((number, above)) = open.pop() {
@@ -31,7 +32,7 @@ pub fn identities(profile: &Profile, tree: &Tree) -> Vec<u64> {
 }
 
 /// Returns the parent of each node; `u32::MAX` for roots.
-pub fn parents(tree: &Tree) -> Vec<u32> {
+pub fn parents(tree: &CallTree) -> Vec<u32> {
     let mut all = vec![u32::MAX; tree.nodes.len()];
     for (number, node) in tree.nodes.iter().enumerate() {
         for child in &node.children {
@@ -47,7 +48,7 @@ pub struct StackLine {
     /// The node.
     pub node: u32,
     /// The start-up functions that the line combines, down to this node.
-    pub callers: Option<Callers>,
+    pub callers: Option<StartupCallers>,
     /// Indentation in columns: two more for each of several children, one more for an only child, so that
     /// long chains stay narrow.
     pub indent: u16,
@@ -55,7 +56,7 @@ pub struct StackLine {
 
 /// The tree's state.
 #[derive(Debug, Default)]
-pub struct Stacks {
+pub struct StacksPane {
     /// Cursor and top line.
     pub scroll: Scroll,
     /// The visible lines.
@@ -63,7 +64,7 @@ pub struct Stacks {
     /// Identities by number of the node.
     pub identities: Vec<u64>,
     /// Chains of start-up functions that are combined into one line each.
-    pub folded: Vec<Callers>,
+    pub folded: Vec<StartupCallers>,
     parents: Vec<u32>,
     open: FxHashSet<u64>,
     held: Option<u64>,
@@ -71,12 +72,12 @@ pub struct Stacks {
     fresh: bool,
 }
 
-impl Stacks {
+impl StacksPane {
     /// Sets a new tree. Open branches stay open. If the user has not opened or closed any, opens the path
     /// with most of the cost.
     ///
     /// `folds` combines start-up functions that all programs have into one line.
-    pub fn set(&mut self, profile: &Profile, tree: &Tree, folds: bool, height: usize) {
+    pub fn set(&mut self, profile: &Profile, tree: &CallTree, folds: bool, height: usize) {
         self.folded = if folds { boilerplate::callers(tree, &profile.texts) } else { Vec::new() };
         self.identities = identities(profile, tree);
         self.parents = parents(tree);
@@ -99,9 +100,9 @@ impl Stacks {
 
     fn open_while(
         &mut self,
-        tree: &Tree,
+        tree: &CallTree,
         from: Option<u32>,
-        worth: impl Fn(&Node, &Node) -> bool,
+        worth: impl Fn(&CallNode, &CallNode) -> bool,
     ) -> Option<u32> {
         let mut last = from;
         while let Some(number) = last {
@@ -116,7 +117,7 @@ impl Stacks {
         last
     }
 
-    fn rebuild(&mut self, tree: &Tree, height: usize) {
+    fn rebuild(&mut self, tree: &CallTree, height: usize) {
         self.lines.clear();
         let mut open: Vec<StackLine> = tree.roots.iter().rev().map(|root| self.top_line(*root)).collect();
         while let Some(line) = open.pop() {
@@ -143,7 +144,7 @@ impl Stacks {
     }
 
     /// Returns the start-up functions that a node's line combines.
-    pub fn callers_at(&self, node: u32) -> Option<Callers> {
+    pub fn callers_at(&self, node: u32) -> Option<StartupCallers> {
         self.folded.iter().find(|callers| callers.last == node).copied()
     }
 
@@ -183,7 +184,7 @@ impl Stacks {
     }
 
     /// Opens or closes the cursor's branch; returns whether anything changed.
-    pub fn open(&mut self, tree: &Tree, wanted: bool, height: usize) -> bool {
+    pub fn open(&mut self, tree: &CallTree, wanted: bool, height: usize) -> bool {
         let Some(node) = self.node() else { return false };
         let identity = self.identities[node as usize];
         let changed = if wanted {
@@ -208,7 +209,7 @@ impl Stacks {
     }
 
     /// Opens or closes all branches.
-    pub fn open_all(&mut self, tree: &Tree, wanted: bool, height: usize) {
+    pub fn open_all(&mut self, tree: &CallTree, wanted: bool, height: usize) {
         self.fresh = false;
         self.held = self.node().map(|node| self.identities[node as usize]);
         self.open.clear();
@@ -224,7 +225,7 @@ impl Stacks {
     }
 
     /// Opens the most expensive path from the cursor down, and goes to its end.
-    pub fn hot_path(&mut self, tree: &Tree, height: usize) {
+    pub fn hot_path(&mut self, tree: &CallTree, height: usize) {
         let Some(last) = self.open_while(tree, self.node(), |_, _| true) else { return };
         self.fresh = false;
         self.held = Some(self.identities[last as usize]);
@@ -232,7 +233,7 @@ impl Stacks {
     }
 
     /// Opens all branches above a node and goes to the node.
-    pub fn reveal(&mut self, tree: &Tree, node: u32, height: usize) {
+    pub fn reveal(&mut self, tree: &CallTree, node: u32, height: usize) {
         let mut above = self.parents[node as usize];
         while above != u32::MAX {
             self.open.insert(self.identities[above as usize]);
@@ -248,10 +249,10 @@ impl Stacks {
     pub fn find(
         &self,
         profile: &Profile,
-        tree: &Tree,
+        tree: &CallTree,
         search: &Search,
         from: Option<u32>,
-        step: Step,
+        step: SearchDirection,
     ) -> Option<u32> {
         let mut order = Vec::with_capacity(tree.nodes.len());
         let mut open: Vec<u32> = tree.roots.iter().rev().copied().collect();
@@ -264,11 +265,11 @@ impl Stacks {
         let name = |at: usize| profile.texts.get(tree.nodes[order[at] as usize].symbol);
         let matches = |at: &usize| search.finds(name(*at)) && !self.is_folded(order[*at]);
         let found = match step {
-            Step::Largest => {
+            SearchDirection::Largest => {
                 (0..len).filter(matches).max_by_key(|at| (tree.cost(order[*at]), std::cmp::Reverse(*at)))
             }
-            Step::Next => (1..=len).map(|on| (start + on) % len).find(matches),
-            Step::Back => (1..=len).map(|back| (start + len - back) % len).find(matches),
+            SearchDirection::Next => (1..=len).map(|on| (start + on) % len).find(matches),
+            SearchDirection::Back => (1..=len).map(|back| (start + len - back) % len).find(matches),
         };
         found.map(|at| order[at])
     }
@@ -276,7 +277,7 @@ impl Stacks {
 
 /// Direction of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum SearchDirection {
     /// To the match with the largest cost.
     Largest,
     /// To the next match.

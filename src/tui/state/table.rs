@@ -10,7 +10,7 @@ use rustc_hash::{FxHashSet, FxHasher};
 use super::scroll::Scroll;
 use super::search::Search;
 use crate::profile::sampled::boilerplate;
-use crate::profile::sampled::{Cell, Event, FunctionRef, Profile, Row, SortKey};
+use crate::profile::sampled::{FunctionRef, Profile, ProfileEvent, RowCell, SortKey, TableRow};
 use crate::sort;
 use crate::view::report::cell_words;
 
@@ -62,60 +62,60 @@ impl Default for FunctionTable {
 }
 
 /// Returns an identity of a row that is stable across answers.
-pub fn identity(profile: &Profile, row: &Row) -> u64 {
+pub fn identity(profile: &Profile, row: &TableRow) -> u64 {
     let mut hasher = FxHasher::default();
     for cell in &row.cells {
         match *cell {
-            Cell::Text(id) => hasher.write(profile.texts.get(id).as_bytes()),
-            Cell::Symbol(letter, id) => {
+            RowCell::Text(id) => hasher.write(profile.texts.get(id).as_bytes()),
+            RowCell::Symbol(letter, id) => {
                 hasher.write_u32(letter.into());
                 hasher.write(profile.texts.get(id).as_bytes());
             }
-            Cell::Line(id, line) => {
+            RowCell::Line(id, line) => {
                 hasher.write(profile.texts.get(id).as_bytes());
                 hasher.write_u32(line);
             }
-            Cell::Offset(letter, id, into) => {
+            RowCell::Offset(letter, id, into) => {
                 hasher.write_u32(letter.into());
                 hasher.write(profile.texts.get(id).as_bytes());
                 hasher.write_u32(into);
             }
-            Cell::InFunction(id, into) => {
+            RowCell::InFunction(id, into) => {
                 hasher.write(profile.texts.get(id).as_bytes());
                 hasher.write_u32(into);
             }
-            Cell::InModule(id, address) => {
+            RowCell::InModule(id, address) => {
                 hasher.write(profile.texts.get(id).as_bytes());
                 hasher.write_u64(address);
             }
-            Cell::Task(number, _) | Cell::Number(number) => hasher.write_i64(number),
-            Cell::Address(number) | Cell::Time(number) => hasher.write_u64(number),
-            Cell::Unknown => hasher.write_u8(1),
+            RowCell::Task(number, _) | RowCell::Number(number) => hasher.write_i64(number),
+            RowCell::Address(number) | RowCell::Time(number) => hasher.write_u64(number),
+            RowCell::Unknown => hasher.write_u8(1),
         }
     }
     hasher.finish()
 }
 
 /// Returns a row's text for searches.
-pub fn words(profile: &Profile, row: &Row) -> String {
+pub fn words(profile: &Profile, row: &TableRow) -> String {
     row.cells.iter().map(|cell| cell_words(profile, cell)).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the function of a row, if it has one.
-pub fn function(profile: &Profile, row: &Row) -> Option<FunctionRef> {
+pub fn function(profile: &Profile, row: &TableRow) -> Option<FunctionRef> {
     let at = |wanted: SortKey| profile.keys.iter().position(|key| *key == wanted);
     let symbol = match row.cells.get(at(SortKey::Symbol)?)? {
-        Cell::Symbol(_, id) | Cell::Text(id) => profile.texts.get(*id).to_owned(),
+        RowCell::Symbol(_, id) | RowCell::Text(id) => profile.texts.get(*id).to_owned(),
         _ => return None,
     };
     Some(FunctionRef { dso: named(profile, row, SortKey::Dso).unwrap_or_default(), symbol })
 }
 
 /// Returns the text of a row's sort key, if it is text.
-pub fn named(profile: &Profile, row: &Row, key: SortKey) -> Option<String> {
+pub fn named(profile: &Profile, row: &TableRow, key: SortKey) -> Option<String> {
     let at = profile.keys.iter().position(|other| *other == key)?;
     match row.cells.get(at)? {
-        Cell::Text(id) => Some(profile.texts.get(*id).to_owned()),
+        RowCell::Text(id) => Some(profile.texts.get(*id).to_owned()),
         _ => None,
     }
 }
@@ -124,8 +124,15 @@ impl FunctionTable {
     /// Selects and sorts the rows again. The cursor stays on its row, or at the top if it was never moved.
     ///
     /// `folds` combines start-up functions that all programs have into one row, unless they have own cost.
-    pub fn rebuild(&mut self, profile: &Profile, event: &Event, filter: &Search, folds: bool, height: usize) {
-        let takes = |row: &Row| !filter.is_some() || filter.finds(&words(profile, row));
+    pub fn rebuild(
+        &mut self,
+        profile: &Profile,
+        event: &ProfileEvent,
+        filter: &Search,
+        folds: bool,
+        height: usize,
+    ) {
+        let takes = |row: &TableRow| !filter.is_some() || filter.finds(&words(profile, row));
         self.shown = (0..event.rows.len() as u32).filter(|at| takes(&event.rows[*at as usize])).collect();
         let row = |at: &u32| &event.rows[*at as usize];
         self.callers = None;
@@ -146,15 +153,15 @@ impl FunctionTable {
             FunctionColumn::Key(key) => {
                 // Compare numbers as numbers, and text without regard to case.
                 let by = |at: &u32| match row(at).cells.get(key) {
-                    Some(Cell::Task(number, _) | Cell::Number(number)) => (*number, String::new()),
-                    Some(cell @ (Cell::Text(_) | Cell::Line(..) | Cell::Offset(..))) => {
+                    Some(RowCell::Task(number, _) | RowCell::Number(number)) => (*number, String::new()),
+                    Some(cell @ (RowCell::Text(_) | RowCell::Line(..) | RowCell::Offset(..))) => {
                         (0, cell_words(profile, cell).to_lowercase())
                     }
-                    Some(cell @ (Cell::InFunction(..) | Cell::InModule(..))) => {
+                    Some(cell @ (RowCell::InFunction(..) | RowCell::InModule(..))) => {
                         (0, cell_words(profile, cell).to_lowercase())
                     }
-                    Some(Cell::Symbol(_, id)) => (0, profile.texts.get(*id).to_lowercase()),
-                    Some(Cell::Time(time) | Cell::Address(time)) => (*time as i64, String::new()),
+                    Some(RowCell::Symbol(_, id)) => (0, profile.texts.get(*id).to_lowercase()),
+                    Some(RowCell::Time(time) | RowCell::Address(time)) => (*time as i64, String::new()),
                     _ => (i64::MAX, String::new()),
                 };
                 sort::by_key(&mut self.shown, by);
@@ -170,23 +177,23 @@ impl FunctionTable {
     }
 
     /// Returns the row of the cursor.
-    pub fn row<'a>(&self, event: &'a Event) -> Option<&'a Row> {
+    pub fn row<'a>(&self, event: &'a ProfileEvent) -> Option<&'a TableRow> {
         event.rows.get(*self.shown.get(self.scroll.cursor)? as usize)
     }
 
     /// Moves the cursor to a line and remembers its row.
-    pub fn put(&mut self, line: usize, profile: &Profile, event: &Event, height: usize) {
+    pub fn put(&mut self, line: usize, profile: &Profile, event: &ProfileEvent, height: usize) {
         self.scroll.put(line, self.shown.len(), height);
         self.hold(profile, event);
     }
 
     /// Moves the cursor by this number of lines and remembers its row.
-    pub fn by(&mut self, lines: isize, profile: &Profile, event: &Event, height: usize) {
+    pub fn by(&mut self, lines: isize, profile: &Profile, event: &ProfileEvent, height: usize) {
         self.scroll.by(lines, self.shown.len(), height);
         self.hold(profile, event);
     }
 
-    fn hold(&mut self, profile: &Profile, event: &Event) {
+    fn hold(&mut self, profile: &Profile, event: &ProfileEvent) {
         // A cursor at the top stays at the top, even if the top row changes.
         let row = self.row(event).filter(|_| self.scroll.cursor > 0);
         self.held = row.map(|row| identity(profile, row));
@@ -197,7 +204,7 @@ impl FunctionTable {
     pub fn find(
         &self,
         profile: &Profile,
-        event: &Event,
+        event: &ProfileEvent,
         search: &Search,
         from: usize,
         backwards: bool,
@@ -212,14 +219,14 @@ impl FunctionTable {
     }
 
     /// Returns the line of the matching row with the largest total cost; the first one of several.
-    pub fn largest(&self, profile: &Profile, event: &Event, search: &Search) -> Option<usize> {
+    pub fn largest(&self, profile: &Profile, event: &ProfileEvent, search: &Search) -> Option<usize> {
         let row = |line: &usize| &event.rows[self.shown[*line] as usize];
         let lines = (0..self.shown.len()).filter(|line| search.finds(&words(profile, row(line))));
         lines.max_by_key(|line| (event.cost(&row(line).total), std::cmp::Reverse(*line)))
     }
 
     /// Marks or unmarks the row of the cursor.
-    pub fn mark(&mut self, profile: &Profile, event: &Event) {
+    pub fn mark(&mut self, profile: &Profile, event: &ProfileEvent) {
         let Some(row) = self.row(event) else { return };
         let identity = identity(profile, row);
         if !self.marks.remove(&identity) {

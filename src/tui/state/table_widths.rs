@@ -1,9 +1,9 @@
 //! Column widths of the table of functions on this screen. The pane uses them for drawing, and a click on the
 //! heading to find its column.
 
-use super::State;
+use super::ScreenState;
 use super::table::FunctionColumn;
-use crate::profile::sampled::{Cell, Event, Profile};
+use crate::profile::sampled::{Profile, ProfileEvent, RowCell};
 use crate::text::{self, DisplayName};
 use crate::view::report::{cell_words, fit_keys};
 
@@ -25,7 +25,7 @@ impl TableWidths {
     /// Width of the share of the other kind of time.
     pub(in crate::tui) const OTHER: usize = 8;
 
-    pub(in crate::tui) fn of(state: &State, profile: &Profile, event: &Event) -> Self {
+    pub(in crate::tui) fn of(state: &ScreenState, profile: &Profile, event: &ProfileEvent) -> Self {
         let width = usize::from(state.size.0);
         let has_errors = width >= 72;
         let bar = match width {
@@ -42,7 +42,9 @@ impl TableWidths {
         for at in state.table.shown.iter().take(MEASURED) {
             for (width, cell) in keys.iter_mut().zip(&event.rows[*at as usize].cells) {
                 let words = match cell {
-                    Cell::Symbol(_, id) => 2 + text::width(&DisplayName::new(profile.texts.get(*id)).text()),
+                    RowCell::Symbol(_, id) => {
+                        2 + text::width(&DisplayName::new(profile.texts.get(*id)).text())
+                    }
                     _ => text::width(&cell_words(profile, cell)),
                 };
                 *width = (*width).max(words);

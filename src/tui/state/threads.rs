@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::scroll::Scroll;
-use crate::profile::sampled::{Answer, StringId};
+use crate::profile::sampled::{QueryAnswer, StringId};
 use crate::sort;
 
 /// A line.
@@ -23,16 +23,16 @@ pub struct ThreadLine {
 
 /// The pane's state.
 #[derive(Debug, Default)]
-pub struct Threads {
+pub struct ThreadsPane {
     /// Cursor and top line.
     pub scroll: Scroll,
     /// All lines.
     pub lines: Vec<ThreadLine>,
 }
 
-impl Threads {
+impl ThreadsPane {
     /// Sets new sums. The cursor stays on its process or thread.
-    pub fn set(&mut self, answer: &Answer, height: usize) {
+    pub fn set(&mut self, answer: &QueryAnswer, height: usize) {
         let held = self.lines.get(self.scroll.cursor).map(|line| (line.pid, line.tid));
         let mut by_pid: FxHashMap<i32, Vec<ThreadLine>> = FxHashMap::default();
         for thread in &answer.threads {

@@ -2,14 +2,14 @@
 
 /// The selection so far; its ends are columns of the strip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Strip {
+pub struct TimeStrip {
     /// The column of the cursor.
     pub at: u16,
     /// The column of the other end, if it is set.
     pub anchor: Option<u16>,
 }
 
-impl Strip {
+impl TimeStrip {
     /// Returns the first and last column.
     pub fn span(&self) -> (u16, u16) {
         let other = self.anchor.unwrap_or(self.at);

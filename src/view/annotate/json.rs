@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use serde_json::{Value as Json, json};
 
-use super::{Facts, Layout, operands};
-use crate::profile::annotate::{Kind, Line, Listing, Row, Skid, VERSION, Value};
+use super::{AnnotateFacts, AnnotateLayout, operands};
+use crate::profile::annotate::{Listing, ListingRow, RowContent, Skid, SourceLine, VERSION, Value};
 use crate::text::as_json;
 use crate::view::json_document::list;
 
 pub(super) fn write(
     out: &mut dyn Write,
     listings: &[Listing],
-    facts: &Facts,
-    layout: &Layout,
+    facts: &AnnotateFacts,
+    layout: &AnnotateLayout,
 ) -> io::Result<()> {
     write!(out, "{{\n\"version\": {VERSION},\n\"functions\": [")?;
     for (number, listing) in listings.iter().enumerate() {
@@ -70,7 +70,7 @@ fn round(share: f64) -> f64 {
 }
 
 /// Returns one cost per event; null for an event without samples.
-fn costs(listing: &Listing, value: impl Fn(usize) -> Value, layout: &Layout) -> Json {
+fn costs(listing: &Listing, value: impl Fn(usize) -> Value, layout: &AnnotateLayout) -> Json {
     let cost = |event: usize| {
         let value = value(event);
         if value.samples == 0 {
@@ -82,7 +82,7 @@ fn costs(listing: &Listing, value: impl Fn(usize) -> Value, layout: &Layout) -> 
     (0..listing.events.len()).map(cost).collect()
 }
 
-fn line(listing: &Listing, line: &Line, layout: &Layout) -> Json {
+fn line(listing: &Listing, line: &SourceLine, layout: &AnnotateLayout) -> Json {
     json!({
         "file": listing.files.get(line.file).map(|file| &*file.path),
         "line": line.line,
@@ -92,18 +92,18 @@ fn line(listing: &Listing, line: &Line, layout: &Layout) -> Json {
     })
 }
 
-fn instructions<'a>(listing: &'a Listing, layout: &'a Layout) -> impl Iterator<Item = Json> + 'a {
+fn instructions<'a>(listing: &'a Listing, layout: &'a AnnotateLayout) -> impl Iterator<Item = Json> + 'a {
     let mut function: Option<(&str, usize)> = None;
     let mut source: Option<(usize, u32)> = None;
     listing.rows.iter().filter_map(move |row| {
         match &row.kind {
-            Kind::Function { name, depth } => {
+            RowContent::Function { name, depth } => {
                 function = Some((name, *depth));
                 source = None;
             }
-            Kind::Source { file, line, has_code: true, .. } => source = Some((*file, *line)),
-            Kind::Source { .. } => {}
-            Kind::Instruction(_) | Kind::Address(_) => {
+            RowContent::Source { file, line, has_code: true, .. } => source = Some((*file, *line)),
+            RowContent::Source { .. } => {}
+            RowContent::Instruction(_) | RowContent::Address(_) => {
                 return Some(instruction(listing, row, function, source, layout));
             }
         }
@@ -113,15 +113,15 @@ fn instructions<'a>(listing: &'a Listing, layout: &'a Layout) -> impl Iterator<I
 
 fn instruction(
     listing: &Listing,
-    row: &Row,
+    row: &ListingRow,
     function: Option<(&str, usize)>,
     source: Option<(usize, u32)>,
-    layout: &Layout,
+    layout: &AnnotateLayout,
 ) -> Json {
     let file = source.and_then(|(file, _)| Some(&*listing.files.get(file)?.path));
     let (inside, depth) = function.unwrap_or((&listing.symbol, 0));
     let mut object = match &row.kind {
-        Kind::Instruction(of) => json!({
+        RowContent::Instruction(of) => json!({
             "address": of.address,
             "offset": of.address.wrapping_sub(listing.start),
             "bytes": crate::text::hex(&of.bytes, ""),
@@ -133,7 +133,9 @@ fn instruction(
                 "offset": target.name.as_ref().map(|(_, into)| into),
             })),
         }),
-        Kind::Address(address) => json!({"address": address, "offset": address.wrapping_sub(listing.start)}),
+        RowContent::Address(address) => {
+            json!({"address": address, "offset": address.wrapping_sub(listing.start)})
+        }
         _ => json!({}),
     };
     object["function"] = json!(inside);

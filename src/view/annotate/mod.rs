@@ -1,7 +1,7 @@
 //! `pmc annotate` as text and JSON.
 //!
-//! Receives [`Listing`]s and a [`Layout`]; decides words, widths and colours. [`operands`], [`arrows`] and
-//! [`source_line`] are public because the terminal screen uses them too.
+//! Receives [`Listing`]s and an [`AnnotateLayout`]; decides words, widths and colours. [`operands`],
+//! [`arrows`] and [`source_line`] are public because the terminal screen uses them too.
 
 mod json;
 mod rows;
@@ -9,12 +9,12 @@ mod text;
 
 use std::io::{self, Write};
 
-use crate::profile::annotate::{Basis, Flow, Instruction, Jump, Listing};
+use crate::profile::annotate::{Arrow, Flow, Instruction, Listing, PercentBasis};
 use crate::text::clean;
 
 /// Output format of listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Form {
+pub enum ListingFormat {
     /// Text for a human reader, with arrows and the error of each percentage.
     #[default]
     Text,
@@ -26,11 +26,11 @@ pub enum Form {
 
 /// Options for displaying listings.
 #[derive(Debug, Clone, Default)]
-pub struct Layout {
+pub struct AnnotateLayout {
     /// The output format.
-    pub form: Form,
+    pub form: ListingFormat,
     /// The total that percentages refer to.
-    pub basis: Basis,
+    pub basis: PercentBasis,
     /// Whether to show source lines.
     pub source: bool,
     /// Whether to show instructions.
@@ -55,7 +55,7 @@ pub struct Layout {
 
 /// Facts about the recording as a whole.
 #[derive(Debug, Clone, Default)]
-pub struct Facts {
+pub struct AnnotateFacts {
     /// Samples of all events.
     pub samples: u64,
     /// Number of lost samples.
@@ -74,11 +74,16 @@ pub struct Facts {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, listings: &[Listing], facts: &Facts, layout: &Layout) -> io::Result<()> {
+pub fn write(
+    out: &mut dyn Write,
+    listings: &[Listing],
+    facts: &AnnotateFacts,
+    layout: &AnnotateLayout,
+) -> io::Result<()> {
     match layout.form {
-        Form::Text => text::write(out, listings, facts, layout),
-        Form::Rows => rows::write(out, listings, facts, layout),
-        Form::Json => json::write(out, listings, facts, layout),
+        ListingFormat::Text => text::write(out, listings, facts, layout),
+        ListingFormat::Rows => rows::write(out, listings, facts, layout),
+        ListingFormat::Json => json::write(out, listings, facts, layout),
     }
 }
 
@@ -108,7 +113,7 @@ pub fn operands(listing: &Listing, instruction: &Instruction) -> String {
 
 /// Returns the arrows of one row: one column per lane, outermost first, and one for the arrowhead.
 pub fn arrows(listing: &Listing, row: usize) -> String {
-    let mut cells = Cells::default();
+    let mut cells = ArrowCells::default();
     for jump in &listing.jumps {
         cells.add(jump, row);
     }
@@ -122,7 +127,7 @@ fn all_arrows(listing: &Listing) -> Vec<String> {
         return Vec::new();
     }
     let count = listing.rows.len();
-    let mut cells = vec![Cells::default(); count];
+    let mut cells = vec![ArrowCells::default(); count];
     // Per lane and row: change, relative to the row above, in the number of arrows that come from above and
     // that continue below.
     let mut steps = vec![vec![(0i32, 0i32); count + 1]; listing.lanes];
@@ -149,7 +154,7 @@ fn all_arrows(listing: &Listing) -> Vec<String> {
 
 /// Parts of arrows that cross one row, with one bit per lane.
 #[derive(Debug, Clone, Copy, Default)]
-struct Cells {
+struct ArrowCells {
     /// Lanes whose arrow comes from above.
     up: u32,
     /// Lanes whose arrow continues below.
@@ -160,8 +165,8 @@ struct Cells {
     is_target: bool,
 }
 
-impl Cells {
-    fn add(&mut self, jump: &Jump, row: usize) {
+impl ArrowCells {
+    fn add(&mut self, jump: &Arrow, row: usize) {
         let (top, bottom) = jump.span();
         if row < top || row > bottom {
             return;
@@ -233,7 +238,7 @@ fn file_name(path: &str, full: bool) -> String {
 mod tests {
     use super::*;
     use crate::profile::annotate::arrows::lanes;
-    use crate::profile::annotate::{Kind, Row, Target};
+    use crate::profile::annotate::{ListingRow, RowContent, Target};
 
     #[test]
     fn targets_have_their_names() {
@@ -265,7 +270,7 @@ mod tests {
         let drawn: Vec<String> = (0..6).map(|row| arrows(&listing, row)).collect();
         assert_eq!(drawn, ["╭──", "│  ", "│╭─", "│╰▸", "╰─▸", " ─▸"]);
         assert_eq!(arrows(&Listing::default(), 0), "");
-        let row = Row { kind: Kind::Address(0), values: Vec::new() };
+        let row = ListingRow { kind: RowContent::Address(0), values: Vec::new() };
         let listing = Listing { rows: vec![row; 6], ..listing };
         assert_eq!(all_arrows(&listing), drawn);
     }

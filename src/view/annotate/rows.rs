@@ -10,20 +10,20 @@
 
 use std::io::{self, Write};
 
-use super::text::{PLAIN, Page, is_code, notes, place, trust};
-use super::{Facts, Layout, source_line};
-use crate::profile::annotate::{Basis, Kind, Listing, Row, Value};
+use super::text::{ListingPage, PLAIN, is_code, notes, place, trust};
+use super::{AnnotateFacts, AnnotateLayout, source_line};
+use crate::profile::annotate::{Listing, ListingRow, PercentBasis, RowContent, Value};
 use crate::symbol::code::disassemble::{Instruction, Target};
 use crate::text::{clean, hex};
 
 pub(super) fn write(
     out: &mut dyn Write,
     listings: &[Listing],
-    facts: &Facts,
-    layout: &Layout,
+    facts: &AnnotateFacts,
+    layout: &AnnotateLayout,
 ) -> io::Result<()> {
     for listing in listings {
-        let mut page = Page::new(listing, layout);
+        let mut page = ListingPage::new(listing, layout);
         let sampled = std::mem::take(&mut page.events);
         for events in tables(listing, layout, &sampled) {
             page.events = events;
@@ -49,7 +49,7 @@ fn comments(out: &mut dyn Write, said: &[u8]) -> io::Result<()> {
 }
 
 /// Returns the groups of events that share a table.
-fn tables(listing: &Listing, layout: &Layout, events: &[usize]) -> Vec<Vec<usize>> {
+fn tables(listing: &Listing, layout: &AnnotateLayout, events: &[usize]) -> Vec<Vec<usize>> {
     if layout.group {
         return vec![events.to_vec()];
     }
@@ -57,8 +57,8 @@ fn tables(listing: &Listing, layout: &Layout, events: &[usize]) -> Vec<Vec<usize
     events.chunk_by(|a, b| leader(*a) == leader(*b)).map(<[usize]>::to_vec).collect()
 }
 
-fn table(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
-    let Page { listing, layout, .. } = page;
+fn table(out: &mut dyn Write, page: &ListingPage<'_>) -> io::Result<()> {
+    let ListingPage { listing, layout, .. } = page;
     let named: Vec<_> = page.events.iter().filter_map(|at| listing.events.get(*at)).collect();
     let names: Vec<_> = named.iter().map(|event| clean(&event.name)).collect();
     let module = if layout.full_paths { &listing.path } else { &listing.dso };
@@ -68,10 +68,10 @@ fn table(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
         _ => "Percent",
     };
     let basis = match layout.basis {
-        Basis::LocalPeriod => "local period",
-        Basis::LocalHits => "local hits",
-        Basis::GlobalPeriod => "global period",
-        Basis::GlobalHits => "global hits",
+        PercentBasis::LocalPeriod => "local period",
+        PercentBasis::LocalHits => "local hits",
+        PercentBasis::GlobalPeriod => "global period",
+        PercentBasis::GlobalHits => "global hits",
     };
     let title = format!(
         "Source code & Disassembly of {} for {} ({} samples, percent: {basis})",
@@ -92,21 +92,21 @@ fn table(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
 }
 
 /// Returns the width of a number column.
-fn column(layout: &Layout) -> usize {
+fn column(layout: &AnnotateLayout) -> usize {
     if layout.show_period { 12 } else { 8 }
 }
 
-fn row(out: &mut dyn Write, page: &Page<'_>, row: &Row, wide: usize) -> io::Result<()> {
-    let Page { listing, layout, .. } = page;
+fn row(out: &mut dyn Write, page: &ListingPage<'_>, row: &ListingRow, wide: usize) -> io::Result<()> {
+    let ListingPage { listing, layout, .. } = page;
     match &row.kind {
-        Kind::Function { .. } | Kind::Source { .. } if !layout.source => Ok(()),
-        Kind::Function { name, .. } => writeln!(out, "{:wide$} :      {}():", "", clean(name)),
-        Kind::Source { file, line, .. } => {
+        RowContent::Function { .. } | RowContent::Source { .. } if !layout.source => Ok(()),
+        RowContent::Function { name, .. } => writeln!(out, "{:wide$} :      {}():", "", clean(name)),
+        RowContent::Source { file, line, .. } => {
             let text = listing.text(*file, *line).map(source_line).unwrap_or_default();
             let place = place(listing, layout, *file, *line);
             writeln!(out, "{:wide$} : {}", "", format!("{place:<4} {text}").trim_end())
         }
-        Kind::Instruction(instruction) => {
+        RowContent::Instruction(instruction) => {
             let bytes = match page.bytes {
                 0 => String::new(),
                 wide => format!("{:<wide$} ", hex(&instruction.bytes, " ")),
@@ -115,7 +115,7 @@ fn row(out: &mut dyn Write, page: &Page<'_>, row: &Row, wide: usize) -> io::Resu
             let costs = costs(page, |event| row.value(event));
             writeln!(out, "{costs} :   {:x}:   {bytes}{}", instruction.address, code.trim_end())
         }
-        Kind::Address(address) => {
+        RowContent::Address(address) => {
             writeln!(out, "{} :   {address:x}:   ?", costs(page, |event| row.value(event)))
         }
     }
@@ -140,8 +140,8 @@ fn operands(instruction: &Instruction) -> String {
 }
 
 /// Writes only source, one line per row.
-fn lines(out: &mut dyn Write, page: &Page<'_>, wide: usize) -> io::Result<()> {
-    let Page { listing, layout, .. } = page;
+fn lines(out: &mut dyn Write, page: &ListingPage<'_>, wide: usize) -> io::Result<()> {
+    let ListingPage { listing, layout, .. } = page;
     let lines = &listing.lines;
     let mut file = None;
     for line in &lines[page.window(lines.len(), |at| &lines[at].values)] {
@@ -159,7 +159,7 @@ fn lines(out: &mut dyn Write, page: &Page<'_>, wide: usize) -> io::Result<()> {
 }
 
 /// Returns the numbers of a row, one per event.
-fn costs(page: &Page<'_>, value: impl Fn(usize) -> Value) -> String {
+fn costs(page: &ListingPage<'_>, value: impl Fn(usize) -> Value) -> String {
     let (layout, wide) = (page.layout, column(page.layout));
     let mut text = String::new();
     for at in &page.events {

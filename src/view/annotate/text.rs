@@ -15,8 +15,8 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use super::{Facts, Layout, all_arrows, file_name, operands, source_line};
-use crate::profile::annotate::{Event, Kind, Line, Listing, Row, Skid, Value};
+use super::{AnnotateFacts, AnnotateLayout, all_arrows, file_name, operands, source_line};
+use crate::profile::annotate::{Listing, ListingEvent, ListingRow, RowContent, Skid, SourceLine, Value};
 use crate::profile::sampled::trust::losses;
 use crate::sort;
 use crate::text::{clean, hex, width};
@@ -37,11 +37,11 @@ pub(super) const PLAIN: &str = "\x1b[0m";
 pub(super) fn write(
     out: &mut dyn Write,
     listings: &[Listing],
-    facts: &Facts,
-    layout: &Layout,
+    facts: &AnnotateFacts,
+    layout: &AnnotateLayout,
 ) -> io::Result<()> {
     for listing in listings {
-        let page = Page::new(listing, layout);
+        let page = ListingPage::new(listing, layout);
         page.head(out)?;
         page.costliest(out)?;
         if layout.instructions {
@@ -60,9 +60,9 @@ pub(super) fn write(
 }
 
 /// One listing as it is being written.
-pub(super) struct Page<'a> {
+pub(super) struct ListingPage<'a> {
     pub(super) listing: &'a Listing,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a AnnotateLayout,
     /// Indexes of the shown events: those with samples in the function.
     pub(super) events: Vec<usize>,
     /// Width of addresses in columns.
@@ -73,22 +73,22 @@ pub(super) struct Page<'a> {
     pub(super) bytes: usize,
 }
 
-impl<'a> Page<'a> {
-    pub(super) fn new(listing: &'a Listing, layout: &'a Layout) -> Self {
+impl<'a> ListingPage<'a> {
+    pub(super) fn new(listing: &'a Listing, layout: &'a AnnotateLayout) -> Self {
         let events = listing.events.iter().enumerate().filter(|(_, event)| event.own.samples > 0);
         let events: Vec<usize> = events.map(|(at, _)| at).collect();
         let (mut address, mut number, mut bytes) = (4, 3, 0);
         for row in &listing.rows {
             match &row.kind {
-                Kind::Instruction(instruction) => {
+                RowContent::Instruction(instruction) => {
                     address = address.max(format!("{:x}", instruction.address).len());
                     bytes = bytes.max(instruction.bytes.len() * 3);
                 }
-                Kind::Address(at) => address = address.max(format!("{at:x}").len()),
-                Kind::Source { file, line, .. } => {
+                RowContent::Address(at) => address = address.max(format!("{at:x}").len()),
+                RowContent::Source { file, line, .. } => {
                     number = number.max(place(listing, layout, *file, *line).len());
                 }
-                Kind::Function { .. } => {}
+                RowContent::Function { .. } => {}
             }
         }
         for line in &listing.lines {
@@ -181,8 +181,9 @@ impl<'a> Page<'a> {
 
     fn costliest(&self, out: &mut dyn Write) -> io::Result<()> {
         let Some(&first) = self.events.first().filter(|_| self.layout.source) else { return Ok(()) };
-        let cost = |line: &Line| self.listing.share(first, &line.value(first), self.layout.basis).0;
-        let mut lines: Vec<&Line> = self.listing.lines.iter().filter(|line| cost(line) >= LEAST).collect();
+        let cost = |line: &SourceLine| self.listing.share(first, &line.value(first), self.layout.basis).0;
+        let mut lines: Vec<&SourceLine> =
+            self.listing.lines.iter().filter(|line| cost(line) >= LEAST).collect();
         sort::by(&mut lines, |a, b| cost(b).total_cmp(&cost(a)));
         if lines.is_empty() {
             return Ok(());
@@ -208,7 +209,7 @@ impl<'a> Page<'a> {
     }
 
     /// Summarizes the rows above or below the window.
-    fn left_out(&self, out: &mut dyn Write, rows: &[Row], where_: &str) -> io::Result<()> {
+    fn left_out(&self, out: &mut dyn Write, rows: &[ListingRow], where_: &str) -> io::Result<()> {
         let Some(&first) = self.events.first().filter(|_| !rows.is_empty()) else { return Ok(()) };
         let mut sum = Value::default();
         for row in rows.iter().filter(|row| is_code(row)) {
@@ -251,22 +252,22 @@ impl<'a> Page<'a> {
         start..start + size
     }
 
-    fn row(&self, out: &mut dyn Write, lanes: &str, row: &Row) -> io::Result<()> {
+    fn row(&self, out: &mut dyn Write, lanes: &str, row: &ListingRow) -> io::Result<()> {
         let (dim, plain) = (self.paint(DIM), self.paint(PLAIN));
         match &row.kind {
-            Kind::Function { .. } | Kind::Source { .. } if !self.layout.source => Ok(()),
-            Kind::Function { name, depth } => {
+            RowContent::Function { .. } | RowContent::Source { .. } if !self.layout.source => Ok(()),
+            RowContent::Function { name, depth } => {
                 let inlined = if *depth > 0 { " (inlined)" } else { "" };
                 writeln!(out, "{}│ {lanes} {dim}{}{inlined}:{plain}", self.no_costs(), clean(name))
             }
-            Kind::Source { file, line, depth, .. } => {
+            RowContent::Source { file, line, depth, .. } => {
                 let text = self.listing.text(*file, *line).map(source_line).unwrap_or_default();
                 let place = place(self.listing, self.layout, *file, *line);
                 let inset = "  ".repeat((*depth).min(8));
                 let text = format!("{place:>number$}  {inset}{text}", number = self.number);
                 writeln!(out, "{}│ {lanes} {dim}{}{plain}", self.no_costs(), text.trim_end())
             }
-            Kind::Instruction(instruction) => {
+            RowContent::Instruction(instruction) => {
                 let mut bytes = String::new();
                 if self.bytes > 0 {
                     let hex = hex(&instruction.bytes, " ") + " ";
@@ -282,7 +283,7 @@ impl<'a> Page<'a> {
                     wide = self.address
                 )
             }
-            Kind::Address(address) => {
+            RowContent::Address(address) => {
                 let costs = self.costs(|event| row.value(event));
                 writeln!(out, "{costs}│ {lanes} {address:>wide$x}:  ?", wide = self.address)
             }
@@ -318,7 +319,7 @@ impl<'a> Page<'a> {
 }
 
 /// Writes the notes on a listing.
-pub(super) fn notes(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
+pub(super) fn notes(out: &mut dyn Write, page: &ListingPage<'_>) -> io::Result<()> {
     if let Some(from) = &page.listing.bytes_from {
         writeln!(out, "  Instructions from {}.", clean(from))?;
     }
@@ -336,12 +337,12 @@ pub(super) fn notes(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn is_code(row: &Row) -> bool {
-    matches!(row.kind, Kind::Instruction(_) | Kind::Address(_))
+pub(super) fn is_code(row: &ListingRow) -> bool {
+    matches!(row.kind, RowContent::Instruction(_) | RowContent::Address(_))
 }
 
 /// Returns a line number, with the file name if the layout asks for it.
-pub(super) fn place(listing: &Listing, layout: &Layout, file: usize, line: u32) -> String {
+pub(super) fn place(listing: &Listing, layout: &AnnotateLayout, file: usize, line: u32) -> String {
     match listing.files.get(file).filter(|_| layout.file_names) {
         Some(file) => format!("{}:{line}", file_name(&file.path, layout.full_paths)),
         None => line.to_string(),
@@ -355,7 +356,7 @@ fn percent(share: f64, error: f64) -> String {
 }
 
 /// Explains the distance between the cause of a cost and its recorded address.
-fn skid(event: &Event) -> Option<&'static str> {
+fn skid(event: &ListingEvent) -> Option<&'static str> {
     match event.skid {
         Skid::Any => Some(
             "precise level 0: the cost shows some instructions behind its cause. Recording with :p or :pp is more exact, \
@@ -369,7 +370,7 @@ fn skid(event: &Event) -> Option<&'static str> {
     }
 }
 
-pub(super) fn trust(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
+pub(super) fn trust(out: &mut dyn Write, facts: &AnnotateFacts) -> io::Result<()> {
     if facts.left_out > 0 {
         writeln!(
             out,

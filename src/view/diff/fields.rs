@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use super::{Layout, formula, heading, wanted};
-use crate::profile::diff::{Comparison, Compute, Event, Line};
-use crate::profile::sampled::Cell;
+use super::{DiffLayout, formula, heading, wanted};
+use crate::profile::diff::{Compute, Diff, DiffEvent, DiffRow};
+use crate::profile::sampled::RowCell;
 use crate::text::clean;
-use crate::view::report::{Spelling, words};
+use crate::view::report::{CellSpelling, words};
 
-fn titles(comparison: &Comparison, layout: &Layout) -> Vec<String> {
+fn titles(comparison: &Diff, layout: &DiffLayout) -> Vec<String> {
     let mut titles = vec!["Event".to_owned(), "Baseline".to_owned()];
     if layout.period {
         titles.push("Baseline period".to_owned());
@@ -34,7 +34,7 @@ fn titles(comparison: &Comparison, layout: &Layout) -> Vec<String> {
     titles
 }
 
-fn fields(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) -> Vec<String> {
+fn fields(comparison: &Diff, event: &DiffEvent, line: &DiffRow, layout: &DiffLayout) -> Vec<String> {
     let share = |file: usize| format!("{:.2}%", event.part(file, &line.values[file]).share * 100.0);
     let mut fields = vec![clean(&event.name).into_owned(), share(0)];
     if layout.period {
@@ -64,9 +64,9 @@ fn fields(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) 
             fields.push(formula(comparison.compute, event, line, at + 1));
         }
     }
-    let word = |cell: &Cell| words(&comparison.texts, cell, Spelling::default());
+    let word = |cell: &RowCell| words(&comparison.texts, cell, CellSpelling::default());
     if comparison.by_stream {
-        let frame = |cells: &[Cell]| cells.iter().map(word).collect::<Vec<_>>().join(" ");
+        let frame = |cells: &[RowCell]| cells.iter().map(word).collect::<Vec<_>>().join(" ");
         fields.push(line.frames(&comparison.keys).map(frame).collect::<Vec<_>>().join(";"));
     } else {
         fields.extend(line.cells.iter().map(word));
@@ -77,8 +77,8 @@ fn fields(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) 
 /// Writes a comment line with the titles, then the rows. A dot replaces the separator inside fields.
 pub(super) fn separated(
     out: &mut dyn Write,
-    comparison: &Comparison,
-    layout: &Layout,
+    comparison: &Diff,
+    layout: &DiffLayout,
     separator: &str,
 ) -> io::Result<()> {
     writeln!(out, "# {}", titles(comparison, layout).join(separator))?;
@@ -92,7 +92,7 @@ pub(super) fn separated(
     Ok(())
 }
 
-pub(super) fn csv(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
+pub(super) fn csv(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(titles(comparison, layout))?;
     for event in &comparison.events {

@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Layout, wanted};
-use crate::profile::diff::{Change, Comparison, Compute, Event, Line, VERSION};
-use crate::profile::sampled::{Cell, Value};
+use super::{DiffLayout, wanted};
+use crate::profile::diff::{Compute, Diff, DiffChange, DiffEvent, DiffRow, VERSION};
+use crate::profile::sampled::{RowCell, Value};
 use crate::profile::statistics::SIGNIFICANCE;
 use crate::text::as_json;
 use crate::view::json_document::list;
 
-pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io::Result<()> {
     let files: Json = comparison
         .files
         .iter()
@@ -55,7 +55,7 @@ fn points(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
 
-fn costs(event: &Event, values: &[Value]) -> Json {
+fn costs(event: &DiffEvent, values: &[Value]) -> Json {
     let cost = |(file, value): (usize, &Value)| {
         let part = event.part(file, value);
         let (low, high) = part.interval();
@@ -68,8 +68,8 @@ fn costs(event: &Event, values: &[Value]) -> Json {
     values.iter().enumerate().map(|side| recorded(&side).then(|| cost(side))).collect()
 }
 
-fn changes(comparison: &Comparison, changes: &[Option<Change>]) -> Json {
-    let change = |change: &Change| {
+fn changes(comparison: &Diff, changes: &[Option<DiffChange>]) -> Json {
+    let change = |change: &DiffChange| {
         let mut object = json!({
             "delta": points(change.share.value), "error": points(change.share.error()),
             "low": points(change.share.low), "high": points(change.share.high),
@@ -84,7 +84,7 @@ fn changes(comparison: &Comparison, changes: &[Option<Change>]) -> Json {
     changes.iter().map(|of| of.as_ref().map(change)).collect()
 }
 
-fn row(comparison: &Comparison, event: &Event, line: &Line) -> Json {
+fn row(comparison: &Diff, event: &DiffEvent, line: &DiffRow) -> Json {
     let mut object = Map::new();
     if comparison.by_stream {
         let frames = line.frames(&comparison.keys).map(|cells| Json::Object(words(comparison, cells)));
@@ -100,23 +100,23 @@ fn row(comparison: &Comparison, event: &Event, line: &Line) -> Json {
 }
 
 /// Returns the sort keys with their values.
-fn words(comparison: &Comparison, cells: &[Cell]) -> Map<String, Json> {
+fn words(comparison: &Diff, cells: &[RowCell]) -> Map<String, Json> {
     let mut object = Map::new();
     for (key, cell) in comparison.keys.iter().zip(cells) {
         let value = match *cell {
-            Cell::Symbol(letter, id) => {
+            RowCell::Symbol(letter, id) => {
                 object.insert("level".into(), json!(letter.to_string()));
                 json!(comparison.texts.get(id))
             }
-            Cell::Text(id) => json!(comparison.texts.get(id)),
-            Cell::Line(id, line) => json!(format!("{}:{line}", comparison.texts.get(id))),
-            Cell::Offset(_, id, into) => json!(format!("{}+{into:#x}", comparison.texts.get(id))),
-            Cell::InFunction(id, into) => json!(format!("{}+{into}", comparison.texts.get(id))),
-            Cell::InModule(id, address) => json!(format!("{}[{address:x}]", comparison.texts.get(id))),
-            Cell::Task(number, _) | Cell::Number(number) => json!(number),
-            Cell::Time(ns) => json!(ns),
-            Cell::Address(address) => json!(format!("{address:#x}")),
-            Cell::Unknown => Json::Null,
+            RowCell::Text(id) => json!(comparison.texts.get(id)),
+            RowCell::Line(id, line) => json!(format!("{}:{line}", comparison.texts.get(id))),
+            RowCell::Offset(_, id, into) => json!(format!("{}+{into:#x}", comparison.texts.get(id))),
+            RowCell::InFunction(id, into) => json!(format!("{}+{into}", comparison.texts.get(id))),
+            RowCell::InModule(id, address) => json!(format!("{}[{address:x}]", comparison.texts.get(id))),
+            RowCell::Task(number, _) | RowCell::Number(number) => json!(number),
+            RowCell::Time(ns) => json!(ns),
+            RowCell::Address(address) => json!(format!("{address:#x}")),
+            RowCell::Unknown => Json::Null,
         };
         object.insert(key.name().into(), value);
     }
@@ -126,9 +126,9 @@ fn words(comparison: &Comparison, cells: &[Cell]) -> Map<String, Json> {
 /// Returns each node after its parent and with the parent's index. Omits the subtree of a node whose share is
 /// below the limit in all recordings.
 fn nodes<'a>(
-    comparison: &'a Comparison,
-    event: &'a Event,
-    layout: &'a Layout,
+    comparison: &'a Diff,
+    event: &'a DiffEvent,
+    layout: &'a DiffLayout,
 ) -> impl Iterator<Item = Json> + 'a {
     let tree = event.tree.as_ref();
     let mut open: Vec<(u32, Option<usize>)> =

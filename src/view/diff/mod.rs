@@ -1,6 +1,6 @@
 //! `pmc diff` as text, CSV, separated fields and JSON.
 //!
-//! Receives a [`Comparison`] and a [`Layout`]; decides words, widths and which rows are dimmed.
+//! Receives a [`Diff`] and a [`DiffLayout`]; decides words, widths and which rows are dimmed.
 
 mod fields;
 mod json;
@@ -8,18 +8,18 @@ mod text;
 
 use std::io::{self, Write};
 
-use crate::profile::diff::{Change, Comparison, Compute, Event, Line, Verdict};
+use crate::profile::diff::{ChangeVerdict, Compute, Diff, DiffChange, DiffEvent, DiffRow};
 use crate::profile::sampled::Value;
 use crate::terminal::Paint;
 use crate::units::duration;
 
-pub use crate::view::report::Form;
+pub use crate::view::report::ReportFormat;
 
 /// Options for displaying a comparison.
 #[derive(Debug, Clone)]
-pub struct Layout {
+pub struct DiffLayout {
     /// The output format.
-    pub form: Form,
+    pub form: ReportFormat,
     /// Maximum number of rows.
     pub rows: usize,
     /// Minimum share (0 to 1). Rows below it in all recordings are omitted.
@@ -42,28 +42,29 @@ pub struct Layout {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io::Result<()> {
     match &layout.form {
-        Form::Text => text::write(out, comparison, layout),
-        Form::Separated(separator) => fields::separated(out, comparison, layout, separator),
-        Form::Csv => fields::csv(out, comparison, layout),
-        Form::Json => json::write(out, comparison, layout),
+        ReportFormat::Text => text::write(out, comparison, layout),
+        ReportFormat::Separated(separator) => fields::separated(out, comparison, layout, separator),
+        ReportFormat::Csv => fields::csv(out, comparison, layout),
+        ReportFormat::Json => json::write(out, comparison, layout),
     }
 }
 
 /// Returns the lines that pass the layout's filters, before `rows` truncates them.
-fn wanted<'a>(event: &'a Event, layout: &Layout) -> Vec<&'a Line> {
-    let largest = |line: &Line| {
+fn wanted<'a>(event: &'a DiffEvent, layout: &DiffLayout) -> Vec<&'a DiffRow> {
+    let largest = |line: &DiffRow| {
         let shares = line.values.iter().enumerate().map(|(file, value)| event.part(file, value).share);
         shares.fold(0.0, f64::max)
     };
-    let keep =
-        |line: &&Line| (!layout.baseline_only || line.values[0].samples > 0) && largest(line) >= layout.limit;
+    let keep = |line: &&DiffRow| {
+        (!layout.baseline_only || line.values[0].samples > 0) && largest(line) >= layout.limit
+    };
     event.lines.iter().filter(keep).collect()
 }
 
 /// Formats a computed value with its sign and unit.
-fn value(compute: Compute, change: &Change) -> String {
+fn value(compute: Compute, change: &DiffChange) -> String {
     match (compute, change.value) {
         (Compute::Delta | Compute::DeltaAbs, Some(value)) => format!("{:+.1}", value * 100.0),
         (Compute::Time, Some(value)) => format!("{}{}", if value < 0.0 { "" } else { "+" }, duration(value)),
@@ -74,7 +75,7 @@ fn value(compute: Compute, change: &Change) -> String {
 }
 
 /// Formats one recording's part of a line: its time if times are compared, otherwise its share.
-fn part(comparison: &Comparison, event: &Event, values: &[Value], file: usize) -> String {
+fn part(comparison: &Diff, event: &DiffEvent, values: &[Value], file: usize) -> String {
     match (values[file].samples, comparison.compute) {
         (0, _) => "-".to_owned(),
         (_, Compute::Time) => duration(values[file].period as f64),
@@ -83,7 +84,7 @@ fn part(comparison: &Comparison, event: &Event, values: &[Value], file: usize) -
 }
 
 /// Formats a change in the tree: a time if times are compared, otherwise always a share.
-fn delta(compute: Compute, change: Option<&Change>) -> String {
+fn delta(compute: Compute, change: Option<&DiffChange>) -> String {
     change.map_or_else(
         || "-".to_owned(),
         |change| match compute {
@@ -94,12 +95,12 @@ fn delta(compute: Compute, change: Option<&Change>) -> String {
 }
 
 /// Returns the column widths of a recording's part and of a difference.
-fn tree_widths(comparison: &Comparison) -> (usize, usize) {
+fn tree_widths(comparison: &Diff) -> (usize, usize) {
     if comparison.compute == Compute::Time { (7, 17) } else { (6, 12) }
 }
 
 /// Formats the error: half the width of the confidence interval.
-fn error(compute: Compute, change: &Change) -> String {
+fn error(compute: Compute, change: &DiffChange) -> String {
     let half = (change.interval.1 - change.interval.0) / 2.0;
     match compute {
         _ if !half.is_finite() || change.value.is_none() => String::new(),
@@ -111,7 +112,7 @@ fn error(compute: Compute, change: &Change) -> String {
 }
 
 /// Returns the formula behind a value, with its numbers.
-fn formula(compute: Compute, event: &Event, line: &Line, file: usize) -> String {
+fn formula(compute: Compute, event: &DiffEvent, line: &DiffRow, file: usize) -> String {
     let total = |file: usize| event.totals[file].as_ref().map_or(0, |total| total.period);
     let (old, new) = (line.values[0].period, line.values[file].period);
     match compute {
@@ -134,6 +135,6 @@ fn heading(compute: Compute) -> &'static str {
     }
 }
 
-fn is_noise(change: &Option<Change>) -> bool {
-    change.is_none_or(|change| change.verdict == Verdict::Noise)
+fn is_noise(change: &Option<DiffChange>) -> bool {
+    change.is_none_or(|change| change.verdict == ChangeVerdict::Noise)
 }

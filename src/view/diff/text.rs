@@ -14,15 +14,15 @@ mod streams;
 
 use std::io::{self, Write};
 
-use super::{Layout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
-use crate::profile::diff::{Comparison, Compute, Event, Line, Verdict, tree::Node};
-use crate::profile::sampled::{Cell, CodeKind, SortKey, Value};
+use super::{DiffLayout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
+use crate::profile::diff::{ChangeVerdict, Compute, Diff, DiffEvent, DiffRow, tree::DiffNode};
+use crate::profile::sampled::{CodeKind, RowCell, SortKey, Value};
 use crate::sort;
-use crate::terminal::theme::Role;
+use crate::terminal::theme::TextRole;
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
 use crate::view::remarks::Remarks;
-use crate::view::report::{Spelling, Words, chained, fit_keys, words};
+use crate::view::report::{CellSpelling, StyledWords, chained, fit_keys, words};
 
 /// Maximum width of all text columns but the last when line width is unlimited.
 const WIDEST: usize = 40;
@@ -33,29 +33,29 @@ const DEEPEST: u32 = 60;
 /// Maximum number of functions in one line of the tree.
 const CHAIN: usize = 8;
 
-pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, diff: &Diff, layout: &DiffLayout) -> io::Result<()> {
     let is_commented = layout.width.is_none();
     let mut out = Remarks::new(out, layout.width, is_commented);
-    for (number, event) in comparison.events.iter().enumerate() {
+    for (number, event) in diff.events.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
         }
         match is_commented {
-            true => writeln!(out, "Event '{}'\n", clean(&event.name))?,
+            true => writeln!(out, "DiffEvent '{}'\n", clean(&event.name))?,
             false => writeln!(out, "{}", clean(&event.name))?,
         }
-        head(&mut out, comparison, event)?;
-        match comparison.by_stream {
-            true => streams::write(&mut out, comparison, event, layout)?,
-            false => table(&mut out, comparison, event, layout)?,
+        head(&mut out, diff, event)?;
+        match diff.by_stream {
+            true => streams::write(&mut out, diff, event, layout)?,
+            false => table(&mut out, diff, event, layout)?,
         }
-        tree(out.out, comparison, event, layout)?;
+        tree(out.out, diff, event, layout)?;
     }
     writeln!(out)?;
-    trust(&mut out, comparison)
+    trust(&mut out, diff)
 }
 
-fn amount(event: &Event, value: &Value) -> String {
+fn amount(event: &DiffEvent, value: &Value) -> String {
     if event.name.contains("cpu-clock") || event.name.contains("task-clock") {
         duration(value.period as f64)
     } else {
@@ -63,9 +63,9 @@ fn amount(event: &Event, value: &Value) -> String {
     }
 }
 
-fn head(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event) -> io::Result<()> {
+fn head(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent) -> io::Result<()> {
     let base = event.totals.first().and_then(Option::as_ref).map_or(0, |base| base.period);
-    for (number, (file, total)) in comparison.files.iter().zip(&event.totals).enumerate() {
+    for (number, (file, total)) in diff.files.iter().zip(&event.totals).enumerate() {
         let label = if number == 0 { "base".to_owned() } else { format!("[{number}]") };
         let path = clean(&file.path);
         match total {
@@ -82,20 +82,19 @@ fn head(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event) -> io::Re
     writeln!(out)
 }
 
-fn table(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
+fn table(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayout) -> io::Result<()> {
     let all = wanted(event, layout);
     let shown = &all[..all.len().min(layout.rows)];
-    let keys: Vec<(SortKey, String)> =
-        comparison.keys.iter().map(|key| (*key, key.heading().to_owned())).collect();
-    let rows = |is_tight| Table {
-        titles: titles(comparison, layout, is_tight),
+    let keys: Vec<(SortKey, String)> = diff.keys.iter().map(|key| (*key, key.heading().to_owned())).collect();
+    let rows = |is_tight| DiffTable {
+        titles: titles(diff, layout, is_tight),
         keys: keys.clone(),
         rows: shown
             .iter()
-            .map(|line| Row {
+            .map(|line| DiffTableRow {
                 is_noise: line.changes.iter().all(is_noise),
-                numbers: numbers(comparison, event, line, layout, is_tight),
-                words: line.cells.iter().map(|cell| word(comparison, cell, layout)).collect(),
+                numbers: numbers(diff, event, line, layout, is_tight),
+                words: line.cells.iter().map(|cell| word(diff, cell, layout)).collect(),
                 cells: &line.cells,
             })
             .collect(),
@@ -106,39 +105,39 @@ fn table(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout: 
         table = rows(true);
         fitted = table.fitted(layout.width, true);
     }
-    table.write(out, comparison, layout, &fitted.widths)?;
+    table.write(out, diff, layout, &fitted.widths)?;
     if shown.len() < all.len() {
         let left = thousands((all.len() - shown.len()) as u64);
         writeln!(out, "  … and {left} more rows (--max-rows 0 shows all)")?;
     }
-    claims(out, comparison, event, "rows")
+    claims(out, diff, event, "rows")
 }
 
 /// A table whose rows consist of numbers followed by sort keys.
-struct Table<'a> {
+struct DiffTable<'a> {
     /// Title of each number column, and whether it is right-aligned.
     titles: Vec<(String, bool)>,
     keys: Vec<(SortKey, String)>,
-    rows: Vec<Row<'a>>,
+    rows: Vec<DiffTableRow<'a>>,
 }
 
-struct Row<'a> {
+struct DiffTableRow<'a> {
     is_noise: bool,
     numbers: Vec<String>,
     /// The text of each cell.
     words: Vec<String>,
-    cells: &'a [Cell],
+    cells: &'a [RowCell],
 }
 
 /// Widths of the key columns, without the two blanks before each. A width of 0 omits the column because all
 /// its rows are equal.
-struct Fitted {
+struct FittedWidths {
     widths: Vec<usize>,
     /// Whether a column is narrower than its contents.
     is_tight: bool,
 }
 
-impl Table<'_> {
+impl DiffTable<'_> {
     /// Returns the width of a number column.
     fn number_width(&self, at: usize) -> usize {
         let numbers = self.rows.iter().map(|row| width(&row.numbers[at]));
@@ -147,14 +146,14 @@ impl Table<'_> {
 
     /// Fits the keys into the space that the numbers leave of `most` columns. `leaves_out` allows omitting
     /// keys that are equal in all rows.
-    fn fitted(&self, most: Option<usize>, leaves_out: bool) -> Fitted {
+    fn fitted(&self, most: Option<usize>, leaves_out: bool) -> FittedWidths {
         let widest = |at: usize| {
             let words = self.rows.iter().map(|row| width(&row.words[at]));
             words.chain([width(&self.keys[at].1)]).max().unwrap_or(0)
         };
         let wished: Vec<usize> = (0..self.keys.len()).map(widest).collect();
         let (Some(most), Some(last)) = (most, wished.last()) else {
-            return Fitted {
+            return FittedWidths {
                 widths: wished.iter().map(|wish| (*wish).min(WIDEST)).collect(),
                 is_tight: false,
             };
@@ -172,14 +171,14 @@ impl Table<'_> {
         let has_shrunk = |(has, wish): (&usize, &usize)| (1..*wish).contains(has);
         let is_tight = name[0] < half || others.iter().zip(&wished).any(has_shrunk);
         widths[wished.len() - 1] = name[0].max(NARROWEST);
-        Fitted { widths, is_tight }
+        FittedWidths { widths, is_tight }
     }
 
     fn write(
         &self,
         out: &mut Remarks<'_>,
-        comparison: &Comparison,
-        layout: &Layout,
+        diff: &Diff,
+        layout: &DiffLayout,
         widths: &[usize],
     ) -> io::Result<()> {
         for (at, (_, heading)) in self.keys.iter().enumerate().filter(|(at, _)| widths[*at] == 0) {
@@ -187,7 +186,7 @@ impl Table<'_> {
                 writeln!(out, "  {heading} of all rows: {}", row.words[at].trim_start())?;
             }
         }
-        let lines = self.lines(comparison, layout, widths);
+        let lines = self.lines(diff, layout, widths);
         if let [heading, rows @ ..] = &lines[..] {
             match heading.strip_prefix("  ").filter(|_| layout.width.is_none()) {
                 Some(heading) => writeln!(out, "{heading}\n")?,
@@ -199,11 +198,11 @@ impl Table<'_> {
     }
 
     /// Returns the headings and the rows.
-    fn lines(&self, comparison: &Comparison, layout: &Layout, widths: &[usize]) -> Vec<String> {
+    fn lines(&self, diff: &Diff, layout: &DiffLayout, widths: &[usize]) -> Vec<String> {
         let paint = layout.paint;
         let number_widths: Vec<usize> = (0..self.titles.len()).map(|at| self.number_width(at)).collect();
         // Pads a number or its heading to the width of its column.
-        let number = |at: usize, text: &str, role: Role| {
+        let number = |at: usize, text: &str, role: TextRole| {
             let pad = " ".repeat(number_widths[at] - width(text));
             let painted = paint.words(role, text);
             match self.titles[at].1 {
@@ -212,24 +211,27 @@ impl Table<'_> {
                 false => format!("  {painted}{pad}"),
             }
         };
-        let key = |at: usize, words: Words| {
+        let key = |at: usize, words: StyledWords| {
             let is_last = at + 1 == self.keys.len();
             let pad = if is_last { 0 } else { widths[at].saturating_sub(words.width()) };
             format!("  {}{}", words.painted(paint), " ".repeat(pad))
         };
         let shown: Vec<usize> = (0..self.keys.len()).filter(|at| widths[*at] > 0).collect();
+        let titles = self.titles.iter().enumerate();
         let mut heading: String =
-            self.titles.iter().enumerate().map(|(at, (title, _))| number(at, title, Role::Heading)).collect();
+            titles.map(|(at, (title, _))| number(at, title, TextRole::Heading)).collect();
         heading.extend(
-            shown.iter().map(|at| key(*at, Words::new(Role::Heading, cut(&self.keys[*at].1, widths[*at])))),
+            shown
+                .iter()
+                .map(|at| key(*at, StyledWords::new(TextRole::Heading, cut(&self.keys[*at].1, widths[*at])))),
         );
         let mut lines = vec![heading];
         lines.extend(self.rows.iter().map(|row| {
-            let role = if row.is_noise { Role::Quiet } else { Role::Plain };
+            let role = if row.is_noise { TextRole::Quiet } else { TextRole::Plain };
             let mut line: String =
                 row.numbers.iter().enumerate().map(|(at, text)| number(at, text, role)).collect();
             line.extend(shown.iter().map(|at| {
-                let words = self.words(comparison, row, *at, layout.width.and(Some(widths[*at])));
+                let words = self.words(diff, row, *at, layout.width.and(Some(widths[*at])));
                 key(*at, if row.is_noise { words.quiet() } else { words })
             }));
             line.truncate(line.trim_end().len());
@@ -239,25 +241,25 @@ impl Table<'_> {
     }
 
     /// Returns a row's key, truncated to `columns` if that is given.
-    fn words(&self, comparison: &Comparison, row: &Row<'_>, at: usize, columns: Option<usize>) -> Words {
+    fn words(&self, diff: &Diff, row: &DiffTableRow<'_>, at: usize, columns: Option<usize>) -> StyledWords {
         let is_last = at + 1 == self.keys.len();
         match (&row.cells[at], columns) {
-            (Cell::Symbol(letter, id), Some(columns)) => {
+            (RowCell::Symbol(letter, id), Some(columns)) => {
                 let dso = self.keys.iter().position(|(key, _)| *key == SortKey::Dso);
                 let module = dso.map_or("", |dso| row.words[dso].as_str());
                 let kind = CodeKind::of_row(*letter, module);
-                Words::of_function(comparison.texts.get(*id), (kind, false), "  ", columns)
+                StyledWords::of_function(diff.texts.get(*id), (kind, false), "  ", columns)
             }
-            (_, Some(columns)) => Words::new(Role::Plain, cut(&row.words[at], columns)),
-            (_, None) if is_last => Words::new(Role::Plain, row.words[at].as_str()),
-            (_, None) => Words::new(Role::Plain, cut(&row.words[at], WIDEST)),
+            (_, Some(columns)) => StyledWords::new(TextRole::Plain, cut(&row.words[at], columns)),
+            (_, None) if is_last => StyledWords::new(TextRole::Plain, row.words[at].as_str()),
+            (_, None) => StyledWords::new(TextRole::Plain, cut(&row.words[at], WIDEST)),
         }
     }
 }
 
 /// Writes how many lines differ by more than noise.
-fn claims(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, what: &str) -> io::Result<()> {
-    let others = comparison.files.len() - 1;
+fn claims(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, what: &str) -> io::Result<()> {
+    let others = diff.files.len() - 1;
     for number in 0..others {
         let claimed = event.lines.iter().filter(|line| !is_noise(&line.changes[number])).count();
         let mark = if others > 1 { format!("[{}]: ", number + 1) } else { String::new() };
@@ -271,27 +273,27 @@ fn claims(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, what: &
     Ok(())
 }
 
-fn word(comparison: &Comparison, cell: &Cell, layout: &Layout) -> String {
-    words(&comparison.texts, cell, Spelling::read(layout.width.is_some()))
+fn word(diff: &Diff, cell: &RowCell, layout: &DiffLayout) -> String {
+    words(&diff.texts, cell, CellSpelling::read(layout.width.is_some()))
 }
 
 /// Returns whether shares are shown. A tight layout omits shares that follow from the base and the
 /// difference.
-fn has_shares(comparison: &Comparison, is_tight: bool) -> bool {
-    !is_tight || !matches!(comparison.compute, Compute::Delta | Compute::DeltaAbs | Compute::Time)
+fn has_shares(diff: &Diff, is_tight: bool) -> bool {
+    !is_tight || !matches!(diff.compute, Compute::Delta | Compute::DeltaAbs | Compute::Time)
 }
 
 /// Returns the title of each number column, and whether it is right-aligned.
-fn titles(comparison: &Comparison, layout: &Layout, is_tight: bool) -> Vec<(String, bool)> {
+fn titles(diff: &Diff, layout: &DiffLayout, is_tight: bool) -> Vec<(String, bool)> {
     let mut titles: Vec<(String, bool)> = vec![("Base".into(), true)];
-    let others = comparison.files.len() - 1;
+    let others = diff.files.len() - 1;
     for number in 1..=others {
         let mark = if others > 1 { format!("[{number}]") } else { String::new() };
-        if has_shares(comparison, is_tight) {
-            let what = if comparison.compute == Compute::Time { "time" } else { "share" };
+        if has_shares(diff, is_tight) {
+            let what = if diff.compute == Compute::Time { "time" } else { "share" };
             titles.push((if others > 1 { format!("{mark} {what}") } else { "New".into() }, true));
         }
-        titles.push((format!("{}{mark}", heading(comparison.compute)), true));
+        titles.push((format!("{}{mark}", heading(diff.compute)), true));
         titles.push(("Verdict".into(), false));
         if layout.period {
             titles.push((format!("Period{mark}"), true));
@@ -308,29 +310,29 @@ fn titles(comparison: &Comparison, layout: &Layout, is_tight: bool) -> Vec<(Stri
 
 /// Returns the numbers of a line.
 fn numbers(
-    comparison: &Comparison,
-    event: &Event,
-    line: &Line,
-    layout: &Layout,
+    diff: &Diff,
+    event: &DiffEvent,
+    line: &DiffRow,
+    layout: &DiffLayout,
     is_tight: bool,
 ) -> Vec<String> {
-    let share = |file: usize| part(comparison, event, &line.values, file);
+    let share = |file: usize| part(diff, event, &line.values, file);
     let mut cells = vec![share(0)];
     if layout.period {
         cells.push(thousands(line.values[0].period));
     }
     for (number, change) in line.changes.iter().enumerate() {
         let file = number + 1;
-        if has_shares(comparison, is_tight) {
+        if has_shares(diff, is_tight) {
             cells.push(share(file));
         }
         match change {
             None => cells.extend(["-".to_owned(), "not recorded".to_owned()]),
             Some(change) => {
-                let error = error(comparison.compute, change);
-                cells.push(format!("{} {error}", value(comparison.compute, change)).trim_end().to_owned());
+                let error = error(diff.compute, change);
+                cells.push(format!("{} {error}", value(diff.compute, change)).trim_end().to_owned());
                 cells.push(match change.verdict {
-                    Verdict::Noise if is_tight => "noise".to_owned(),
+                    ChangeVerdict::Noise if is_tight => "noise".to_owned(),
                     verdict => verdict.word().to_owned(),
                 });
             }
@@ -339,16 +341,16 @@ fn numbers(
             cells.push(thousands(line.values[file].period));
         }
         if layout.formula {
-            cells.push(formula(comparison.compute, event, line, file));
+            cells.push(formula(diff.compute, event, line, file));
         }
     }
     cells
 }
 
 /// Writes the branches that differ by more than noise, and their callers.
-fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
+fn tree(out: &mut dyn Write, diff: &Diff, event: &DiffEvent, layout: &DiffLayout) -> io::Result<()> {
     let Some(tree) = &event.tree else { return Ok(()) };
-    let differs = |node: &Node| node.changes.iter().any(|change| !is_noise(change));
+    let differs = |node: &DiffNode| node.changes.iter().any(|change| !is_noise(change));
     let mut differing: Vec<u32> = (0..tree.nodes.len() as u32)
         .filter(|at| differs(&tree.nodes[*at as usize]) && is_large(event, &tree.nodes[*at as usize], layout))
         .collect();
@@ -359,9 +361,8 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
     let passes_on = |at: u32| {
         let node = &tree.nodes[at as usize];
         let above = node.parent.map(|parent| &tree.nodes[parent as usize]);
-        let is_same = |above: &Node| {
-            differs(above) == differs(node)
-                && amounts(comparison, event, above) == amounts(comparison, event, node)
+        let is_same = |above: &DiffNode| {
+            differs(above) == differs(node) && amounts(diff, event, above) == amounts(diff, event, node)
         };
         layout.width.is_some() && above.is_some_and(is_same)
     };
@@ -385,14 +386,14 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
     let shown = |all: &[u32]| -> Vec<u32> { all.iter().copied().filter(|at| leads[*at as usize]).collect() };
     let mut open = shown(&tree.roots);
     open.reverse();
-    let others = comparison.files.len() - 1;
-    let (own, apart) = tree_widths(comparison);
-    let delta = if comparison.compute == Compute::Time { "Time" } else { "Delta" };
+    let others = diff.files.len() - 1;
+    let (own, apart) = tree_widths(diff);
+    let delta = if diff.compute == Compute::Time { "Time" } else { "Delta" };
     let mut title = format!("  {:>own$}", "Base");
     for number in 1..=others {
         title.push_str(&format!("  {:>own$}  {delta:>apart$}", format!("[{number}]")));
     }
-    writeln!(out, "{}", layout.paint.words(Role::Heading, &title))?;
+    writeln!(out, "{}", layout.paint.words(TextRole::Heading, &title))?;
     let mut hidden = 0usize;
     while let Some(number) = open.pop() {
         let mut node = &tree.nodes[number as usize];
@@ -401,7 +402,7 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
             continue;
         }
         let noise = !differs(node);
-        let numbers = amounts(comparison, event, node);
+        let numbers = amounts(diff, event, node);
         let before = width(&numbers) + 2;
         // Limit the indentation of deep branches so that names get half of the line.
         let room = layout.width.map_or(usize::MAX, |columns| columns.saturating_sub(before));
@@ -411,7 +412,7 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
         };
         let word = if noise { "  (within noise)" } else { "" };
         let room = room.saturating_sub(width(&inset) + word.len()).max(NARROWEST);
-        let name = |node: &Node, columns| name(comparison, node, layout, columns);
+        let name = |node: &DiffNode, columns| name(diff, node, layout, columns);
         let mut names = vec![name(node, room)];
         let mut below = shown(&node.children);
         while let [only] = below[..]
@@ -422,7 +423,7 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
             names.push(name(node, room.saturating_sub(4)));
             below = shown(&node.children);
         }
-        let role = if noise { Role::Quiet } else { Role::Plain };
+        let role = if noise { TextRole::Quiet } else { TextRole::Plain };
         let numbers = layout.paint.words(role, &numbers);
         for (at, line) in chained(&names, room).into_iter().enumerate() {
             let line = if noise { line.quiet() } else { line };
@@ -445,41 +446,41 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
 }
 
 /// Returns the largest change of a branch.
-fn size(node: &Node) -> f64 {
+fn size(node: &DiffNode) -> f64 {
     node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max)
 }
 
 /// Returns the numbers in front of a branch.
-fn amounts(comparison: &Comparison, event: &Event, node: &Node) -> String {
-    let (own, apart) = tree_widths(comparison);
-    let share = |file| part(comparison, event, &node.values, file);
+fn amounts(diff: &Diff, event: &DiffEvent, node: &DiffNode) -> String {
+    let (own, apart) = tree_widths(diff);
+    let share = |file| part(diff, event, &node.values, file);
     let mut text = format!("  {:>own$}", share(0));
     for (number, change) in node.changes.iter().enumerate() {
-        let (share, delta) = (share(number + 1), delta(comparison.compute, change.as_ref()));
+        let (share, delta) = (share(number + 1), delta(diff.compute, change.as_ref()));
         text.push_str(&format!("  {share:>own$}  {delta:>apart$}"));
     }
     text
 }
 
 /// Returns a function's name. For a human reader it is shortened to `columns`.
-fn name(comparison: &Comparison, node: &Node, layout: &Layout, columns: usize) -> Words {
-    let symbol = comparison.texts.get(node.symbol);
+fn name(diff: &Diff, node: &DiffNode, layout: &DiffLayout, columns: usize) -> StyledWords {
+    let symbol = diff.texts.get(node.symbol);
     match layout.width {
         Some(_) => {
-            let kind = CodeKind::of(node.level, comparison.texts.get(node.dso));
-            Words::of_function(symbol, (kind, node.inlined), "", columns)
+            let kind = CodeKind::of(node.level, diff.texts.get(node.dso));
+            StyledWords::of_function(symbol, (kind, node.inlined), "", columns)
         }
-        None => Words::new(Role::Plain, clean(symbol)),
+        None => StyledWords::new(TextRole::Plain, clean(symbol)),
     }
 }
 
-fn is_large(event: &Event, node: &Node, layout: &Layout) -> bool {
+fn is_large(event: &DiffEvent, node: &DiffNode, layout: &DiffLayout) -> bool {
     let shares = node.values.iter().enumerate().map(|(file, value)| event.part(file, value).share);
     shares.fold(0.0, f64::max) >= layout.limit
 }
 
-fn trust(out: &mut Remarks<'_>, comparison: &Comparison) -> io::Result<()> {
-    let said = match comparison.compute {
+fn trust(out: &mut Remarks<'_>, diff: &Diff) -> io::Result<()> {
+    let said = match diff.compute {
         Compute::Delta | Compute::DeltaAbs => {
             "Shares are parts of each recording's own total, so recordings of different length compare; delta is in points."
         }
@@ -498,10 +499,10 @@ fn trust(out: &mut Remarks<'_>, comparison: &Comparison) -> io::Result<()> {
         "± is the 95% confidence interval of sampling.\nWithin noise: sampling alone explains the difference (corrected \
          for the number of rows); what changes from run to run is not in it: compare several recordings for that."
     )?;
-    for file in &comparison.files {
+    for file in &diff.files {
         writeln!(out, "Trust: {}: {}.", clean(&file.path), clean(&file.trust))?;
     }
-    for note in &comparison.notes {
+    for note in &diff.notes {
         writeln!(out, "{}.", clean(note))?;
     }
     Ok(())
@@ -511,14 +512,14 @@ fn trust(out: &mut Remarks<'_>, comparison: &Comparison) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::abi::CpuMode;
-    use crate::profile::diff::{Change, File, tree::Tree};
-    use crate::profile::statistics::proportions::Difference;
-    use crate::view::report::Form;
+    use crate::profile::diff::{DiffChange, DiffFile, tree::DiffTree};
+    use crate::profile::statistics::proportions::ShareDifference;
+    use crate::view::report::ReportFormat;
 
-    fn change(percent: f64, verdict: Verdict) -> Option<Change> {
+    fn change(percent: f64, verdict: ChangeVerdict) -> Option<DiffChange> {
         let (value, low, high) = (percent / 100.0, percent / 100.0 - 0.01, percent / 100.0 + 0.01);
-        let share = Difference { value, low, high, p: 0.0 };
-        Some(Change { share, value: Some(value), interval: (low, high), adjusted: 0.0, verdict })
+        let share = ShareDifference { value, low, high, p: 0.0 };
+        Some(DiffChange { share, value: Some(value), interval: (low, high), adjusted: 0.0, verdict })
     }
 
     const NAMES: [&str; 2] = [
@@ -528,42 +529,42 @@ mod tests {
 
     #[test]
     fn times_are_compared_as_they_are() {
-        let mut comparison = compared(2, &["prog"]);
-        comparison.compute = Compute::Time;
-        for line in &mut comparison.events[0].lines {
+        let mut diff = compared(2, &["prog"]);
+        diff.compute = Compute::Time;
+        for line in &mut diff.events[0].lines {
             line.values = vec![Value { samples: 300, period: 30_000_000, ..Value::default() }; 2];
             let share = line.changes[0].expect("a change").share;
             let (value, interval) = (Some(1_500_000.0), (1_000_000.0, 2_000_000.0));
-            line.changes[0] = Some(Change { share, value, interval, adjusted: 0.0, verdict: Verdict::Noise });
+            line.changes[0] =
+                Some(DiffChange { share, value, interval, adjusted: 0.0, verdict: ChangeVerdict::Noise });
         }
-        let text = written(&comparison, None, None);
+        let text = written(&diff, None, None);
         assert!(text.contains("30.0 ms  30.0 ms  +1.50 ms ±500 µs  within noise"), "{text}");
         assert!(text.contains("Times are compared as they are") && !text.contains("own total"), "{text}");
     }
 
     /// Builds two kinds of rows with long names in two or three recordings, and a call chain of 60 of them in
     /// which groups of six have the same numbers.
-    fn compared(files: usize, programs: &[&str]) -> Comparison {
-        let mut comparison =
-            Comparison { keys: vec![SortKey::Dso, SortKey::Symbol], ..Comparison::default() };
+    fn compared(files: usize, programs: &[&str]) -> Diff {
+        let mut diff = Diff { keys: vec![SortKey::Dso, SortKey::Symbol], ..Diff::default() };
         let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
         for file in 0..files {
             let path = format!("/some/folder/{file}.data");
-            comparison.files.push(File { path, samples: 1000, ..File::default() });
+            diff.files.push(DiffFile { path, samples: 1000, ..DiffFile::default() });
         }
-        let mut tree = Tree { roots: vec![0], ..Tree::default() };
-        let mut event = Event { name: "cycles".repeat(9), ..Event::default() };
+        let mut tree = DiffTree { roots: vec![0], ..DiffTree::default() };
+        let mut event = DiffEvent { name: "cycles".repeat(9), ..DiffEvent::default() };
         event.totals = vec![Some(value(1000)); files];
         for at in 0..60 {
             let (dso, symbol) = (programs[at % programs.len()], NAMES[at % 2]);
-            let (dso, symbol) = (comparison.texts.add(dso), comparison.texts.add(symbol));
-            let verdict = if at < 30 { Verdict::More } else { Verdict::Noise };
-            event.lines.push(Line {
-                cells: vec![Cell::Text(dso), Cell::Symbol('.', symbol)],
+            let (dso, symbol) = (diff.texts.add(dso), diff.texts.add(symbol));
+            let verdict = if at < 30 { ChangeVerdict::More } else { ChangeVerdict::Noise };
+            event.lines.push(DiffRow {
+                cells: vec![RowCell::Text(dso), RowCell::Symbol('.', symbol)],
                 values: vec![value(300); files],
                 changes: vec![change(30.0 - at as f64, verdict); files - 1],
             });
-            tree.nodes.push(Node {
+            tree.nodes.push(DiffNode {
                 symbol,
                 dso,
                 level: CpuMode::User,
@@ -571,18 +572,18 @@ mod tests {
                 parent: at.checked_sub(1).map(|above| above as u32),
                 depth: at as u32,
                 values: vec![value(900); files],
-                changes: vec![change(70.0 - (at / 6) as f64, Verdict::More); files - 1],
+                changes: vec![change(70.0 - (at / 6) as f64, ChangeVerdict::More); files - 1],
                 children: if at < 59 { vec![at as u32 + 1] } else { Vec::new() },
             });
         }
         event.tree = Some(tree);
-        comparison.events.push(event);
-        comparison
+        diff.events.push(event);
+        diff
     }
 
-    fn written(comparison: &Comparison, width: Option<usize>, tree_lines: Option<usize>) -> String {
-        let layout = Layout {
-            form: Form::Text,
+    fn written(diff: &Diff, width: Option<usize>, tree_lines: Option<usize>) -> String {
+        let layout = DiffLayout {
+            form: ReportFormat::Text,
             rows: 40,
             limit: 0.0,
             period: false,
@@ -593,7 +594,7 @@ mod tests {
             paint: crate::terminal::Paint::default(),
         };
         let mut out = Vec::new();
-        write(&mut out, comparison, &layout).unwrap();
+        write(&mut out, diff, &layout).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -620,33 +621,33 @@ mod tests {
 
     #[test]
     fn what_all_rows_say_is_said_once() {
-        let comparison = compared(2, &["a program"]);
-        let text = written(&comparison, Some(80), None);
+        let diff = compared(2, &["a program"]);
+        let text = written(&diff, Some(80), None);
         assert!(text.contains("  Shared Object of all rows: a program\n"), "{text}");
         assert_eq!(text.matches("a program").count(), 1, "{text}");
         // Output for programs has full names in every row.
-        let text = written(&comparison, None, None);
+        let text = written(&diff, None, None);
         assert!(text.matches("a program").count() == 40 && !text.contains("of all rows"), "{text}");
         assert!(text.contains(&format!("[.] {}", NAMES[0])) && text.contains(NAMES[1]), "{text}");
     }
 
     #[test]
     fn the_tree_is_folded_and_has_an_end() {
-        let comparison = compared(2, &["a.out"]);
+        let diff = compared(2, &["a.out"]);
         let branches = |text: &str| {
             let tree = text.split("Call tree").nth(1).unwrap().split("\n\n").next().unwrap().to_owned();
             tree.lines().filter(|line| line.contains("90.0%")).count()
         };
         // Six functions with equal numbers form one branch.
-        let text = written(&comparison, Some(120), None);
+        let text = written(&diff, Some(120), None);
         assert_eq!(branches(&text), 10, "{text}");
         assert!(text.contains("› ↳ shop::warehouse::shelves::Basket<…>::price_of_all_of_them"), "{text}");
-        let text = written(&comparison, Some(120), Some(4));
+        let text = written(&diff, Some(120), Some(4));
         assert_eq!(branches(&text), 4, "{text}");
         assert!(
             text.contains("  … and 36 branches that differ less (--percent-limit 0 shows all)"),
             "{text}"
         );
-        assert_eq!(branches(&written(&comparison, None, None)), 60);
+        assert_eq!(branches(&written(&diff, None, None)), 60);
     }
 }

@@ -17,27 +17,27 @@ use std::io::{self, Write};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Contents, function_name};
-use crate::profile::sampled::{Call, StackProfile, StringId};
+use super::{ExportContents, function_name};
+use crate::profile::sampled::{LocationCall, StackProfile, StringId};
 use crate::text::clean;
 
 /// Costs, one per event.
-type Costs = Vec<u64>;
+type CallgrindCosts = Vec<u64>;
 
 /// Costs of one function.
 #[derive(Default)]
-struct Function {
+struct CallgrindFunction {
     /// Own costs by line.
-    lines: BTreeMap<u32, Costs>,
+    lines: BTreeMap<u32, CallgrindCosts>,
     /// Number of samples and costs, by line and called function.
-    calls: BTreeMap<(u32, u32), (u64, Costs)>,
+    calls: BTreeMap<(u32, u32), (u64, CallgrindCosts)>,
 }
 
 /// Identity of a function: module, source file, name.
-type Identity = (StringId, Option<StringId>, StringId);
+type CallgrindIdentity = (StringId, Option<StringId>, StringId);
 
 /// Writes the export.
-pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let stacks = contents.stacks;
     let used: Vec<usize> =
         (0..stacks.events.len()).filter(|at| stacks.events[*at].kept.samples > 0).collect();
@@ -49,7 +49,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
     writeln!(out, "# callgrind format\nversion: 1\ncreator: pmc {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "cmd: {}", clean(contents.command()))?;
     writeln!(out, "positions: line\nevents: {}\nsummary: {}", names.join(" "), costs(&totals))?;
-    let mut known = Known::default();
+    let mut known = CallgrindNames::default();
     for (function, call) in functions.iter().zip(&examples) {
         writeln!(out)?;
         known.place(out, stacks, ["ob", "fl", "fn"], call)?;
@@ -65,14 +65,14 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
 }
 
 /// Returns, by function number, an example call of each function and its costs.
-fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<Call>, Vec<Function>) {
+fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<LocationCall>, Vec<CallgrindFunction>) {
     let code = stacks.code();
-    let mut numbers: FxHashMap<Identity, u32> = FxHashMap::default();
-    let (mut examples, mut functions): (Vec<Call>, Vec<Function>) = (Vec::new(), Vec::new());
+    let mut numbers: FxHashMap<CallgrindIdentity, u32> = FxHashMap::default();
+    let (mut examples, mut functions): (Vec<LocationCall>, Vec<CallgrindFunction>) = (Vec::new(), Vec::new());
     let (mut stack, mut outer): (Vec<(u32, u32)>, FxHashSet<u32>) = (Vec::new(), FxHashSet::default());
     for row in &stacks.rows {
         let Some(event) = used.iter().position(|at| *at == row.event as usize) else { continue };
-        let add = |costs: &mut Costs| {
+        let add = |costs: &mut CallgrindCosts| {
             costs.resize(used.len(), 0);
             costs[event] += row.value.period;
         };
@@ -82,7 +82,7 @@ fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<Call>, Vec<Function
             for call in code.calls()[code.range(location)].iter().rev() {
                 let number = *numbers.entry((call.dso, call.file, call.symbol)).or_insert_with(|| {
                     examples.push(*call);
-                    functions.push(Function::default());
+                    functions.push(CallgrindFunction::default());
                     examples.len() as u32 - 1
                 });
                 stack.push((number, call.line));
@@ -109,19 +109,19 @@ fn costs(list: &[u64]) -> String {
 
 /// Names written so far. The file spells each name once and then refers to it by number.
 #[derive(Default)]
-struct Known {
+struct CallgrindNames {
     /// Numbers by name, for each kind (object, file, function).
     numbers: [FxHashMap<String, usize>; 3],
 }
 
-impl Known {
+impl CallgrindNames {
     /// Writes a function's location, with the keywords for the function's own lines or for calls to it.
     fn place(
         &mut self,
         out: &mut dyn Write,
         stacks: &StackProfile<'_>,
         words: [&str; 3],
-        call: &Call,
+        call: &LocationCall,
     ) -> io::Result<()> {
         let file = call.file.map_or("???".into(), |file| clean(stacks.texts.get(file)));
         let names = [

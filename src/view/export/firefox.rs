@@ -20,25 +20,25 @@ use fxprof_processed_profile::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{Contents, function_name};
+use super::{ExportContents, function_name};
 use crate::profile::sampled::CodeKind;
 use crate::profile::sampled::StackProfile;
 use crate::profile::sampled::stacks::StackRow;
 use crate::text::{as_json, clean};
 
 /// Writes the export.
-pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
-    let profile = Builder::new(contents).build(contents);
+pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
+    let profile = FirefoxBuilder::new(contents).build(contents);
     write!(out, "{}", as_json(&profile))
 }
 
 /// A marker with the fields of a tracepoint.
-struct Tracepoint {
+struct TracepointMarker {
     name: StringHandle,
     words: StringHandle,
 }
 
-impl StaticSchemaMarker for Tracepoint {
+impl StaticSchemaMarker for TracepointMarker {
     const UNIQUE_MARKER_TYPE_NAME: &'static str = "Tracepoint";
     const LOCATIONS: MarkerLocations = MarkerLocations::MARKER_CHART.union(MarkerLocations::MARKER_TABLE);
     const CHART_LABEL: Option<&'static str> = Some("{marker.data.words}");
@@ -67,7 +67,7 @@ impl StaticSchemaMarker for Tracepoint {
     }
 }
 
-struct Builder<'a> {
+struct FirefoxBuilder<'a> {
     stacks: &'a StackProfile<'a>,
     profile: Profile,
     /// Time zero of the profile.
@@ -95,8 +95,8 @@ struct NamedThread {
     number: u32,
 }
 
-impl<'a> Builder<'a> {
-    fn new(contents: &Contents<'a>) -> Self {
+impl<'a> FirefoxBuilder<'a> {
+    fn new(contents: &ExportContents<'a>) -> Self {
         let stacks = contents.stacks;
         let started = contents.recording.started.unwrap_or(0) as f64 / 1e6;
         let asked = contents.recording.about.events.get(contents.event);
@@ -125,7 +125,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn build(mut self, contents: &Contents<'_>) -> Profile {
+    fn build(mut self, contents: &ExportContents<'_>) -> Profile {
         let mut rows: Vec<&StackRow> = self.stacks.rows.iter().collect();
         rows.sort_by_key(|row| row.time);
         // Tracepoints are markers in the threads of the sampled event. Without such an event they are samples
@@ -167,7 +167,8 @@ impl<'a> Builder<'a> {
         let words = row.payload.map(|payload| self.stacks.payload(payload)).unwrap_or_default();
         let name = self.profile.intern_string(&clean(&self.stacks.events[row.event as usize].name));
         let words = self.profile.intern_string(clean(&words).trim());
-        let marker = self.profile.add_marker(thread, MarkerTiming::Instant(at), Tracepoint { name, words });
+        let marker =
+            self.profile.add_marker(thread, MarkerTiming::Instant(at), TracepointMarker { name, words });
         self.profile.set_marker_stack(thread, marker, stack);
     }
 

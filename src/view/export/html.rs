@@ -20,8 +20,8 @@ use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::{Contents, function_name};
-use crate::profile::annotate::{Kind, Listing, Note, Row};
+use super::{ExportContents, function_name};
+use crate::profile::annotate::{Listing, ListingNote, ListingRow, RowContent};
 use crate::profile::sampled::CodeKind;
 use crate::profile::sampled::stacks::{Paths, StackRow};
 use crate::profile::sampled::{StackProfile, StringId};
@@ -33,7 +33,7 @@ const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
 /// Writes the export.
-pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     // Each placeholder occurs once in the page, in this order.
     let parts = PAGE.split(['⟦', '⟧']);
     for part in parts {
@@ -58,7 +58,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-fn data(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let stacks = contents.stacks;
     let mut trust = Vec::new();
     report::write_trust(&mut trust, contents.answer)?;
@@ -87,7 +87,7 @@ fn data(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
         "threads": threads.collect::<Vec<_>>(),
     });
     write!(out, "{{\"head\":{},\"code\":", as_json(&head))?;
-    serde_json::Serializer::new(&mut *out).collect_seq(contents.listings.iter().map(Code::of))?;
+    serde_json::Serializer::new(&mut *out).collect_seq(contents.listings.iter().map(HtmlCode::of))?;
     let paths = stacks.paths();
     functions(out, stacks, &paths)?;
     // Distance from a node back to its caller; 0 for a node without a caller.
@@ -163,20 +163,20 @@ fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item = impl Into<
 
 /// The annotated code of a function.
 #[derive(Serialize)]
-struct Code<'a> {
+struct HtmlCode<'a> {
     name: Cow<'a, str>,
     brief: Option<String>,
     module: Cow<'a, str>,
     /// Cost of the function, by event.
     own: Vec<u64>,
     notes: Vec<String>,
-    rows: Vec<CodeRow<'a>>,
+    rows: Vec<HtmlCodeRow<'a>>,
 }
 
 /// A row of code: a function name (`f`), a source line (`s`) or an instruction (`i`), with its cost by event.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum CodeRow<'a> {
+enum HtmlCodeRow<'a> {
     Function {
         f: Cow<'a, str>,
         brief: Option<String>,
@@ -197,9 +197,9 @@ enum CodeRow<'a> {
     },
 }
 
-impl<'a> Code<'a> {
+impl<'a> HtmlCode<'a> {
     fn of(listing: &'a Listing) -> Self {
-        let note = |note: &Note| match &note.remedy {
+        let note = |note: &ListingNote| match &note.remedy {
             Some(remedy) => format!("{}; try: {}", clean(&note.text), clean(remedy)),
             None => clean(&note.text).into_owned(),
         };
@@ -209,19 +209,19 @@ impl<'a> Code<'a> {
             module: clean(&listing.dso),
             own: listing.events.iter().map(|event| event.own.period).collect(),
             notes: listing.notes.iter().map(note).collect(),
-            rows: listing.rows.iter().map(|row| CodeRow::of(listing, row)).collect(),
+            rows: listing.rows.iter().map(|row| HtmlCodeRow::of(listing, row)).collect(),
         }
     }
 }
 
-impl<'a> CodeRow<'a> {
-    fn of(listing: &'a Listing, row: &'a Row) -> Self {
+impl<'a> HtmlCodeRow<'a> {
+    fn of(listing: &'a Listing, row: &'a ListingRow) -> Self {
         let cost = || (0..listing.events.len()).map(|event| row.value(event).period).collect();
         match &row.kind {
-            Kind::Function { name, depth } => {
+            RowContent::Function { name, depth } => {
                 Self::Function { f: clean(name), brief: brief(name), depth: *depth }
             }
-            Kind::Source { file, line, depth, has_code } => Self::Source {
+            RowContent::Source { file, line, depth, has_code } => Self::Source {
                 s: *line,
                 text: listing.text(*file, *line).map(annotate::source_line),
                 file: listing.files.get(*file).map(|file| clean(&file.path)),
@@ -229,12 +229,12 @@ impl<'a> CodeRow<'a> {
                 code: *has_code,
                 cost: cost(),
             },
-            Kind::Instruction(of) => {
+            RowContent::Instruction(of) => {
                 let text = format!("{} {}", of.mnemonic, annotate::operands(listing, of));
                 let text = clean(&text).trim_end().to_owned();
                 Self::Instruction { i: format!("{:x}", of.address), text, cost: cost() }
             }
-            Kind::Address(address) => {
+            RowContent::Address(address) => {
                 Self::Instruction { i: format!("{address:x}"), text: String::new(), cost: cost() }
             }
         }

@@ -1,8 +1,8 @@
 //! Exports of a recording to the formats of other programs, and to web pages.
 //!
-//! Receives a [`StackProfile`], the answer of a report and the circumstances of the recording ([`Contents`]).
-//! Decides the formats, their names and file extensions, the detail that each needs, and their contents. Does
-//! not open files.
+//! Receives a [`StackProfile`], the answer of a report and the circumstances of the recording
+//! ([`ExportContents`]). Decides the formats, their names and file extensions, the detail that each needs,
+//! and their contents. Does not open files.
 //!
 //! ```text
 //!   rows with stacks ──┬── paths of functions:  folded ── svg;  html, speedscope
@@ -25,16 +25,16 @@ use std::path::Path;
 use super::report;
 use crate::error::{Error, Result};
 use crate::profile::annotate::Listing;
-use crate::profile::header::Recording;
+use crate::profile::header::RecordingHeader;
 use crate::profile::sampled::code::UNKNOWN;
 use crate::profile::sampled::stacks::StackThread;
-use crate::profile::sampled::{Call, Profile, StackProfile, StringTable};
+use crate::profile::sampled::{LocationCall, Profile, StackProfile, StringTable};
 use crate::text::clean;
 
 /// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the table below says what each is")]
-pub enum Format {
+pub enum ExportFormat {
     Html,
     Svg,
     Folded,
@@ -49,7 +49,7 @@ pub enum Format {
 
 /// Detail that a format needs in rows, in addition to events, stacks and thread names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Detail {
+pub enum RowDetail {
     /// No additional detail.
     Names,
     /// Threads.
@@ -63,42 +63,42 @@ pub enum Detail {
 }
 
 /// Properties of a format.
-struct About {
-    format: Format,
+struct FormatProperties {
+    format: ExportFormat,
     /// Name in `--format`.
     name: &'static str,
     /// File extensions, the usual one first.
     endings: &'static [&'static str],
-    detail: Detail,
+    detail: RowDetail,
 }
 
 /// All formats. If several extensions match a file name, the longest wins.
-const FORMATS: &[About] = &[
-    About::new(Format::Html, "html", &[".html", ".htm"], Detail::Slices),
-    About::new(Format::Svg, "svg", &[".svg"], Detail::Names),
-    About::new(Format::Folded, "folded", &[".folded", ".collapsed"], Detail::Names),
-    About::new(Format::Firefox, "firefox", &[".firefox.json"], Detail::Payloads),
-    About::new(Format::Speedscope, "speedscope", &[".speedscope.json"], Detail::Times),
-    About::new(Format::Pprof, "pprof", &[".pb.gz", ".pprof"], Detail::Threads),
-    About::new(Format::Callgrind, "callgrind", &[".callgrind"], Detail::Names),
-    About::new(Format::Gmon, "gmon", &[".gmon"], Detail::Names),
-    About::new(Format::Json, "json", &[".json"], Detail::Names),
-    About::new(Format::Csv, "csv", &[".csv"], Detail::Names),
+const FORMATS: &[FormatProperties] = &[
+    FormatProperties::new(ExportFormat::Html, "html", &[".html", ".htm"], RowDetail::Slices),
+    FormatProperties::new(ExportFormat::Svg, "svg", &[".svg"], RowDetail::Names),
+    FormatProperties::new(ExportFormat::Folded, "folded", &[".folded", ".collapsed"], RowDetail::Names),
+    FormatProperties::new(ExportFormat::Firefox, "firefox", &[".firefox.json"], RowDetail::Payloads),
+    FormatProperties::new(ExportFormat::Speedscope, "speedscope", &[".speedscope.json"], RowDetail::Times),
+    FormatProperties::new(ExportFormat::Pprof, "pprof", &[".pb.gz", ".pprof"], RowDetail::Threads),
+    FormatProperties::new(ExportFormat::Callgrind, "callgrind", &[".callgrind"], RowDetail::Names),
+    FormatProperties::new(ExportFormat::Gmon, "gmon", &[".gmon"], RowDetail::Names),
+    FormatProperties::new(ExportFormat::Json, "json", &[".json"], RowDetail::Names),
+    FormatProperties::new(ExportFormat::Csv, "csv", &[".csv"], RowDetail::Names),
 ];
 
-impl About {
+impl FormatProperties {
     const fn new(
-        format: Format,
+        format: ExportFormat,
         name: &'static str,
         endings: &'static [&'static str],
-        detail: Detail,
+        detail: RowDetail,
     ) -> Self {
         Self { format, name, endings, detail }
     }
 }
 
-impl Format {
-    fn about(self) -> &'static About {
+impl ExportFormat {
+    fn about(self) -> &'static FormatProperties {
         FORMATS.iter().find(|about| about.format == self).unwrap_or(&FORMATS[0])
     }
 
@@ -143,17 +143,17 @@ impl Format {
     }
 
     /// Returns the detail that the format needs in rows.
-    pub fn detail(self) -> Detail {
+    pub fn detail(self) -> RowDetail {
         self.about().detail
     }
 
-    /// Whether the export is made from the answer of a report: [`Contents::answer`].
+    /// Whether the export is made from the answer of a report: [`ExportContents::answer`].
     pub fn is_table(self) -> bool {
         matches!(self, Self::Json | Self::Csv)
     }
 
-    /// Whether the export shows code and how far the data can be trusted. If so, [`Contents::answer`] must
-    /// have the quality, and [`Contents::listings`] some functions.
+    /// Whether the export shows code and how far the data can be trusted. If so, [`ExportContents::answer`]
+    /// must have the quality, and [`ExportContents::listings`] some functions.
     pub fn is_whole(self) -> bool {
         self == Self::Html
     }
@@ -163,26 +163,27 @@ impl Format {
         self == Self::Gmon
     }
 
-    /// Whether the export can show the difference from another recording: [`Contents::before`].
+    /// Whether the export can show the difference from another recording: [`ExportContents::before`].
     pub fn is_differential(self) -> bool {
         self == Self::Svg
     }
 }
 
 /// Contents of an export.
-pub struct Contents<'a> {
+pub struct ExportContents<'a> {
     /// The stacks.
     pub stacks: &'a StackProfile<'a>,
     /// The event to export in formats that support only one.
     pub event: usize,
-    /// Tables and trees, for [`Format::is_table`]; the quality of the data, for [`Format::is_whole`].
+    /// Tables and trees, for [`ExportFormat::is_table`]; the quality of the data, for
+    /// [`ExportFormat::is_whole`].
     pub answer: &'a Profile,
     /// Layout of these tables and trees.
-    pub layout: &'a report::Layout,
+    pub layout: &'a report::ReportLayout,
     /// The title: a file name.
     pub title: &'a str,
     /// The circumstances of the recording.
-    pub recording: &'a Circumstances,
+    pub recording: &'a RecordingCircumstances,
     /// The code of the most expensive functions.
     pub listings: &'a [Listing],
     /// Folded stacks of another recording, to show the difference from it: each path with its periods.
@@ -191,16 +192,16 @@ pub struct Contents<'a> {
 
 /// The circumstances of a recording.
 #[derive(Debug, Default)]
-pub struct Circumstances {
+pub struct RecordingCircumstances {
     /// Metadata of the recording.
-    pub about: Recording,
+    pub about: RecordingHeader,
     /// First and last time of its samples, in nanoseconds of its clock.
     pub span: Option<(u64, u64)>,
     /// Time of the first sample, in nanoseconds since 1970.
     pub started: Option<u64>,
 }
 
-impl Contents<'_> {
+impl ExportContents<'_> {
     /// Returns the recorded command line; empty if unknown.
     fn command(&self) -> &str {
         let facts = &self.recording.about.facts;
@@ -212,27 +213,27 @@ impl Contents<'_> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails, or if the format is a folder.
-pub fn write(out: &mut dyn Write, format: Format, contents: &Contents<'_>) -> io::Result<()> {
-    let table = |form| report::Layout { form, rows: usize::MAX, ..contents.layout.clone() };
+pub fn write(out: &mut dyn Write, format: ExportFormat, contents: &ExportContents<'_>) -> io::Result<()> {
+    let table = |form| report::ReportLayout { form, rows: usize::MAX, ..contents.layout.clone() };
     match format {
-        Format::Html => html::write(out, contents),
-        Format::Svg => svg::write(out, contents),
-        Format::Folded => folded::write(out, contents.stacks, contents.event),
-        Format::Firefox => firefox::write(out, contents),
-        Format::Speedscope => speedscope::write(out, contents),
-        Format::Pprof => pprof::write(out, contents),
-        Format::Callgrind => callgrind::write(out, contents),
-        Format::Gmon => {
+        ExportFormat::Html => html::write(out, contents),
+        ExportFormat::Svg => svg::write(out, contents),
+        ExportFormat::Folded => folded::write(out, contents.stacks, contents.event),
+        ExportFormat::Firefox => firefox::write(out, contents),
+        ExportFormat::Speedscope => speedscope::write(out, contents),
+        ExportFormat::Pprof => pprof::write(out, contents),
+        ExportFormat::Callgrind => callgrind::write(out, contents),
+        ExportFormat::Gmon => {
             Err(io::Error::other("files for gprof are a folder: pmc export --format gmon -o DIR"))
         }
-        Format::Json => report::write(out, contents.answer, &table(report::Form::Json)),
-        Format::Csv => report::write(out, contents.answer, &table(report::Form::Csv)),
+        ExportFormat::Json => report::write(out, contents.answer, &table(report::ReportFormat::Json)),
+        ExportFormat::Csv => report::write(out, contents.answer, &table(report::ReportFormat::Csv)),
     }
 }
 
 /// Returns a function's name, safe to print on a terminal. A function without a name gets its module's name
 /// in brackets.
-fn function_name(call: &Call, texts: &StringTable) -> String {
+fn function_name(call: &LocationCall, texts: &StringTable) -> String {
     let name = clean(texts.get(call.symbol));
     if call.named || name != UNKNOWN {
         return name.into_owned();
@@ -258,15 +259,15 @@ mod tests {
         for about in FORMATS {
             for ending in about.endings {
                 assert_eq!(
-                    Format::of_file(&Path::new("a.b").with_extension(&ending[1..])).unwrap(),
+                    ExportFormat::of_file(&Path::new("a.b").with_extension(&ending[1..])).unwrap(),
                     about.format
                 );
             }
-            assert_eq!(Format::named(about.name).unwrap(), about.format);
+            assert_eq!(ExportFormat::named(about.name).unwrap(), about.format);
         }
-        let error = Format::of_file(Path::new("x.sgv")).unwrap_err().to_string();
+        let error = ExportFormat::of_file(Path::new("x.sgv")).unwrap_err().to_string();
         assert!(error.contains("x.sgv") && FORMATS.iter().all(|about| error.contains(about.endings[0])));
-        assert!(Format::of_file(Path::new("/tmp/x.svg/plain")).is_err());
-        assert!(Format::named("sgv").unwrap_err().to_string().contains("svg"));
+        assert!(ExportFormat::of_file(Path::new("/tmp/x.svg/plain")).is_err());
+        assert!(ExportFormat::named("sgv").unwrap_err().to_string().contains("svg"));
     }
 }

@@ -17,7 +17,7 @@ use flate2::write::GzEncoder;
 use prost::Message;
 use rustc_hash::FxHashMap;
 
-use super::{Contents, function_name};
+use super::{ExportContents, function_name};
 use crate::profile::sampled::code::is_library;
 use crate::profile::sampled::{StackProfile, StringId};
 use crate::session::Kind;
@@ -25,17 +25,17 @@ use crate::sort;
 use crate::text::{clean, hex};
 
 #[derive(Clone, PartialEq, Message)]
-struct Profile {
+struct PprofProfile {
     #[prost(message, repeated, tag = "1")]
-    sample_type: Vec<ValueType>,
+    sample_type: Vec<PprofValueType>,
     #[prost(message, repeated, tag = "2")]
-    sample: Vec<Sample>,
+    sample: Vec<PprofSample>,
     #[prost(message, repeated, tag = "3")]
-    mapping: Vec<Mapping>,
+    mapping: Vec<PprofMapping>,
     #[prost(message, repeated, tag = "4")]
-    location: Vec<Location>,
+    location: Vec<PprofLocation>,
     #[prost(message, repeated, tag = "5")]
-    function: Vec<Function>,
+    function: Vec<PprofFunction>,
     #[prost(string, repeated, tag = "6")]
     string_table: Vec<String>,
     #[prost(int64, tag = "9")]
@@ -43,7 +43,7 @@ struct Profile {
     #[prost(int64, tag = "10")]
     duration_nanos: i64,
     #[prost(message, optional, tag = "11")]
-    period_type: Option<ValueType>,
+    period_type: Option<PprofValueType>,
     #[prost(int64, tag = "12")]
     period: i64,
     #[prost(int64, repeated, tag = "13")]
@@ -53,7 +53,7 @@ struct Profile {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct ValueType {
+struct PprofValueType {
     #[prost(int64, tag = "1")]
     kind: i64,
     #[prost(int64, tag = "2")]
@@ -61,17 +61,17 @@ struct ValueType {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Sample {
+struct PprofSample {
     #[prost(uint64, repeated, tag = "1")]
     location_id: Vec<u64>,
     #[prost(int64, repeated, tag = "2")]
     value: Vec<i64>,
     #[prost(message, repeated, tag = "3")]
-    label: Vec<Label>,
+    label: Vec<PprofLabel>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Label {
+struct PprofLabel {
     #[prost(int64, tag = "1")]
     key: i64,
     #[prost(int64, tag = "2")]
@@ -81,7 +81,7 @@ struct Label {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Mapping {
+struct PprofMapping {
     #[prost(uint64, tag = "1")]
     id: u64,
     #[prost(uint64, tag = "2")]
@@ -105,7 +105,7 @@ struct Mapping {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Location {
+struct PprofLocation {
     #[prost(uint64, tag = "1")]
     id: u64,
     #[prost(uint64, tag = "2")]
@@ -113,11 +113,11 @@ struct Location {
     #[prost(uint64, tag = "3")]
     address: u64,
     #[prost(message, repeated, tag = "4")]
-    line: Vec<Line>,
+    line: Vec<PprofLine>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Line {
+struct PprofLine {
     #[prost(uint64, tag = "1")]
     function_id: u64,
     #[prost(int64, tag = "2")]
@@ -125,7 +125,7 @@ struct Line {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Function {
+struct PprofFunction {
     #[prost(uint64, tag = "1")]
     id: u64,
     #[prost(int64, tag = "2")]
@@ -137,17 +137,17 @@ struct Function {
 }
 
 /// Writes the export.
-pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
-    let profile = Builder::new(contents.stacks).build(contents);
+pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
+    let profile = PprofBuilder::new(contents.stacks).build(contents);
     let mut out = GzEncoder::new(out, Compression::fast());
     out.write_all(&profile.encode_to_vec())?;
     out.finish().map(drop)
 }
 
 /// The profile so far, and the numbers of its contents.
-struct Builder<'a> {
+struct PprofBuilder<'a> {
     stacks: &'a StackProfile<'a>,
-    profile: Profile,
+    profile: PprofProfile,
     strings: FxHashMap<String, i64>,
     functions: FxHashMap<(StringId, StringId, Option<StringId>), u64>,
     locations: FxHashMap<u32, u64>,
@@ -155,11 +155,11 @@ struct Builder<'a> {
     mappings: FxHashMap<u32, u64>,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> PprofBuilder<'a> {
     fn new(stacks: &'a StackProfile<'a>) -> Self {
         let mut builder = Self {
             stacks,
-            profile: Profile::default(),
+            profile: PprofProfile::default(),
             strings: FxHashMap::default(),
             functions: FxHashMap::default(),
             locations: FxHashMap::default(),
@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
         builder
     }
 
-    fn build(mut self, contents: &Contents<'_>) -> Profile {
+    fn build(mut self, contents: &ExportContents<'_>) -> PprofProfile {
         let stacks = self.stacks;
         let used: Vec<usize> =
             (0..stacks.events.len()).filter(|at| stacks.events[*at].kept.samples > 0).collect();
@@ -177,9 +177,9 @@ impl<'a> Builder<'a> {
             let event = &stacks.events[*at];
             let name = clean(&event.name).into_owned();
             let samples = if used.len() == 1 { "samples".to_owned() } else { format!("{name} samples") };
-            let samples = ValueType { kind: self.string(&samples), unit: self.string("count") };
+            let samples = PprofValueType { kind: self.string(&samples), unit: self.string("count") };
             let unit = self.string(if event.is_clock() { "nanoseconds" } else { "count" });
-            let period = ValueType { kind: self.string(&name), unit };
+            let period = PprofValueType { kind: self.string(&name), unit };
             if self.profile.sample_type.is_empty() {
                 self.profile.default_sample_type = period.kind;
                 self.profile.period_type = Some(period.clone());
@@ -201,12 +201,12 @@ impl<'a> Builder<'a> {
             let mut label = Vec::new();
             for (key, word) in keys.iter().zip(words) {
                 let str = word.map(|word| self.string(&clean(word)));
-                label.extend(str.map(|str| Label { key: *key, str, num: 0 }));
+                label.extend(str.map(|str| PprofLabel { key: *key, str, num: 0 }));
             }
             for (key, number) in keys[2..].iter().zip(numbers) {
-                label.extend(number.map(|number| Label { key: *key, str: 0, num: number.into() }));
+                label.extend(number.map(|number| PprofLabel { key: *key, str: 0, num: number.into() }));
             }
-            self.profile.sample.push(Sample { location_id, value, label });
+            self.profile.sample.push(PprofSample { location_id, value, label });
         }
         let comment = format!("pmc {}: {}", env!("CARGO_PKG_VERSION"), clean(contents.command()));
         self.profile.comment = vec![self.string(&comment)];
@@ -260,7 +260,7 @@ impl<'a> Builder<'a> {
                 .map_or(0, |mapping| mapping.offset.0.saturating_sub(mapping.start.0.saturating_sub(start)));
             let id = self.profile.mapping.len() as u64 + 1;
             let build_id = module.build_id.as_deref().map(|id| hex(id, "")).unwrap_or_default();
-            let mapping = Mapping {
+            let mapping = PprofMapping {
                 id,
                 memory_start: start,
                 memory_limit: limit.max(last.saturating_add(1)),
@@ -301,18 +301,18 @@ impl<'a> Builder<'a> {
                     let file = call.file.map(|file| clean(self.stacks.texts.get(file)).into_owned());
                     let filename = self.string(file.as_deref().unwrap_or_default());
                     let id = self.profile.function.len() as u64 + 1;
-                    self.profile.function.push(Function { id, name, system_name: name, filename });
+                    self.profile.function.push(PprofFunction { id, name, system_name: name, filename });
                     self.functions.insert(identity, id);
                     id
                 }
             };
-            Line { function_id, line: call.line.into() }
+            PprofLine { function_id, line: call.line.into() }
         });
         let line = line.collect();
         let id = self.profile.location.len() as u64 + 1;
         let module = self.stacks.location(number).module();
         let mapping_id = module.and_then(|module| self.mappings.get(&module)).copied().unwrap_or(0);
-        self.profile.location.push(Location { id, mapping_id, address: self.address(number), line });
+        self.profile.location.push(PprofLocation { id, mapping_id, address: self.address(number), line });
         self.locations.insert(number, id);
         id
     }

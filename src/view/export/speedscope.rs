@@ -13,12 +13,12 @@ use std::io::{self, Write};
 
 use serde_json::{Value as Json, json};
 
-use super::{Contents, function_name, thread_name};
+use super::{ExportContents, function_name, thread_name};
 use crate::profile::sampled::stacks::StackRow;
 use crate::text::clean;
 
 /// Writes the export.
-pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let stacks = contents.stacks;
     let paths = stacks.paths();
     let frame = |function: u32| -> Json {

@@ -10,12 +10,12 @@ use std::io::{self, Write};
 use inferno::flamegraph::color::{BackgroundColor, MultiPalette, Palette};
 use inferno::{differential, flamegraph};
 
-use super::{Contents, folded};
+use super::{ExportContents, folded};
 use crate::text::clean;
 use crate::units::thousands;
 
 /// Writes the export. Widths are periods, as in a report.
-pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let Some(event) = contents.stacks.events.get(contents.event) else { return Ok(()) };
     let mut lines = folded::with_marks(contents.stacks, contents.event);
     if lines.is_empty() {

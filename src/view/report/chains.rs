@@ -3,8 +3,8 @@
 
 use std::io::{self, Write};
 
-use super::{Layout, Shape, tree};
-use crate::profile::sampled::{Event, Profile, Tree, Value};
+use super::{ChainShape, ReportLayout, tree};
+use crate::profile::sampled::{CallTree, Profile, ProfileEvent, Value};
 use crate::sort;
 use crate::terminal::Paint;
 
@@ -16,9 +16,9 @@ const INDENT: usize = 6;
 pub(super) fn write(
     out: &mut dyn Write,
     profile: &Profile,
-    event: &Event,
-    tree: &Tree,
-    layout: &Layout,
+    event: &ProfileEvent,
+    tree: &CallTree,
+    layout: &ReportLayout,
 ) -> io::Result<()> {
     let order = if layout.callee { "called function first" } else { "caller first" };
     writeln!(out, "Call chains, {order}, from {}%", layout.branch_limit)?;
@@ -34,10 +34,10 @@ pub(super) fn write(
     sort::by_key(&mut ends, |(number, value)| (std::cmp::Reverse(event.cost(value)), *number));
     ends.truncate(layout.branches.unwrap_or(usize::MAX));
     let most = match (layout.shape, layout.width()) {
-        (Shape::Flat, Some(width)) => width.saturating_sub(INDENT),
+        (ChainShape::Flat, Some(width)) => width.saturating_sub(INDENT),
         _ => usize::MAX,
     };
-    let paint = if layout.shape == Shape::Folded { Paint::default() } else { layout.paint };
+    let paint = if layout.shape == ChainShape::Folded { Paint::default() } else { layout.paint };
     for (end, value) in ends {
         let mut names = Vec::new();
         let mut at = Some(end);
@@ -47,7 +47,7 @@ pub(super) fn write(
         }
         names.reverse();
         let amount = tree::amount(event, layout, &value, &event.total);
-        if layout.shape == Shape::Folded {
+        if layout.shape == ChainShape::Folded {
             let names: Vec<String> = names.iter().map(|name| name.replace(';', ":")).collect();
             writeln!(out, "{} {}", amount.trim(), names.join(";"))?;
         } else {

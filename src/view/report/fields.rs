@@ -3,19 +3,19 @@
 use std::io::{self, Write};
 
 use super::{
-    Column, Layout, average_weight, fields, heading, lines, names, percent, share_of, side_by_side, spread,
-    under_rows::Chains,
+    ReportColumn, ReportLayout, average_weight, fields, heading, lines, names, percent, share_of,
+    side_by_side, spread, under_rows::ChainWriter,
 };
-use crate::profile::sampled::{Event, Profile, Row};
+use crate::profile::sampled::{Profile, ProfileEvent, TableRow};
 use crate::text::clean;
 
-fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
+fn number(event: &ProfileEvent, row: &TableRow, column: ReportColumn, layout: &ReportLayout) -> String {
     if let Some(share) = share_of(column, row) {
         return percent(event, share, layout);
     }
     match column {
-        Column::Weight(which) => average_weight(row, which),
-        Column::Samples => row.own.samples.to_string(),
+        ReportColumn::Weight(which) => average_weight(row, which),
+        ReportColumn::Samples => row.own.samples.to_string(),
         _ => row.own.period.to_string(),
     }
 }
@@ -26,7 +26,7 @@ pub(super) fn lost(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
 }
 
 /// Writes perf's lines above all tables: the columns with a single value, which are omitted from the rows.
-pub(super) fn single_values(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub(super) fn single_values(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     for (key, value) in layout.elided(profile) {
         writeln!(out, "# {}: {}", key.name(), clean(value))?;
     }
@@ -34,7 +34,7 @@ pub(super) fn single_values(out: &mut dyn Write, profile: &Profile, layout: &Lay
 }
 
 /// Writes perf's lines before a table.
-pub(super) fn headline(out: &mut dyn Write, events: &[&Event]) -> io::Result<()> {
+pub(super) fn headline(out: &mut dyn Write, events: &[&ProfileEvent]) -> io::Result<()> {
     let Some(leader) = events.first() else { return Ok(()) };
     writeln!(out, "# Samples: {} of event '{}'", leader.total.samples, names(events))?;
     writeln!(out, "# Event count (approx.): {}", leader.total.period)
@@ -44,7 +44,7 @@ pub(super) fn headline(out: &mut dyn Write, events: &[&Event]) -> io::Result<()>
 pub(super) fn separated(
     out: &mut dyn Write,
     profile: &Profile,
-    layout: &Layout,
+    layout: &ReportLayout,
     separator: &str,
 ) -> io::Result<()> {
     let columns = layout.columns(profile);
@@ -63,7 +63,7 @@ pub(super) fn separated(
             let headings: Vec<&str> = headings.iter().map(|column| heading(*column, profile)).collect();
             writeln!(out, "# {}", headings.join(separator))?;
         }
-        let chains = events.first().and_then(|event| Chains::new(profile, event, layout));
+        let chains = events.first().and_then(|event| ChainWriter::new(profile, event, layout));
         for line in lines(profile, &events, layout).0 {
             let fields = fields(profile, layout, &events, &line, &columns, |event, row, column| {
                 number(event, row, column, layout)
@@ -81,7 +81,7 @@ pub(super) fn separated(
 
 /// Writes one table for all events, with the event as the first column. Groups are not shown side by side, so
 /// that all lines have the same fields.
-pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     let columns = layout.columns(profile);
     let mut writer = csv::Writer::from_writer(out);
     let headings = columns.iter().map(|column| heading(*column, profile));

@@ -12,8 +12,8 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use super::{Layout, cell, percent};
-use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, Value};
+use super::{ReportLayout, cell, percent};
+use crate::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, TableRow, Value};
 use crate::sort;
 use crate::text::{cut, width};
 use crate::units::thousands;
@@ -23,15 +23,15 @@ const NARROWEST: usize = 16;
 
 /// Rows that agree in their first cells.
 #[derive(Default)]
-struct Branch {
-    cell: Option<Cell>,
+struct HierarchyBranch {
+    cell: Option<RowCell>,
     own: Value,
     below: Vec<usize>,
 }
 
-fn branches(rows: &[Row], depth: usize, of: ShareOf) -> Vec<Branch> {
-    let mut all = vec![Branch::default()];
-    let mut known: FxHashMap<(usize, Cell), usize> = FxHashMap::default();
+fn branches(rows: &[TableRow], depth: usize, of: ShareOf) -> Vec<HierarchyBranch> {
+    let mut all = vec![HierarchyBranch::default()];
+    let mut known: FxHashMap<(usize, RowCell), usize> = FxHashMap::default();
     for row in rows.iter().filter(|row| row.own.samples > 0) {
         let mut at = 0;
         all[0].own += &row.own;
@@ -39,7 +39,7 @@ fn branches(rows: &[Row], depth: usize, of: ShareOf) -> Vec<Branch> {
             let next = all.len();
             let number = *known.entry((at, *cell)).or_insert(next);
             if number == next {
-                all.push(Branch { cell: Some(*cell), ..Branch::default() });
+                all.push(HierarchyBranch { cell: Some(*cell), ..HierarchyBranch::default() });
                 all[at].below.push(number);
             }
             all[number].own += &row.own;
@@ -57,8 +57,8 @@ fn branches(rows: &[Row], depth: usize, of: ShareOf) -> Vec<Branch> {
 pub(super) fn write(
     out: &mut dyn Write,
     profile: &Profile,
-    events: &[&Event],
-    layout: &Layout,
+    events: &[&ProfileEvent],
+    layout: &ReportLayout,
 ) -> io::Result<()> {
     let headings: Vec<&str> = profile.keys.iter().map(|key| profile.heading(*key)).collect();
     for event in events {

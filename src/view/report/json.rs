@@ -8,11 +8,11 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Column, IN_MODES, Layout, cell};
-use crate::profile::sampled::{Cell, Event, Profile, ShareOf, Tree, Value};
+use super::{IN_MODES, ReportColumn, ReportLayout, cell};
+use crate::profile::sampled::{CallTree, Profile, ProfileEvent, RowCell, ShareOf, Value};
 use crate::text::as_json;
 
-pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     write!(out, "{{\n\"version\": {},\n\"events\": [", crate::profile::sampled::VERSION)?;
     events(out, profile, layout)?;
     write!(out, "],\n\"modules\": [")?;
@@ -47,7 +47,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
 }
 
 /// Writes the list of events, without its brackets.
-pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     for (number, event) in profile.events.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
         write!(out, "{comma}\n{{\"name\": {},\n", as_json(&event.name))?;
@@ -74,7 +74,7 @@ fn samples_by_module<'a>(list: impl Iterator<Item = (Option<&'a str>, u64)>) -> 
 }
 
 #[derive(Serialize)]
-struct Cost {
+struct CostJson {
     percent: f64,
     error: f64,
     samples: u64,
@@ -84,10 +84,10 @@ struct Cost {
     latency: Option<f64>,
 }
 
-fn cost(event: &Event, value: &Value) -> Cost {
+fn cost(event: &ProfileEvent, value: &Value) -> CostJson {
     let share = event.share_by(ShareOf::Period, value.period);
     let round = |share: f64| (share * 1e6).round() / 1e4;
-    Cost {
+    CostJson {
         percent: round(share),
         error: round(event.error_by(ShareOf::Period, share)),
         samples: value.samples,
@@ -97,7 +97,12 @@ fn cost(event: &Event, value: &Value) -> Cost {
     }
 }
 
-fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) -> io::Result<()> {
+fn rows(
+    out: &mut dyn Write,
+    profile: &Profile,
+    event: &ProfileEvent,
+    layout: &ReportLayout,
+) -> io::Result<()> {
     let limit = layout.row_limit;
     let shown = event
         .rows
@@ -105,25 +110,27 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
         .filter(|row| event.share(event.cost(&row.total)) * 100.0 >= limit)
         .take(layout.rows);
     let columns = layout.columns(profile);
-    let is_shown = |mode: &usize| columns.contains(&Column::InMode(*mode));
+    let is_shown = |mode: &usize| columns.contains(&ReportColumn::InMode(*mode));
     let modes: Vec<usize> = (0..IN_MODES.len()).filter(is_shown).collect();
     for (number, row) in shown.enumerate() {
         let mut object = Map::new();
         for (key, value) in profile.keys.iter().zip(&row.cells) {
             let value = match *value {
-                Cell::Text(id) => Json::from(profile.texts.get(id)),
-                Cell::Symbol(letter, id) => {
+                RowCell::Text(id) => Json::from(profile.texts.get(id)),
+                RowCell::Symbol(letter, id) => {
                     object.insert("level".into(), Json::from(letter.to_string()));
                     Json::from(profile.texts.get(id))
                 }
-                Cell::Offset(_, id, into) => Json::from(format!("{}+{into:#x}", profile.texts.get(id))),
-                Cell::InFunction(id, into) => Json::from(format!("{}+{into}", profile.texts.get(id))),
-                Cell::InModule(id, address) => Json::from(format!("{}[{address:x}]", profile.texts.get(id))),
-                Cell::Task(number, _) | Cell::Number(number) => Json::from(number),
-                Cell::Time(ns) => Json::from(ns),
-                Cell::Line(id, line) => Json::from(format!("{}:{line}", profile.texts.get(id))),
-                Cell::Unknown => Json::Null,
-                Cell::Address(_) => Json::from(cell(profile, layout, value)),
+                RowCell::Offset(_, id, into) => Json::from(format!("{}+{into:#x}", profile.texts.get(id))),
+                RowCell::InFunction(id, into) => Json::from(format!("{}+{into}", profile.texts.get(id))),
+                RowCell::InModule(id, address) => {
+                    Json::from(format!("{}[{address:x}]", profile.texts.get(id)))
+                }
+                RowCell::Task(number, _) | RowCell::Number(number) => Json::from(number),
+                RowCell::Time(ns) => Json::from(ns),
+                RowCell::Line(id, line) => Json::from(format!("{}:{line}", profile.texts.get(id))),
+                RowCell::Unknown => Json::Null,
+                RowCell::Address(_) => Json::from(cell(profile, layout, value)),
             };
             object.insert(profile.name(*key).into(), value);
         }
@@ -150,9 +157,9 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
 fn tree(
     out: &mut dyn Write,
     profile: &Profile,
-    event: &Event,
-    tree: &Tree,
-    layout: &Layout,
+    event: &ProfileEvent,
+    tree: &CallTree,
+    layout: &ReportLayout,
 ) -> io::Result<()> {
     let order = if layout.callee { "callee" } else { "caller" };
     write!(out, "{{\"order\": \"{order}\", \"limit\": {}, \"nodes\": [", layout.branch_limit)?;

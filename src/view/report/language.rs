@@ -9,10 +9,10 @@
 
 use std::io::{self, Write};
 
-use super::name::Words;
-use super::{Layout, percent};
-use crate::profile::sampled::{CodeKind, Event, LanguageFunction, Profile, is_clock};
-use crate::terminal::theme::Role;
+use super::name::StyledWords;
+use super::{ReportLayout, percent};
+use crate::profile::sampled::{CodeKind, LanguageFunction, Profile, ProfileEvent, is_clock};
+use crate::terminal::theme::TextRole;
 use crate::text::width;
 use crate::units::{duration, thousands};
 use crate::view::table::{self, right};
@@ -25,8 +25,8 @@ const LEAST: f64 = 1.0;
 pub(super) fn write(
     out: &mut dyn Write,
     profile: &Profile,
-    event: &Event,
-    layout: &Layout,
+    event: &ProfileEvent,
+    layout: &ReportLayout,
 ) -> io::Result<()> {
     let functions = &event.language_functions;
     let share = |function: &LanguageFunction| event.share(event.cost(&function.total)) * 100.0;
@@ -54,11 +54,11 @@ pub(super) fn write(
     writeln!(out)?;
     writeln!(out, "  Functions by name of their runtime; Self includes the native code that they run")?;
     let heading = lines.next().unwrap_or_default();
-    writeln!(out, "{}", layout.paint.words(Role::Heading, &format!("{heading}  Function")))?;
+    writeln!(out, "{}", layout.paint.words(TextRole::Heading, &format!("{heading}  Function")))?;
     for (line, function) in lines.zip(&shown) {
         let room = layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(width(&line) + 2));
         let name = profile.texts.get(function.symbol);
-        let name = Words::of_function(name, (CodeKind::Generated, false), "", room);
+        let name = StyledWords::of_function(name, (CodeKind::Generated, false), "", room);
         writeln!(out, "{line}  {}", name.painted(layout.paint))?;
     }
     match functions.len() - shown.len() {

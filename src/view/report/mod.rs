@@ -1,7 +1,7 @@
 //! `pmc report` as text, separated fields, CSV and JSON.
 //!
-//! Receives a [`Profile`] and a [`Layout`]; decides words, widths and order of columns. All shares come from
-//! the profile.
+//! Receives a [`Profile`] and a [`ReportLayout`]; decides words, widths and order of columns. All shares come
+//! from the profile.
 
 mod chains;
 mod fields;
@@ -20,17 +20,17 @@ use rustc_hash::FxHashMap;
 
 use crate::profile::sampled::boilerplate;
 use crate::profile::sampled::table::MODES;
-use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable};
+use crate::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, SortKey, StringTable, TableRow};
 use crate::sort;
 use crate::terminal::Paint;
 use crate::text::{DisplayName, clean};
 pub use key_widths::fit_keys;
-pub(super) use name::Words;
+pub(super) use name::StyledWords;
 pub(super) use tree::chained;
 
 /// Output format.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub enum ReportFormat {
     /// Text for a human reader.
     Text,
     /// Fields separated by this string.
@@ -41,7 +41,7 @@ pub enum Form {
     Json,
 }
 
-impl Form {
+impl ReportFormat {
     /// Whether the format holds only rows, without room for notes on the recording.
     pub fn is_bare(&self) -> bool {
         matches!(self, Self::Separated(_) | Self::Csv)
@@ -50,7 +50,7 @@ impl Form {
 
 /// A column of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
+pub enum ReportColumn {
     /// Own share, in percent.
     Own,
     /// Share including callees, in percent.
@@ -71,11 +71,11 @@ pub enum Column {
     Key(SortKey),
 }
 
-/// Names of [`Column::InMode`], in [`MODES`]' order.
+/// Names of [`ReportColumn::InMode`], in [`MODES`]' order.
 pub const IN_MODES: [&str; MODES.len()] =
     ["overhead_sys", "overhead_us", "overhead_guest_sys", "overhead_guest_us"];
 
-impl Column {
+impl ReportColumn {
     /// Whether the column is a share of wall-clock time.
     pub fn is_latency(self) -> bool {
         matches!(self, Self::OwnLatency | Self::TotalLatency)
@@ -84,7 +84,7 @@ impl Column {
 
 /// How call chains are drawn in text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shape {
+pub enum ChainShape {
     /// A tree with percentages of the whole.
     #[default]
     Tree,
@@ -98,7 +98,7 @@ pub enum Shape {
 
 /// Number shown in front of a call chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unit {
+pub enum ChainUnit {
     /// Its share.
     #[default]
     Percent,
@@ -110,7 +110,7 @@ pub enum Unit {
 
 /// Position of call chains in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ChainPlace {
+pub enum ChainPosition {
     /// All chains in one tree below the table.
     #[default]
     Below,
@@ -124,13 +124,13 @@ pub enum ChainPlace {
 
 /// Options for displaying a profile.
 #[derive(Debug, Clone)]
-pub struct Layout {
+pub struct ReportLayout {
     /// The output format.
-    pub form: Form,
+    pub form: ReportFormat,
     /// The requested columns.
-    pub columns: Option<Vec<Column>>,
+    pub columns: Option<Vec<ReportColumn>>,
     /// Columns to show in addition to the default ones, after their numbers.
-    pub added: Vec<Column>,
+    pub added: Vec<ReportColumn>,
     /// Whether to show a column with the number of samples.
     pub show_samples: bool,
     /// Whether to show a column with the sum of periods.
@@ -144,17 +144,17 @@ pub struct Layout {
     /// Maximum number of lines of the tree, largest branches first; `None` for no limit.
     pub tree_lines: Option<usize>,
     /// Which events are shown side by side.
-    pub grouping: Grouping,
+    pub grouping: EventGrouping,
     /// Explicit widths of the columns; 0 or missing for automatic ones.
     pub widths: Vec<usize>,
     /// Whether the sampled functions are the roots of the tree.
     pub callee: bool,
     /// How to draw the tree.
-    pub shape: Shape,
+    pub shape: ChainShape,
     /// Number shown in front of the tree's branches.
-    pub unit: Unit,
+    pub unit: ChainUnit,
     /// Position of the call chains.
-    pub chains: ChainPlace,
+    pub chains: ChainPosition,
     /// Maximum number of branches with the same parent.
     pub branches: Option<usize>,
     /// Whether to nest rows by sort key.
@@ -183,7 +183,7 @@ pub struct Layout {
 
 /// Which events share a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grouping {
+pub enum EventGrouping {
     /// Every event has a separate table.
     Apart,
     /// Events that were recorded as a group share a table.
@@ -193,10 +193,10 @@ pub enum Grouping {
 }
 
 /// The most expensive rows and the tree below them, as text.
-impl Default for Layout {
+impl Default for ReportLayout {
     fn default() -> Self {
         Self {
-            form: Form::Text,
+            form: ReportFormat::Text,
             columns: None,
             added: Vec::new(),
             show_samples: false,
@@ -205,12 +205,12 @@ impl Default for Layout {
             row_limit: 0.0,
             branch_limit: 0.5,
             tree_lines: None,
-            grouping: Grouping::Recorded,
+            grouping: EventGrouping::Recorded,
             widths: Vec::new(),
             callee: false,
-            shape: Shape::Tree,
-            unit: Unit::Percent,
-            chains: ChainPlace::Below,
+            shape: ChainShape::Tree,
+            unit: ChainUnit::Percent,
+            chains: ChainPosition::Below,
             branches: None,
             hierarchy: false,
             full_paths: false,
@@ -226,11 +226,11 @@ impl Default for Layout {
     }
 }
 
-impl Layout {
+impl ReportLayout {
     /// Whether a requested column needs periods by CPU mode.
     pub fn asks_modes(&self) -> bool {
         let mut typed = self.columns.iter().flatten().chain(&self.added);
-        typed.any(|column| matches!(column, Column::InMode(_)))
+        typed.any(|column| matches!(column, ReportColumn::InMode(_)))
     }
 
     /// Returns the maximum line width for a human reader.
@@ -240,14 +240,14 @@ impl Layout {
 
     /// Whether to shorten function names for a human reader.
     fn reads_names(&self) -> bool {
-        self.form == Form::Text && !self.full_names && !self.is_piped
+        self.form == ReportFormat::Text && !self.full_names && !self.is_piped
     }
 
     /// Returns the columns except those in [`Self::elided`].
-    fn columns(&self, profile: &Profile) -> Vec<Column> {
+    fn columns(&self, profile: &Profile) -> Vec<ReportColumn> {
         let mut columns = self.all_columns(profile);
         let elided = self.elided(profile);
-        columns.retain(|column| !elided.iter().any(|(key, _)| *column == Column::Key(*key)));
+        columns.retain(|column| !elided.iter().any(|(key, _)| *column == ReportColumn::Key(*key)));
         columns
     }
 
@@ -261,37 +261,39 @@ impl Layout {
             };
             at.is_some_and(|at| cells(at).all(|cell| Some(cell) == cells(at).next()))
         };
-        let is_column = |key: SortKey| columns.contains(&Column::Key(key));
+        let is_column = |key: SortKey| columns.contains(&ReportColumn::Key(key));
         let elided = self.single_values.iter().filter(|(key, _)| is_column(*key) && is_same(*key));
         let elided: Vec<_> = elided.collect();
-        let keys = columns.iter().filter(|column| matches!(column, Column::Key(_))).count();
+        let keys = columns.iter().filter(|column| matches!(column, ReportColumn::Key(_))).count();
         if elided.len() < keys { elided } else { Vec::new() }
     }
 
-    fn all_columns(&self, profile: &Profile) -> Vec<Column> {
+    fn all_columns(&self, profile: &Profile) -> Vec<ReportColumn> {
         if let Some(columns) = &self.columns {
             return columns.clone();
         }
         let mut columns = Vec::new();
         let latencies_first = profile.share_of == ShareOf::Latency;
-        for (period, latency) in [(Column::Total, Column::TotalLatency), (Column::Own, Column::OwnLatency)] {
+        for (period, latency) in
+            [(ReportColumn::Total, ReportColumn::TotalLatency), (ReportColumn::Own, ReportColumn::OwnLatency)]
+        {
             match (profile.has_latency, latencies_first) {
-                _ if period == Column::Total && !profile.has_totals => {}
+                _ if period == ReportColumn::Total && !profile.has_totals => {}
                 (true, true) => columns.extend([latency, period]),
                 (true, false) => columns.extend([period, latency]),
                 _ => columns.push(period),
             }
         }
         if self.show_samples {
-            columns.push(Column::Samples);
+            columns.push(ReportColumn::Samples);
         }
         if self.show_period {
-            columns.push(Column::Period);
+            columns.push(ReportColumn::Period);
         }
         columns.extend(
             self.added.iter().filter(|column| !columns.contains(column)).copied().collect::<Vec<_>>(),
         );
-        let keys = profile.keys.iter().copied().map(Column::Key);
+        let keys = profile.keys.iter().copied().map(ReportColumn::Key);
         columns.extend(keys.filter(|key| !self.added.contains(key)));
         columns
     }
@@ -301,12 +303,12 @@ impl Layout {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     match &layout.form {
-        Form::Text => text::write(out, profile, layout),
-        Form::Separated(separator) => fields::separated(out, profile, layout, separator),
-        Form::Csv => fields::csv(out, profile, layout),
-        Form::Json => json::write(out, profile, layout),
+        ReportFormat::Text => text::write(out, profile, layout),
+        ReportFormat::Separated(separator) => fields::separated(out, profile, layout, separator),
+        ReportFormat::Csv => fields::csv(out, profile, layout),
+        ReportFormat::Json => json::write(out, profile, layout),
     }
 }
 
@@ -314,7 +316,7 @@ pub fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Res
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     text::tables(out, profile, layout)
 }
 
@@ -323,65 +325,71 @@ pub fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
 /// # Errors
 /// Fails if writing to `out` fails.
 pub fn write_trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
-    text::trust(out, profile, &Layout::default())
+    text::trust(out, profile, &ReportLayout::default())
 }
 
 /// Writes the events with their rows in the format of the JSON document, separated by commas.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_events_json(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub fn write_events_json(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     json::events(out, profile, layout)
 }
 
 /// A line of a table: a row with the same cells in one event or in each member of a group.
-struct Line<'a> {
-    cells: &'a [Cell],
+struct ReportLine<'a> {
+    cells: &'a [RowCell],
     /// Rows by member of the table's events.
-    rows: Vec<Option<&'a Row>>,
+    rows: Vec<Option<&'a TableRow>>,
     /// Number of start-up functions, common to all programs, that the line summarizes; 0 for an ordinary row.
     callers: usize,
 }
 
 /// Returns the events in the table of this event; empty if this event is shown in its leader's table.
-fn side_by_side<'a>(profile: &'a Profile, layout: &Layout, index: usize) -> Vec<&'a Event> {
+fn side_by_side<'a>(profile: &'a Profile, layout: &ReportLayout, index: usize) -> Vec<&'a ProfileEvent> {
     let events = &profile.events;
     let has_groups = events.iter().enumerate().any(|(at, event)| event.leader != at);
     let leader = |at: usize| match layout.grouping {
-        Grouping::Apart => at,
-        Grouping::All if !has_groups => 0,
-        Grouping::Recorded | Grouping::All => events[at].leader,
+        EventGrouping::Apart => at,
+        EventGrouping::All if !has_groups => 0,
+        EventGrouping::Recorded | EventGrouping::All => events[at].leader,
     };
     (0..events.len()).filter(|&at| leader(at) == index).map(|at| &events[at]).collect()
 }
 
 /// Returns the lines of a table above the limit, and their number before `rows` truncates them. The leader's
 /// lines come first. For a human reader, start-up functions that all programs have are combined.
-fn lines<'a>(profile: &Profile, events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
-    let mut lines: Vec<Line<'a>> = Vec::new();
-    let mut known: FxHashMap<&[Cell], usize> = FxHashMap::default();
+fn lines<'a>(
+    profile: &Profile,
+    events: &[&'a ProfileEvent],
+    layout: &ReportLayout,
+) -> (Vec<ReportLine<'a>>, usize) {
+    let mut lines: Vec<ReportLine<'a>> = Vec::new();
+    let mut known: FxHashMap<&[RowCell], usize> = FxHashMap::default();
     for (member, event) in events.iter().enumerate() {
         for row in &event.rows {
             let next = lines.len();
             let at = *known.entry(&row.cells).or_insert(next);
             if at == next {
-                lines.push(Line { cells: &row.cells, rows: vec![None; events.len()], callers: 0 });
+                lines.push(ReportLine { cells: &row.cells, rows: vec![None; events.len()], callers: 0 });
             }
             lines[at].rows[member] = Some(row);
         }
     }
-    let share =
-        |(event, row): (&&Event, &Option<&Row>)| row.map_or(0.0, |row| event.share(event.cost(&row.total)));
+    let share = |(event, row): (&&ProfileEvent, &Option<&TableRow>)| {
+        row.map_or(0.0, |row| event.share(event.cost(&row.total)))
+    };
     lines.retain(|line| {
         events.iter().zip(&line.rows).map(share).fold(0.0, f64::max) * 100.0 >= layout.row_limit
     });
     if layout.sort_member > 0 && layout.sort_member < events.len() {
         let event = events[layout.sort_member];
-        let cost = |line: &Line<'_>| line.rows[layout.sort_member].map_or(0, |row| event.cost(&row.total));
+        let cost =
+            |line: &ReportLine<'_>| line.rows[layout.sort_member].map_or(0, |row| event.cost(&row.total));
         sort::by_key(&mut lines, |line| std::cmp::Reverse(cost(line)));
     }
     if layout.reads_names() {
-        let own = |line: &Line<'_>| line.rows.iter().flatten().map(|row| row.own.samples).sum();
+        let own = |line: &ReportLine<'_>| line.rows.iter().flatten().map(|row| row.own.samples).sum();
         let callers = boilerplate::caller_rows(profile, lines.iter().map(|line| (line.cells, own(line))));
         if let [first, others @ ..] = &callers[..] {
             lines[*first].callers = callers.len();
@@ -396,17 +404,17 @@ fn lines<'a>(profile: &Profile, events: &[&'a Event], layout: &Layout) -> (Vec<L
 /// Returns the fields of a line; a number has one field per member of the group.
 fn fields(
     profile: &Profile,
-    layout: &Layout,
-    events: &[&Event],
-    line: &Line<'_>,
-    columns: &[Column],
-    number: impl Fn(&Event, &Row, Column) -> String,
+    layout: &ReportLayout,
+    events: &[&ProfileEvent],
+    line: &ReportLine<'_>,
+    columns: &[ReportColumn],
+    number: impl Fn(&ProfileEvent, &TableRow, ReportColumn) -> String,
 ) -> Vec<String> {
-    let nothing = Row::default();
+    let nothing = TableRow::default();
     let mut fields = Vec::new();
     for column in columns {
         match column {
-            Column::Key(key) => {
+            ReportColumn::Key(key) => {
                 let at = profile.keys.iter().position(|other| other == key);
                 let value = at.and_then(|at| line.cells.get(at));
                 fields.push(value.map(|value| cell(profile, layout, value)).unwrap_or_default());
@@ -423,20 +431,20 @@ fn fields(
 }
 
 /// Returns the columns, with number columns repeated for each event.
-fn spread(columns: &[Column], events: usize) -> Vec<Column> {
-    let times = |column: &Column| if matches!(column, Column::Key(_)) { 1 } else { events };
+fn spread(columns: &[ReportColumn], events: usize) -> Vec<ReportColumn> {
+    let times = |column: &ReportColumn| if matches!(column, ReportColumn::Key(_)) { 1 } else { events };
     columns.iter().flat_map(|column| std::iter::repeat_n(*column, times(column))).collect()
 }
 
 /// Returns the names of events that share a table.
-fn names(events: &[&Event]) -> String {
+fn names(events: &[&ProfileEvent]) -> String {
     let names: Vec<_> = events.iter().map(|event| clean(&event.name)).collect();
     names.join(", ")
 }
 
 /// Returns a cell's text, safe to print on a terminal.
-fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
-    let spelling = Spelling {
+fn cell(profile: &Profile, layout: &ReportLayout, cell: &RowCell) -> String {
+    let spelling = CellSpelling {
         full_paths: layout.full_paths,
         nanoseconds: layout.nanoseconds,
         reads: layout.reads_names(),
@@ -445,13 +453,13 @@ fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
 }
 
 /// Returns a cell's text in the default spelling, safe to print on a terminal.
-pub fn cell_words(profile: &Profile, cell: &Cell) -> String {
-    words(&profile.texts, cell, Spelling::default())
+pub fn cell_words(profile: &Profile, cell: &RowCell) -> String {
+    words(&profile.texts, cell, CellSpelling::default())
 }
 
 /// How to spell the cells of a row.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Spelling {
+pub(super) struct CellSpelling {
     /// Whether to show source files with their directories.
     full_paths: bool,
     /// Whether to show times in nanoseconds instead of microseconds.
@@ -460,7 +468,7 @@ pub(super) struct Spelling {
     reads: bool,
 }
 
-impl Spelling {
+impl CellSpelling {
     /// Returns the default spelling, with function names shortened if `reads` is true.
     pub(super) fn read(reads: bool) -> Self {
         Self { reads, ..Self::default() }
@@ -476,72 +484,74 @@ pub const INLINED: &str = "↳ ";
 pub const GENERATED: &str = "~ ";
 
 /// Returns a cell's text, safe to print on a terminal. Needs no profile.
-pub(super) fn words(texts: &StringTable, cell: &Cell, spelling: Spelling) -> String {
+pub(super) fn words(texts: &StringTable, cell: &RowCell, spelling: CellSpelling) -> String {
     let text = |id| clean(texts.get(id)).into_owned();
     match *cell {
-        Cell::Text(id) => text(id),
-        Cell::Symbol(letter, id) if spelling.reads => {
+        RowCell::Text(id) => text(id),
+        RowCell::Symbol(letter, id) if spelling.reads => {
             let mark = if matches!(letter, 'k' | 'g' | 'H') { KERNEL } else { "  " };
             format!("{mark}{}", DisplayName::new(texts.get(id)).text())
         }
-        Cell::Symbol(letter, id) => format!("[{letter}] {}", text(id)),
-        Cell::Offset(letter, id, into) => {
-            format!("{}+{into:#x}", words(texts, &Cell::Symbol(letter, id), spelling))
+        RowCell::Symbol(letter, id) => format!("[{letter}] {}", text(id)),
+        RowCell::Offset(letter, id, into) => {
+            format!("{}+{into:#x}", words(texts, &RowCell::Symbol(letter, id), spelling))
         }
-        Cell::Line(id, line) => {
+        RowCell::Line(id, line) => {
             let path = text(id);
             let last = path.rsplit('/').next().unwrap_or(&path);
             format!("{}:{line}", if spelling.full_paths { &path } else { last })
         }
-        Cell::InFunction(id, into) if spelling.reads => {
+        RowCell::InFunction(id, into) if spelling.reads => {
             format!("{}+{into}", DisplayName::new(texts.get(id)).text())
         }
-        Cell::InFunction(id, into) => format!("{}+{into}", text(id)),
-        Cell::InModule(id, address) => format!("{}[{address:x}]", text(id)),
-        Cell::Task(pid, name) => format!("{pid}:{}", text(name)),
-        Cell::Number(number) => number.to_string(),
-        Cell::Address(address) => format!("{address:#x}"),
-        Cell::Time(ns) if spelling.nanoseconds => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
-        Cell::Time(ns) => format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000),
-        Cell::Unknown => "[unknown]".to_owned(),
+        RowCell::InFunction(id, into) => format!("{}+{into}", text(id)),
+        RowCell::InModule(id, address) => format!("{}[{address:x}]", text(id)),
+        RowCell::Task(pid, name) => format!("{pid}:{}", text(name)),
+        RowCell::Number(number) => number.to_string(),
+        RowCell::Address(address) => format!("{address:#x}"),
+        RowCell::Time(ns) if spelling.nanoseconds => {
+            format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+        }
+        RowCell::Time(ns) => format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000),
+        RowCell::Unknown => "[unknown]".to_owned(),
     }
 }
 
-fn heading(column: Column, profile: &Profile) -> &str {
+fn heading(column: ReportColumn, profile: &Profile) -> &str {
     match column {
-        Column::Own if profile.has_totals => "Self",
-        Column::Own => "Overhead",
-        Column::Total => "Children",
-        Column::OwnLatency => "Latency",
-        Column::TotalLatency => "Children Latency",
-        Column::InMode(mode) => ["sys", "usr", "guest sys", "guest usr"][mode],
-        Column::Weight(which) => ["Weight1", "Weight2", "Weight3"][which],
-        Column::Samples => "Samples",
-        Column::Period => "Period",
-        Column::Key(key) => profile.heading(key),
+        ReportColumn::Own if profile.has_totals => "Self",
+        ReportColumn::Own => "Overhead",
+        ReportColumn::Total => "Children",
+        ReportColumn::OwnLatency => "Latency",
+        ReportColumn::TotalLatency => "Children Latency",
+        ReportColumn::InMode(mode) => ["sys", "usr", "guest sys", "guest usr"][mode],
+        ReportColumn::Weight(which) => ["Weight1", "Weight2", "Weight3"][which],
+        ReportColumn::Samples => "Samples",
+        ReportColumn::Period => "Period",
+        ReportColumn::Key(key) => profile.heading(key),
     }
 }
 
 /// Returns the cost whose share a column shows, and the total that the share refers to.
-fn share_of(column: Column, row: &Row) -> Option<(ShareOf, u64)> {
+fn share_of(column: ReportColumn, row: &TableRow) -> Option<(ShareOf, u64)> {
     Some(match column {
-        Column::Own => (ShareOf::Period, row.own.period),
-        Column::Total => (ShareOf::Period, row.total.period),
-        Column::InMode(mode) => (ShareOf::Period, row.in_mode(mode)),
-        Column::OwnLatency => (ShareOf::Latency, row.own.latency()),
-        Column::TotalLatency => (ShareOf::Latency, row.total.latency()),
+        ReportColumn::Own => (ShareOf::Period, row.own.period),
+        ReportColumn::Total => (ShareOf::Period, row.total.period),
+        ReportColumn::InMode(mode) => (ShareOf::Period, row.in_mode(mode)),
+        ReportColumn::OwnLatency => (ShareOf::Latency, row.own.latency()),
+        ReportColumn::TotalLatency => (ShareOf::Latency, row.total.latency()),
         _ => return None,
     })
 }
 
-fn average_weight(row: &Row, which: usize) -> String {
+fn average_weight(row: &TableRow, which: usize) -> String {
     format!("{:.1}", row.own.weights()[which] as f64 / row.own.samples.max(1) as f64)
 }
 
 /// Formats a percentage: with its error for a human reader, with perf's two decimals for a program.
-fn percent(event: &Event, (of, cost): (ShareOf, u64), layout: &Layout) -> String {
+fn percent(event: &ProfileEvent, (of, cost): (ShareOf, u64), layout: &ReportLayout) -> String {
     let share = event.share_by(of, cost);
-    if layout.is_piped || layout.form != Form::Text {
+    if layout.is_piped || layout.form != ReportFormat::Text {
         return format!("{:.2}%", share * 100.0);
     }
     format!("{:.1}% ±{:.1}", share * 100.0, event.error_by(of, share) * 100.0)

@@ -3,16 +3,16 @@
 use super::{GENERATED, INLINED, KERNEL};
 use crate::profile::sampled::CodeKind;
 use crate::terminal::Paint;
-use crate::terminal::theme::Role;
+use crate::terminal::theme::TextRole;
 use crate::text::{DisplayName, width};
 
 /// Adjacent pieces of text, each with its role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::view) struct Words(Vec<(Role, String)>);
+pub(in crate::view) struct StyledWords(Vec<(TextRole, String)>);
 
-impl Words {
+impl StyledWords {
     /// Returns text that is safe to print.
-    pub(in crate::view) fn new(role: Role, words: impl Into<String>) -> Self {
+    pub(in crate::view) fn new(role: TextRole, words: impl Into<String>) -> Self {
         Self(vec![(role, words.into())])
     }
 
@@ -24,17 +24,17 @@ impl Words {
         columns: usize,
     ) -> Self {
         let (mark, role) = match kind {
-            CodeKind::Kernel => (KERNEL, Role::Kernel),
-            CodeKind::Generated => (GENERATED, Role::Generated),
-            _ => (plain, Role::Plain),
+            CodeKind::Kernel => (KERNEL, TextRole::Kernel),
+            CodeKind::Generated => (GENERATED, TextRole::Generated),
+            _ => (plain, TextRole::Plain),
         };
         let mark = if is_inlined { INLINED } else { mark };
         let name = DisplayName::new(name).fit(columns.saturating_sub(width(mark)));
         Self(vec![
             (role, mark.to_owned()),
-            (Role::Quiet, name.scope),
+            (TextRole::Quiet, name.scope),
             (role, name.function),
-            (Role::Quiet, name.details),
+            (TextRole::Quiet, name.details),
         ])
     }
 
@@ -50,7 +50,7 @@ impl Words {
 
     /// Returns the text in the style for less important text.
     pub(in crate::view) fn quiet(self) -> Self {
-        Self(self.0.into_iter().map(|(_, words)| (Role::Quiet, words)).collect())
+        Self(self.0.into_iter().map(|(_, words)| (TextRole::Quiet, words)).collect())
     }
 
     /// Returns the styled text.

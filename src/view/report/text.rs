@@ -9,14 +9,14 @@
 
 use std::io::{self, Write};
 
-use super::name::Words;
+use super::name::StyledWords;
 use super::{
-    Column, Layout, Shape, average_weight, cell_words, chains, fields, fit_keys, heading, hierarchy,
-    language, lines, percent, share_of, side_by_side, spread, tree, under_rows::Chains,
+    ChainShape, ReportColumn, ReportLayout, average_weight, cell_words, chains, fields, fit_keys, heading,
+    hierarchy, language, lines, percent, share_of, side_by_side, spread, tree, under_rows::ChainWriter,
 };
-use crate::profile::sampled::trust::{self, Remark, Statement};
-use crate::profile::sampled::{Cell, CodeKind, Event, Profile, Row, SortKey, is_clock};
-use crate::terminal::theme::Role;
+use crate::profile::sampled::trust::{self, TrustRemark, TrustStatement};
+use crate::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, SortKey, TableRow, is_clock};
+use crate::terminal::theme::TextRole;
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
 use crate::view::remarks::Remarks;
@@ -28,7 +28,7 @@ const PADDED: usize = 80;
 /// Minimum width of the last column, even if numbers fill the line.
 const NARROWEST: usize = 16;
 
-pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     if layout.is_piped && !layout.is_quiet {
         fields::lost(out, profile)?;
     }
@@ -42,7 +42,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
 }
 
 /// Writes the headline, table and tree of each event.
-pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     let mut first = true;
     for index in 0..profile.events.len() {
         let events = side_by_side(profile, layout, index);
@@ -84,10 +84,12 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) ->
                 let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
                 writeln!(remarks)?;
                 match layout.shape {
-                    Shape::Tree | Shape::Fractal => {
+                    ChainShape::Tree | ChainShape::Fractal => {
                         tree::write(&mut remarks, profile, event, of_event, layout)?
                     }
-                    Shape::Flat | Shape::Folded => chains::write(out, profile, event, of_event, layout)?,
+                    ChainShape::Flat | ChainShape::Folded => {
+                        chains::write(out, profile, event, of_event, layout)?
+                    }
                 }
             }
         }
@@ -98,7 +100,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) ->
     Ok(())
 }
 
-fn headline(out: &mut dyn Write, event: &Event) -> io::Result<()> {
+fn headline(out: &mut dyn Write, event: &ProfileEvent) -> io::Result<()> {
     let name = clean(&event.name);
     let amount = if is_clock(&name) {
         duration(event.total.period as f64)
@@ -112,21 +114,21 @@ fn headline(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     writeln!(out)
 }
 
-fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
+fn number(event: &ProfileEvent, row: &TableRow, column: ReportColumn, layout: &ReportLayout) -> String {
     if let Some(share) = share_of(column, row) {
         return percent(event, share, layout);
     }
     match column {
-        Column::Weight(which) => average_weight(row, which),
-        Column::Samples if layout.is_piped => row.own.samples.to_string(),
+        ReportColumn::Weight(which) => average_weight(row, which),
+        ReportColumn::Samples if layout.is_piped => row.own.samples.to_string(),
         _ if layout.is_piped => row.own.period.to_string(),
-        Column::Samples => thousands(row.own.samples),
+        ReportColumn::Samples => thousands(row.own.samples),
         _ => thousands(row.own.period),
     }
 }
 
-fn is_number(column: Column) -> bool {
-    !matches!(column, Column::Key(_))
+fn is_number(column: ReportColumn) -> bool {
+    !matches!(column, ReportColumn::Key(_))
 }
 
 /// Returns the position of a sort key in a row's cells.
@@ -135,32 +137,34 @@ fn key_at(profile: &Profile, key: SortKey) -> usize {
 }
 
 /// Returns a function's name shortened to `columns`.
-fn symbol(profile: &Profile, cells: &[Cell], columns: usize) -> Words {
+fn symbol(profile: &Profile, cells: &[RowCell], columns: usize) -> StyledWords {
     match cells.get(key_at(profile, SortKey::Symbol)) {
-        Some(Cell::Symbol(letter, id)) => {
+        Some(RowCell::Symbol(letter, id)) => {
             let module = match cells.get(key_at(profile, SortKey::Dso)) {
-                Some(Cell::Text(id)) => profile.texts.get(*id),
+                Some(RowCell::Text(id)) => profile.texts.get(*id),
                 _ => "",
             };
             let kind = CodeKind::of_row(*letter, module);
-            Words::of_function(profile.texts.get(*id), (kind, false), "  ", columns)
+            StyledWords::of_function(profile.texts.get(*id), (kind, false), "  ", columns)
         }
-        other => Words::new(Role::Plain, other.map(|cell| cell_words(profile, cell)).unwrap_or_default()),
+        other => {
+            StyledWords::new(TextRole::Plain, other.map(|cell| cell_words(profile, cell)).unwrap_or_default())
+        }
     }
 }
 
 /// Returns the minimum width of perf's number columns.
-fn perfs_width(column: Column) -> usize {
+fn perfs_width(column: ReportColumn) -> usize {
     match column {
-        Column::Key(_) => 0,
-        Column::Samples | Column::Period => 12,
+        ReportColumn::Key(_) => 0,
+        ReportColumn::Samples | ReportColumn::Period => 12,
         _ => 8,
     }
 }
 
 /// Returns the widths of the columns. A width of 0 omits a column because its cells are equal in all rows and
 /// names need the space.
-fn widths(columns: &[Column], lines: &[Vec<String>], layout: &Layout) -> Vec<usize> {
+fn widths(columns: &[ReportColumn], lines: &[Vec<String>], layout: &ReportLayout) -> Vec<usize> {
     let given = |at: usize| layout.widths.get(at).copied().filter(|given| *given > 0);
     let mut widths: Vec<usize> = (0..columns.len())
         .map(|at| {
@@ -182,7 +186,7 @@ fn widths(columns: &[Column], lines: &[Vec<String>], layout: &Layout) -> Vec<usi
     let keys: Vec<SortKey> = elastic
         .iter()
         .filter_map(|at| match columns[*at] {
-            Column::Key(key) => Some(key),
+            ReportColumn::Key(key) => Some(key),
             _ => None,
         })
         .collect();
@@ -201,7 +205,12 @@ fn widths(columns: &[Column], lines: &[Vec<String>], layout: &Layout) -> Vec<usi
     widths
 }
 
-fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Layout) -> io::Result<()> {
+fn table(
+    out: &mut dyn Write,
+    profile: &Profile,
+    events: &[&ProfileEvent],
+    layout: &ReportLayout,
+) -> io::Result<()> {
     let typed = layout.columns(profile);
     let columns = spread(&typed, events.len());
     let (shown, all) = lines(profile, events, layout);
@@ -223,7 +232,7 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
     if let Some(rule) = rule {
         lines.insert(1, rule);
     }
-    let chains = events.first().and_then(|event| Chains::new(profile, event, layout));
+    let chains = events.first().and_then(|event| ChainWriter::new(profile, event, layout));
     let headings = if layout.is_piped { 2 } else { 0 };
     let first_row = headings.max(1);
     let skipped = if layout.is_quiet { first_row } else { 0 };
@@ -232,15 +241,19 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
         for (at, field) in line.iter().enumerate().filter(|(at, _)| widths[*at] > 0) {
             let given = layout.widths.get(at).is_some_and(|given| *given > 0);
             let field = match columns[at] {
-                _ if number == 0 && !layout.is_piped => Words::new(Role::Heading, cut(field, widths[at])),
-                Column::Key(SortKey::Symbol) if layout.width().is_some() => match shown[number - 1].callers {
-                    0 => symbol(profile, shown[number - 1].cells, widths[at]),
-                    callers => Words::new(Role::Quiet, format!("  {callers} callers")),
-                },
-                _ if (at == last || layout.is_piped) && !given && layout.width().is_none() => {
-                    Words::new(Role::Plain, field)
+                _ if number == 0 && !layout.is_piped => {
+                    StyledWords::new(TextRole::Heading, cut(field, widths[at]))
                 }
-                _ => Words::new(Role::Plain, cut(field, widths[at])),
+                ReportColumn::Key(SortKey::Symbol) if layout.width().is_some() => {
+                    match shown[number - 1].callers {
+                        0 => symbol(profile, shown[number - 1].cells, widths[at]),
+                        callers => StyledWords::new(TextRole::Quiet, format!("  {callers} callers")),
+                    }
+                }
+                _ if (at == last || layout.is_piped) && !given && layout.width().is_none() => {
+                    StyledWords::new(TextRole::Plain, field)
+                }
+                _ => StyledWords::new(TextRole::Plain, cut(field, widths[at])),
             };
             let blanks = std::iter::repeat_n(' ', widths[at].saturating_sub(field.width()));
             let is_number = is_number(columns[at]);
@@ -267,7 +280,7 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
     if shown.len() < all && !layout.is_quiet {
         let left: f64 = match events {
             [event] => {
-                let own = |row: &Row| event.cost(&row.own);
+                let own = |row: &TableRow| event.cost(&row.own);
                 let all: u64 = event.rows.iter().map(own).sum();
                 event.share(all - shown.iter().flat_map(|line| line.rows[0]).map(own).sum::<u64>())
             }
@@ -281,13 +294,13 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
     Ok(())
 }
 
-pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
-    let Statement { summary, remarks } = trust::statement(&profile.trust, &profile.modules);
+pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
+    let TrustStatement { summary, remarks } = trust::statement(&profile.trust, &profile.modules);
     writeln!(out, "Trust: {summary}.")?;
     if profile.trust.samples > 0 && !layout.is_piped {
         writeln!(out, "       ± is the 95% confidence interval of sampling.")?;
     }
-    for Remark { text, remedy } in remarks {
+    for TrustRemark { text, remedy } in remarks {
         writeln!(out, "       {text}.")?;
         if let Some(remedy) = remedy {
             writeln!(out, "         try: {remedy}")?;
@@ -299,7 +312,7 @@ pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::sampled::{Cell, DataQuality, SortKey, Value};
+    use crate::profile::sampled::{ProfileQuality, RowCell, SortKey, Value};
 
     /// Writes a name that contains a separator and is so wide that the table for human readers truncates it.
     fn written(is_piped: bool) -> String {
@@ -308,17 +321,21 @@ mod tests {
         let symbol = profile.texts.add("main");
         let value =
             |samples: u64| Value { samples, period: samples, squares: samples as f64, ..Value::default() };
-        let row = Row {
-            cells: vec![Cell::Text(dso), Cell::Symbol('.', symbol)],
+        let row = TableRow {
+            cells: vec![RowCell::Text(dso), RowCell::Symbol('.', symbol)],
             own: value(1234),
             total: value(1234),
-            ..Row::default()
+            ..TableRow::default()
         };
-        let event =
-            Event { name: "cpu-clock".to_owned(), total: value(4936), rows: vec![row], ..Event::default() };
+        let event = ProfileEvent {
+            name: "cpu-clock".to_owned(),
+            total: value(4936),
+            rows: vec![row],
+            ..ProfileEvent::default()
+        };
         profile.events.push(event);
-        profile.trust = DataQuality { samples: 4936, ..DataQuality::default() };
-        let layout = Layout { is_piped, show_samples: true, ..Layout::default() };
+        profile.trust = ProfileQuality { samples: 4936, ..ProfileQuality::default() };
+        let layout = ReportLayout { is_piped, show_samples: true, ..ReportLayout::default() };
         let mut out = Vec::new();
         write(&mut out, &profile, &layout).unwrap();
         String::from_utf8(out).unwrap()
@@ -339,17 +356,23 @@ mod tests {
     fn one_long_name_does_not_widen_all_lines_of_a_pipe() {
         let mut profile = Profile { keys: vec![SortKey::Symbol, SortKey::Dso], ..Profile::default() };
         let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
-        let mut event = Event { name: "cpu-clock".to_owned(), total: value(20), ..Event::default() };
+        let mut event =
+            ProfileEvent { name: "cpu-clock".to_owned(), total: value(20), ..ProfileEvent::default() };
         let long = "T".repeat(1000);
         for name in ["short", long.as_str()] {
             let cells =
-                vec![Cell::Symbol('.', profile.texts.add(name)), Cell::Text(profile.texts.add("prog"))];
-            event.rows.push(Row { cells, own: value(10), total: value(10), ..Row::default() });
+                vec![RowCell::Symbol('.', profile.texts.add(name)), RowCell::Text(profile.texts.add("prog"))];
+            event.rows.push(TableRow { cells, own: value(10), total: value(10), ..TableRow::default() });
         }
         profile.events.push(event);
         let mut out = Vec::new();
-        table(&mut out, &profile, &[&profile.events[0]], &Layout { is_piped: true, ..Layout::default() })
-            .unwrap();
+        table(
+            &mut out,
+            &profile,
+            &[&profile.events[0]],
+            &ReportLayout { is_piped: true, ..ReportLayout::default() },
+        )
+        .unwrap();
         let text = String::from_utf8(out).unwrap();
         let (wide, others): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(&long));
         assert!(wide.len() == 1 && wide[0].ends_with(&format!("[.] {long}  prog")), "{text}");
@@ -367,27 +390,29 @@ mod tests {
     fn callers_that_every_program_has_are_one_row() {
         let mut profile = Profile { keys: vec![SortKey::Symbol], has_totals: true, ..Profile::default() };
         let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
-        let mut event = Event { name: "cpu-clock".to_owned(), total: value(100), ..Event::default() };
+        let mut event =
+            ProfileEvent { name: "cpu-clock".to_owned(), total: value(100), ..ProfileEvent::default() };
         for (name, own) in [("_start", 0), ("work", 60), ("main", 40), ("start_thread", 0), ("clone3", 0)] {
-            let cells = vec![Cell::Symbol('.', profile.texts.add(name))];
-            event.rows.push(Row { cells, own: value(own), total: value(100), ..Row::default() });
+            let cells = vec![RowCell::Symbol('.', profile.texts.add(name))];
+            event.rows.push(TableRow { cells, own: value(own), total: value(100), ..TableRow::default() });
         }
         profile.events.push(event);
-        let write = |layout: Layout| {
+        let write = |layout: ReportLayout| {
             let mut out = Vec::new();
             table(&mut out, &profile, &[&profile.events[0]], &layout).unwrap();
             String::from_utf8(out).unwrap()
         };
-        let person = Layout { width: Some(80), rows: 2, ..Layout::default() };
-        let text = write(Layout { ..person });
+        let person = ReportLayout { width: Some(80), rows: 2, ..ReportLayout::default() };
+        let text = write(ReportLayout { ..person });
         assert!(
             text.contains("  3 callers\n") && !text.contains("_start") && text.contains("work"),
             "{text}"
         );
         assert!(text.contains("… and 1 more rows with 40.0% of their own"), "{text}");
-        for whole in
-            [Layout { full_names: true, ..Layout::default() }, Layout { is_piped: true, ..Layout::default() }]
-        {
+        for whole in [
+            ReportLayout { full_names: true, ..ReportLayout::default() },
+            ReportLayout { is_piped: true, ..ReportLayout::default() },
+        ] {
             let text = write(whole);
             assert!(
                 text.contains("_start") && text.contains("clone3") && !text.contains("callers"),
@@ -408,13 +433,14 @@ mod tests {
         let comm = profile.texts.add("a program");
         let value =
             |samples: u64| Value { samples, period: samples, squares: samples as f64, ..Value::default() };
-        let mut event = Event { name: "cycles".repeat(9), total: value(900), ..Event::default() };
-        let mut tree = crate::profile::sampled::Tree { roots: vec![0], ..Default::default() };
+        let mut event =
+            ProfileEvent { name: "cycles".repeat(9), total: value(900), ..ProfileEvent::default() };
+        let mut tree = crate::profile::sampled::CallTree { roots: vec![0], ..Default::default() };
         for at in 0..60 {
             let (dso, symbol) = (profile.texts.add(&"d".repeat(20 + at)), profile.texts.add(names[at % 3]));
-            let cells = vec![Cell::Text(comm), Cell::Text(dso), Cell::Symbol('.', symbol)];
-            event.rows.push(Row { cells, own: value(9), total: value(900), ..Row::default() });
-            tree.nodes.push(crate::profile::sampled::tree::Node {
+            let cells = vec![RowCell::Text(comm), RowCell::Text(dso), RowCell::Symbol('.', symbol)];
+            event.rows.push(TableRow { cells, own: value(9), total: value(900), ..TableRow::default() });
+            tree.nodes.push(crate::profile::sampled::tree::CallNode {
                 symbol,
                 dso,
                 level: crate::abi::CpuMode::User,
@@ -427,11 +453,12 @@ mod tests {
         event.tree = Some(tree);
         profile.events.push(event);
         profile.trust =
-            DataQuality { samples: 900, notes: vec!["a remark ".repeat(30)], ..Default::default() };
+            ProfileQuality { samples: 900, notes: vec!["a remark ".repeat(30)], ..Default::default() };
         for (columns, hierarchy, shape) in
-            [(80, false, Shape::Tree), (60, false, Shape::Flat), (80, true, Shape::Tree)]
+            [(80, false, ChainShape::Tree), (60, false, ChainShape::Flat), (80, true, ChainShape::Tree)]
         {
-            let layout = Layout { width: Some(columns), rows: 60, hierarchy, shape, ..Layout::default() };
+            let layout =
+                ReportLayout { width: Some(columns), rows: 60, hierarchy, shape, ..ReportLayout::default() };
             let mut out = Vec::new();
             write(&mut out, &profile, &layout).unwrap();
             let text = String::from_utf8(out).unwrap();
@@ -444,7 +471,7 @@ mod tests {
             );
         }
         // With `full_names`, names are not shortened.
-        let layout = Layout { width: Some(80), full_names: true, ..Layout::default() };
+        let layout = ReportLayout { width: Some(80), full_names: true, ..ReportLayout::default() };
         let mut out = Vec::new();
         write(&mut out, &profile, &layout).unwrap();
         assert!(String::from_utf8(out).unwrap().contains(names[0]));

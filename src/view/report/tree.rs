@@ -10,14 +10,14 @@
 
 use std::io::{self, Write};
 
-use super::name::Words;
-use super::{Layout, Shape, Unit};
+use super::name::StyledWords;
+use super::{ChainShape, ChainUnit, ReportLayout};
 use crate::profile::sampled::boilerplate;
-use crate::profile::sampled::chain_tree::Link;
-use crate::profile::sampled::tree::Node;
-use crate::profile::sampled::{CodeKind, Event, Profile, Tree, Value};
+use crate::profile::sampled::chain_tree::ChainLink;
+use crate::profile::sampled::tree::CallNode;
+use crate::profile::sampled::{CallTree, CodeKind, Profile, ProfileEvent, Value};
 use crate::sort;
-use crate::terminal::theme::Role;
+use crate::terminal::theme::TextRole;
 use crate::text::{clean, width};
 
 /// Width of a full bar in columns.
@@ -32,12 +32,12 @@ const LINES: usize = 3;
 pub(super) fn write(
     out: &mut dyn Write,
     profile: &Profile,
-    event: &Event,
-    tree: &Tree,
-    layout: &Layout,
+    event: &ProfileEvent,
+    tree: &CallTree,
+    layout: &ReportLayout,
 ) -> io::Result<()> {
     let order = if layout.callee { "called function first" } else { "caller first" };
-    let of = if layout.shape == Shape::Fractal { " of the branch above" } else { "" };
+    let of = if layout.shape == ChainShape::Fractal { " of the branch above" } else { "" };
     let least = least(event, tree, layout);
     let shown = |list: &[u32]| -> Vec<u32> {
         let is_shown = |number: &&u32| event.cost(&tree.nodes[**number as usize].total) >= least;
@@ -54,12 +54,12 @@ pub(super) fn write(
             )?;
         }
     }
-    writeln!(out, "{}", layout.paint.words(Role::Heading, "   Total    Self"))?;
+    writeln!(out, "{}", layout.paint.words(TextRole::Heading, "   Total    Self"))?;
     let folds = layout.reads_names() && !layout.callee;
     let folded = if folds { boilerplate::callers(tree, &profile.texts) } else { Vec::new() };
-    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut open: Vec<PendingBranch<'_>> = Vec::new();
     push(&mut open, &shown(&tree.roots), "", 0, &event.total);
-    while let Some(Open { number, rails, is_last, depth, above }) = open.pop() {
+    while let Some(PendingBranch { number, rails, is_last, depth, above }) = open.pop() {
         // Start-up functions that all programs have cost as much as their callee.
         let callers = folded.iter().find(|callers| callers.first == number);
         let mut node = &tree.nodes[callers.map_or(number, |callers| callers.last) as usize];
@@ -87,7 +87,7 @@ pub(super) fn write(
         let room =
             layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(before + width(&drawn) + 2));
         let mut names = vec![match callers {
-            Some(callers) => Words::new(Role::Quiet, format!("{} callers", callers.count)),
+            Some(callers) => StyledWords::new(TextRole::Quiet, format!("{} callers", callers.count)),
             None => name(profile, node, layout, room),
         }];
         // A function that passes all of its cost to one callee is not a separate branch.
@@ -104,7 +104,7 @@ pub(super) fn write(
         let mut lines = chained(&names, room).into_iter();
         let first = lines.next().unwrap_or_default().painted(layout.paint);
         let bar = "█".repeat(filled) + &"░".repeat(BAR - filled);
-        let bar = layout.paint.words(Role::Bar, &bar);
+        let bar = layout.paint.words(TextRole::Bar, &bar);
         writeln!(out, "{numbers}{bar}  {drawn}{branch}{first}")?;
         for line in lines {
             let rail = if below.is_empty() { "  " } else { "│ " };
@@ -121,14 +121,14 @@ pub(super) fn write(
 }
 
 /// Whether a function passes all of its cost to one callee, so that both share a line.
-fn passes_on(event: &Event, node: &Node, next: &Node) -> bool {
+fn passes_on(event: &ProfileEvent, node: &CallNode, next: &CallNode) -> bool {
     let share = |value: &Value| event.share(event.cost(value));
     share(&next.total) >= 0.998 * share(&node.total) && share(&node.own) <= 0.001 * share(&node.total)
 }
 
 /// Returns the minimum cost of a branch so that the largest branches fit into the available lines; 0 for no
 /// limit.
-fn least(event: &Event, tree: &Tree, layout: &Layout) -> u64 {
+fn least(event: &ProfileEvent, tree: &CallTree, layout: &ReportLayout) -> u64 {
     let Some(lines) = layout.tree_lines else { return 0 };
     let cost = |number: &u32| event.cost(&tree.nodes[*number as usize].total);
     let mut branches: Vec<u64> = tree.roots.iter().map(cost).collect();
@@ -142,29 +142,29 @@ fn least(event: &Event, tree: &Tree, layout: &Layout) -> u64 {
 
 /// Returns the names of a chain in at most [`LINES`] lines of `room` columns, omitting functions in the
 /// middle.
-pub(in crate::view) fn chained(names: &[Words], room: usize) -> Vec<Words> {
+pub(in crate::view) fn chained(names: &[StyledWords], room: usize) -> Vec<StyledWords> {
     let whole = broken(names, room);
     let (Some(last), true) = (names.last(), whole.len() > LINES) else { return whole };
     let shortened = |kept: usize| {
-        let more = Words::new(Role::Quiet, format!("… {} more", names.len() - 1 - kept));
-        let names: Vec<Words> = [&names[..kept], &[more, last.clone()]].concat();
+        let more = StyledWords::new(TextRole::Quiet, format!("… {} more", names.len() - 1 - kept));
+        let names: Vec<StyledWords> = [&names[..kept], &[more, last.clone()]].concat();
         broken(&names, room)
     };
     (1..names.len() - 1).rev().map(shortened).find(|lines| lines.len() <= LINES).unwrap_or(whole)
 }
 
 /// Breaks names into lines of `room` columns. All lines but the first start with `› `.
-fn broken(names: &[Words], room: usize) -> Vec<Words> {
-    let mut lines: Vec<Words> = Vec::new();
+fn broken(names: &[StyledWords], room: usize) -> Vec<StyledWords> {
+    let mut lines: Vec<StyledWords> = Vec::new();
     for name in names {
         let most = if lines.len() > 1 { room.saturating_sub(2) } else { room };
         match lines.last_mut() {
             Some(line) if line.width() + 3 + name.width() <= most => {
-                line.push(&Words::new(Role::Quiet, " › "));
+                line.push(&StyledWords::new(TextRole::Quiet, " › "));
                 line.push(name);
             }
             Some(_) => {
-                let mut line = Words::new(Role::Quiet, "› ");
+                let mut line = StyledWords::new(TextRole::Quiet, "› ");
                 line.push(name);
                 lines.push(line);
             }
@@ -175,7 +175,7 @@ fn broken(names: &[Words], room: usize) -> Vec<Words> {
 }
 
 /// A branch that is not drawn yet.
-struct Open<'a> {
+struct PendingBranch<'a> {
     number: u32,
     /// The lines to its left.
     rails: String,
@@ -187,8 +187,8 @@ struct Open<'a> {
 }
 
 /// Pushes branches in reverse order, so that the first is popped first.
-fn push<'a>(open: &mut Vec<Open<'a>>, list: &[u32], rails: &str, depth: usize, above: &'a Value) {
-    open.extend(list.iter().enumerate().rev().map(|(at, number)| Open {
+fn push<'a>(open: &mut Vec<PendingBranch<'a>>, list: &[u32], rails: &str, depth: usize, above: &'a Value) {
+    open.extend(list.iter().enumerate().rev().map(|(at, number)| PendingBranch {
         number: *number,
         rails: rails.to_owned(),
         is_last: at + 1 == list.len(),
@@ -198,13 +198,13 @@ fn push<'a>(open: &mut Vec<Open<'a>>, list: &[u32], rails: &str, depth: usize, a
 }
 
 /// Formats the number in front of a branch.
-pub(super) fn amount(event: &Event, layout: &Layout, value: &Value, above: &Value) -> String {
+pub(super) fn amount(event: &ProfileEvent, layout: &ReportLayout, value: &Value, above: &Value) -> String {
     match layout.unit {
-        Unit::Period => format!("{:>14}", value.period),
-        Unit::Count => format!("{:>9}", value.samples),
-        Unit::Percent => {
+        ChainUnit::Period => format!("{:>14}", value.period),
+        ChainUnit::Count => format!("{:>9}", value.samples),
+        ChainUnit::Percent => {
             let share = match layout.shape {
-                Shape::Fractal => event.cost(value) as f64 / event.cost(above).max(1) as f64,
+                ChainShape::Fractal => event.cost(value) as f64 / event.cost(above).max(1) as f64,
                 _ => event.share(event.cost(value)),
             };
             format!("{:5.1}%", share * 100.0)
@@ -213,15 +213,20 @@ pub(super) fn amount(event: &Event, layout: &Layout, value: &Value, above: &Valu
 }
 
 /// Returns a function's name. For a human reader it is shortened to `columns`.
-pub(super) fn name(profile: &Profile, link: impl Into<Link>, layout: &Layout, columns: usize) -> Words {
+pub(super) fn name(
+    profile: &Profile,
+    link: impl Into<ChainLink>,
+    layout: &ReportLayout,
+    columns: usize,
+) -> StyledWords {
     let link = link.into();
     let symbol = profile.texts.get(link.symbol);
     if layout.reads_names() {
         let kind = CodeKind::of(link.level, profile.texts.get(link.dso));
-        return Words::of_function(symbol, (kind, link.inlined), "", columns);
+        return StyledWords::of_function(symbol, (kind, link.inlined), "", columns);
     }
     let inlined = if link.inlined { " (inlined)" } else { "" };
-    Words::new(Role::Plain, format!("{}{inlined}", clean(symbol)))
+    StyledWords::new(TextRole::Plain, format!("{}{inlined}", clean(symbol)))
 }
 
 #[cfg(test)]
@@ -231,12 +236,12 @@ mod tests {
 
     #[test]
     fn callers_that_every_program_has_are_one_where_they_call() {
-        let written = |names: &[&str], own: u64, layout: &Layout| {
+        let written = |names: &[&str], own: u64, layout: &ReportLayout| {
             let mut profile = Profile::default();
             let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
-            let mut tree = Tree { roots: vec![0], ..Tree::default() };
+            let mut tree = CallTree { roots: vec![0], ..CallTree::default() };
             for (at, name) in names.iter().enumerate() {
-                tree.nodes.push(Node {
+                tree.nodes.push(CallNode {
                     symbol: profile.texts.add(name),
                     dso: profile.texts.add("a.out"),
                     level: crate::abi::CpuMode::User,
@@ -246,19 +251,19 @@ mod tests {
                     children: if at + 1 < names.len() { vec![at as u32 + 1] } else { Vec::new() },
                 });
             }
-            let event = Event { total: value(9), ..Event::default() };
+            let event = ProfileEvent { total: value(9), ..ProfileEvent::default() };
             let mut out = Vec::new();
             write(&mut out, &profile, &event, &tree, layout).unwrap();
             String::from_utf8(out).unwrap()
         };
         let names = ["_start", "__libc_start_main", "main"];
-        let caller = Layout { callee: false, width: Some(80), ..Layout::default() };
+        let caller = ReportLayout { callee: false, width: Some(80), ..ReportLayout::default() };
         let text = written(&names, 9, &caller);
         assert!(text.contains("2 callers › main") && !text.contains("_start"), "{text}");
         // A function with its own cost is shown, and so is its caller.
         let text = written(&names[..2], 9, &caller);
         assert!(text.contains("_start › __libc_start_main") && !text.contains("callers"), "{text}");
-        let callee = Layout { callee: true, width: Some(80), ..Layout::default() };
+        let callee = ReportLayout { callee: true, width: Some(80), ..ReportLayout::default() };
         let text = written(&["start_thread", "clone3"], 0, &callee);
         assert!(text.contains("start_thread › clone3") && !text.contains("callers"), "{text}");
     }
@@ -266,8 +271,8 @@ mod tests {
     #[test]
     fn chains_go_on_below_and_lose_their_middle() {
         let chained = |count: usize, room| -> Vec<String> {
-            let name = |at| Words::new(Role::Plain, format!("function_{at}"));
-            let names: Vec<Words> = (0..count).map(name).collect();
+            let name = |at| StyledWords::new(TextRole::Plain, format!("function_{at}"));
+            let names: Vec<StyledWords> = (0..count).map(name).collect();
             chained(&names, room).iter().map(|line| line.painted(Paint::default())).collect()
         };
         assert_eq!(chained(3, usize::MAX), ["function_0 › function_1 › function_2"]);

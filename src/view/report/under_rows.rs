@@ -16,8 +16,8 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use super::{ChainPlace, Form, Layout, Shape, Unit, tree};
-use crate::profile::sampled::{ChainNode, ChainTree, Event, Profile, Row, Value};
+use super::{ChainPosition, ChainShape, ChainUnit, ReportFormat, ReportLayout, tree};
+use crate::profile::sampled::{ChainNode, ChainTree, Profile, ProfileEvent, TableRow, Value};
 use crate::sort;
 
 /// Margin before all chains but folded ones.
@@ -29,33 +29,37 @@ const RAILS: [&str; 2] = ["           ", "|          "];
 const DEEPEST: usize = 1024;
 
 /// Writes the chains of rows.
-pub(super) struct Chains<'a> {
+pub(super) struct ChainWriter<'a> {
     profile: &'a Profile,
-    event: &'a Event,
-    layout: &'a Layout,
-    /// See [`ChainPlace::UnderRows`].
+    event: &'a ProfileEvent,
+    layout: &'a ReportLayout,
+    /// See [`ChainPosition::UnderRows`].
     omits_first: bool,
     /// Separator between the functions of a folded chain.
     separator: &'a str,
 }
 
-impl<'a> Chains<'a> {
+impl<'a> ChainWriter<'a> {
     /// Returns a writer for an event's rows if the layout puts chains below rows.
-    pub(super) fn new(profile: &'a Profile, event: &'a Event, layout: &'a Layout) -> Option<Self> {
-        let ChainPlace::UnderRows { omits_first } = layout.chains else { return None };
+    pub(super) fn new(
+        profile: &'a Profile,
+        event: &'a ProfileEvent,
+        layout: &'a ReportLayout,
+    ) -> Option<Self> {
+        let ChainPosition::UnderRows { omits_first } = layout.chains else { return None };
         let separator = match &layout.form {
-            Form::Separated(separator) => separator,
+            ReportFormat::Separated(separator) => separator,
             _ => ";",
         };
         Some(Self { profile, event, layout, omits_first, separator })
     }
 
     /// Writes the chains of a row, if it has any.
-    pub(super) fn write(&self, out: &mut dyn Write, row: &Row) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut dyn Write, row: &TableRow) -> io::Result<()> {
         let Some(chains) = &row.chains else { return Ok(()) };
         match self.layout.shape {
-            Shape::Tree | Shape::Fractal => self.graph(out, chains, row),
-            Shape::Flat | Shape::Folded => self.one_by_one(out, chains),
+            ChainShape::Tree | ChainShape::Fractal => self.graph(out, chains, row),
+            ChainShape::Flat | ChainShape::Folded => self.one_by_one(out, chains),
         }
     }
 
@@ -71,9 +75,9 @@ impl<'a> Chains<'a> {
     /// Formats the number in front of a chain; a percentage is `cost` in proportion to `all`.
     fn amount(&self, value: &Value, cost: u64, all: u64) -> String {
         match self.layout.unit {
-            Unit::Period => value.period.to_string(),
-            Unit::Count => value.samples.to_string(),
-            Unit::Percent => format!("{:.2}%", cost as f64 * 100.0 / all.max(1) as f64),
+            ChainUnit::Period => value.period.to_string(),
+            ChainUnit::Count => value.samples.to_string(),
+            ChainUnit::Percent => format!("{:.2}%", cost as f64 * 100.0 / all.max(1) as f64),
         }
     }
 
@@ -81,7 +85,7 @@ impl<'a> Chains<'a> {
         self.layout.branches.unwrap_or(usize::MAX)
     }
 
-    fn graph(&self, out: &mut dyn Write, chains: &ChainTree, row: &Row) -> io::Result<()> {
+    fn graph(&self, out: &mut dyn Write, chains: &ChainTree, row: &TableRow) -> io::Result<()> {
         let mut roots = &chains.roots[..];
         let mut margin = MARGIN.to_owned();
         let mut has_printed = false;
@@ -104,10 +108,10 @@ impl<'a> Chains<'a> {
             }
         }
         let all = match self.layout.shape {
-            Shape::Fractal => self.cost(&row.total),
+            ChainShape::Fractal => self.cost(&row.total),
             _ => self.cost(&self.event.total),
         };
-        let place = Place { margin: &margin, all, above: &above };
+        let place = BranchStart { margin: &margin, all, above: &above };
         self.branches(out, chains, roots, &place, &mut vec![true])?;
         // A row without chains has no empty line.
         if has_printed || !roots.is_empty() { writeln!(out) } else { Ok(()) }
@@ -120,14 +124,14 @@ impl<'a> Chains<'a> {
         out: &mut dyn Write,
         chains: &ChainTree,
         list: &[u32],
-        place: &Place<'_>,
+        place: &BranchStart<'_>,
         rails: &mut Vec<bool>,
     ) -> io::Result<()> {
         if rails.len() > DEEPEST {
             return Ok(());
         }
-        let Place { margin, all, above } = *place;
-        let is_fractal = self.layout.shape == Shape::Fractal;
+        let BranchStart { margin, all, above } = *place;
+        let is_fractal = self.layout.shape == ChainShape::Fractal;
         let level = rails.len() - 1;
         let mut left = above.clone();
         let mut rest = all;
@@ -149,11 +153,11 @@ impl<'a> Chains<'a> {
             let below = node.total.clone().without(&node.own);
             let all = if is_fractal { self.cost(&below) } else { all };
             rails.push(true);
-            self.branches(out, chains, &node.children, &Place { margin, all, above: &below }, rails)?;
+            self.branches(out, chains, &node.children, &BranchStart { margin, all, above: &below }, rails)?;
             rails.pop();
         }
         // As in perf, with sample counts no rest is shown if it has no samples.
-        let has_rest = rest > 0 && rest != all && (self.layout.unit != Unit::Count || left.samples > 0);
+        let has_rest = rest > 0 && rest != all && (self.layout.unit != ChainUnit::Count || left.samples > 0);
         if is_fractal && has_rest {
             rails[level] = false;
             let amount = self.amount(&left, rest, all);
@@ -178,7 +182,7 @@ impl<'a> Chains<'a> {
                 on_the_way.iter().flat_map(|at| self.names(&chains.nodes[*at])).collect();
             let node = &chains.nodes[end];
             let all = self.cost(&self.event.total);
-            if self.layout.shape == Shape::Folded {
+            if self.layout.shape == ChainShape::Folded {
                 // A folded chain counts only samples that end at its last function; perf's flat form counts
                 // all.
                 let amount = self.amount(&node.own, self.cost(&node.own), all);
@@ -207,7 +211,7 @@ fn joint(drawn: &str) -> &str {
 }
 
 /// The place where branches start.
-struct Place<'a> {
+struct BranchStart<'a> {
     margin: &'a str,
     /// The total that percentages refer to.
     all: u64,
@@ -219,16 +223,16 @@ struct Place<'a> {
 mod tests {
     use super::*;
     use crate::abi::CpuMode;
-    use crate::profile::sampled::chain_tree::Link;
+    use crate::profile::sampled::chain_tree::ChainLink;
 
     /// Writes a tree in which `main` calls `work` and `idle` and has own samples; one of its branches was too
     /// small.
-    fn written(shape: Shape, unit: Unit, omits_first: bool) -> String {
+    fn written(shape: ChainShape, unit: ChainUnit, omits_first: bool) -> String {
         let mut profile = Profile::default();
         let dso = profile.texts.add("app");
         let value = |samples: u64| Value { samples, period: samples * 10, ..Value::default() };
         let mut node = |names: &[&str], own: u64, total: u64, children: &[u32]| {
-            let link = |name: &&str| Link {
+            let link = |name: &&str| ChainLink {
                 symbol: profile.texts.add(name),
                 dso,
                 level: CpuMode::User,
@@ -243,12 +247,12 @@ mod tests {
             node(&["idle"], 4, 4, &[]),
         ];
         let chains = Some(Box::new(ChainTree { nodes, roots: vec![0] }));
-        let row = Row { own: value(4), total: value(20), chains, ..Row::default() };
-        let event = Event { total: value(40), ..Event::default() };
-        let chains = ChainPlace::UnderRows { omits_first };
-        let layout = Layout { shape, unit, chains, is_piped: true, ..Layout::default() };
+        let row = TableRow { own: value(4), total: value(20), chains, ..TableRow::default() };
+        let event = ProfileEvent { total: value(40), ..ProfileEvent::default() };
+        let chains = ChainPosition::UnderRows { omits_first };
+        let layout = ReportLayout { shape, unit, chains, is_piped: true, ..ReportLayout::default() };
         let mut out = Vec::new();
-        Chains::new(&profile, &event, &layout).unwrap().write(&mut out, &row).unwrap();
+        ChainWriter::new(&profile, &event, &layout).unwrap().write(&mut out, &row).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -264,9 +268,9 @@ mod tests {
                 --10.00%--idle (inlined)
 
 ";
-        assert_eq!(written(Shape::Tree, Unit::Percent, false), graph);
+        assert_eq!(written(ChainShape::Tree, ChainUnit::Percent, false), graph);
         let later = graph.replace("start\n               main", "main");
-        assert_eq!(written(Shape::Tree, Unit::Percent, true), later);
+        assert_eq!(written(ChainShape::Tree, ChainUnit::Percent, true), later);
         let fractal = "            |
             ---start
                main
@@ -278,7 +282,7 @@ mod tests {
                 --40.00%--[...]
 
 ";
-        assert_eq!(written(Shape::Fractal, Unit::Percent, false), fractal);
+        assert_eq!(written(ChainShape::Fractal, ChainUnit::Percent, false), fractal);
         let flat = "           80
                 start
                 main
@@ -295,8 +299,8 @@ mod tests {
                 idle (inlined)
 
 ";
-        assert_eq!(written(Shape::Flat, Unit::Period, false), flat);
+        assert_eq!(written(ChainShape::Flat, ChainUnit::Period, false), flat);
         let folded = "8 start;main;work;leaf\n4 start;main\n4 start;main;idle (inlined)\n";
-        assert_eq!(written(Shape::Folded, Unit::Count, false), folded);
+        assert_eq!(written(ChainShape::Folded, ChainUnit::Count, false), folded);
     }
 }

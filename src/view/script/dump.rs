@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use super::parts::register;
 use super::records;
 use crate::abi::{Context, context, read_format};
-use crate::profile::script::{Dumped, Owner};
+use crate::profile::script::{DumpedRecord, SampleOwner};
 use crate::record::decode::page_size;
 use crate::record::sample::{Branches, ReadValues, Registers};
 use crate::record::{Record, Sample, Words, kind};
@@ -29,8 +29,8 @@ const WIDE: usize = 16;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn record(out: &mut dyn Write, dumped: &Dumped<'_>) -> io::Result<()> {
-    let Dumped { raw, offset, .. } = dumped;
+pub fn record(out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> {
+    let DumpedRecord { raw, offset, .. } = dumped;
     let size = raw.bytes.len();
     let at = records::hex(*offset);
     writeln!(out, "\n{at}@{} [{size:#x}]: event: {}", clean(dumped.file), raw.kind)?;
@@ -97,7 +97,7 @@ fn hex_lines(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn sample(out: &mut dyn Write, dumped: &Dumped<'_>, sample: &Sample<'_>) -> io::Result<()> {
+fn sample(out: &mut dyn Write, dumped: &DumpedRecord<'_>, sample: &Sample<'_>) -> io::Result<()> {
     let who = sample.thread().unwrap_or_default();
     write!(out, "PERF_RECORD_SAMPLE(IP, {:#x}): {}/{}: ", dumped.raw.misc, who.pid, who.tid)?;
     let (ip, addr) = (sample.ip().unwrap_or(0), sample.addr().unwrap_or(0));
@@ -155,7 +155,7 @@ fn sample(out: &mut dyn Write, dumped: &Dumped<'_>, sample: &Sample<'_>) -> io::
     if let Some(values) = parts.read {
         sample_read(out, &values, sample)?;
     }
-    if let Some(Owner { comm, dso }) = &dumped.owner {
+    if let Some(SampleOwner { comm, dso }) = &dumped.owner {
         writeln!(out, " ... thread: {}:{}", clean(comm), who.tid)?;
         writeln!(out, " ...... dso: {}", clean(dso.as_deref().unwrap_or("<not found>")))?;
     }

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::Layout;
-use crate::profile::script::{Branch, Entry, Place, Places};
+use super::ScriptLayout;
+use crate::profile::script::{AddressFunction, AddressFunctions, ScriptBranch, ScriptEntry};
 use crate::record::sample::Registers;
 use crate::record::{Record, kind};
 use crate::text::as_json;
@@ -17,7 +17,7 @@ fn line(out: &mut Vec<u8>, object: &Value) -> io::Result<()> {
     writeln!(out, "{}", as_json(object))
 }
 
-fn place(place: &Place) -> Value {
+fn place(place: &AddressFunction) -> Value {
     json!({
         "ip": place.address, "symbol": place.symbol.as_deref(), "offset": place.into, "dso": place.dso.as_deref(),
         "inlined": place.inlined,
@@ -29,9 +29,9 @@ fn place(place: &Place) -> Value {
 /// Writes a sample.
 pub(super) fn sample(
     out: &mut Vec<u8>,
-    entry: &Entry<'_>,
-    layout: &Layout,
-    places: &Places,
+    entry: &ScriptEntry<'_>,
+    layout: &ScriptLayout,
+    places: &AddressFunctions,
 ) -> io::Result<()> {
     let stack = entry.places.iter().flat_map(|number| places.at(*number)).map(place);
     let mut object = json!({
@@ -47,7 +47,12 @@ pub(super) fn sample(
 }
 
 /// Adds the fields that few samples have.
-fn more(object: &mut Map<String, Value>, entry: &Entry<'_>, layout: &Layout, places: &Places) {
+fn more(
+    object: &mut Map<String, Value>,
+    entry: &ScriptEntry<'_>,
+    layout: &ScriptLayout,
+    places: &AddressFunctions,
+) {
     let mut say = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
             object.insert(name.to_owned(), value);
@@ -61,7 +66,7 @@ fn more(object: &mut Map<String, Value>, entry: &Entry<'_>, layout: &Layout, pla
         Value::Object(named.collect())
     };
     let end = |number: u32| places.at(number).last().and_then(|place| place.symbol.as_deref());
-    let branch = |branch: &Branch| {
+    let branch = |branch: &ScriptBranch| {
         let flags = branch.flags;
         json!({
             "from": branch.from, "to": branch.to, "from_symbol": end(branch.from_at),
@@ -86,8 +91,8 @@ fn more(object: &mut Map<String, Value>, entry: &Entry<'_>, layout: &Layout, pla
 /// Writes a record other than a sample.
 pub(super) fn record(
     out: &mut Vec<u8>,
-    entry: &Entry<'_>,
-    layout: &Layout,
+    entry: &ScriptEntry<'_>,
+    layout: &ScriptLayout,
     number: u32,
     record: &Record<'_>,
 ) -> io::Result<()> {

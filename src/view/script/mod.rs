@@ -1,8 +1,8 @@
 //! Individual samples, as text in perf script's format or as JSON lines.
 //!
-//! Receives [`Entry`]s and records in order; decides columns and widths, which are perf's. Most of the output
-//! is lines of call chains. Each address is therefore formatted once, and its text is copied for every sample
-//! that contains it.
+//! Receives [`ScriptEntry`]s and records in order; decides columns and widths, which are perf's. Most of the
+//! output is lines of call chains. Each address is therefore formatted once, and its text is copied for every
+//! sample that contains it.
 //!
 //! ```text
 //!   comm  pid/tid misc [cpu]   time:     period event: …
@@ -23,17 +23,17 @@ mod records;
 use std::io::{self, Write};
 
 use crate::abi::misc;
-use crate::profile::script::{Dumped, Entry, Field, Fields, Places};
+use crate::profile::script::{AddressFunctions, DumpedRecord, ScriptEntry, ScriptField, ScriptFields};
 use crate::record::Record;
 use crate::text::clean;
 use digits::{decimal, padded, signed};
 pub use dump::{record as dump_record, torn as dump_torn};
 pub use parts::ReadSource;
-use places::Lines;
+use places::AddressLines;
 
 /// The time that is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Clock {
+pub enum ScriptClock {
     /// The recording's clock.
     #[default]
     Absolute,
@@ -45,15 +45,15 @@ pub enum Clock {
 
 /// Options for printing samples.
 #[derive(Debug, Clone, Default)]
-pub struct Layout {
+pub struct ScriptLayout {
     /// The fields of each event.
-    pub fields: Vec<Fields>,
+    pub fields: Vec<ScriptFields>,
     /// Names of the events; untrusted text.
     pub events: Vec<String>,
     /// Whether to print nanoseconds instead of microseconds.
     pub nanoseconds: bool,
     /// The time to print.
-    pub clock: Clock,
+    pub clock: ScriptClock,
     /// Nanoseconds to add to the recording's clock to get the time of day, for the field `tod`.
     pub wall: Option<i64>,
     /// Whether an event has call chains that are shown.
@@ -75,10 +75,10 @@ const FULL: usize = 256 << 10;
 
 /// Prints samples and records.
 #[derive(Debug)]
-pub struct Writer<'a> {
-    layout: &'a Layout,
-    places: &'a Places,
-    lines: Lines,
+pub struct ScriptWriter<'a> {
+    layout: &'a ScriptLayout,
+    places: &'a AddressFunctions,
+    lines: AddressLines,
     /// Choice of fields of each event: an index into the choices of `lines`.
     choices: Vec<usize>,
     events: Vec<String>,
@@ -90,13 +90,13 @@ pub struct Writer<'a> {
     code: parts::SourceCode,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ScriptWriter<'a> {
     /// Returns a writer for samples with these places. `read_source` finds the lines of source files.
-    pub fn new(layout: &'a Layout, places: &'a Places, read_source: ReadSource) -> Self {
+    pub fn new(layout: &'a ScriptLayout, places: &'a AddressFunctions, read_source: ReadSource) -> Self {
         let events: Vec<String> = layout.events.iter().map(|name| clean(name).into_owned()).collect();
         let width = events.iter().map(String::len).max().unwrap_or(0);
-        let mut distinct: Vec<Fields> = Vec::new();
-        let choice = |fields: &Fields| {
+        let mut distinct: Vec<ScriptFields> = Vec::new();
+        let choice = |fields: &ScriptFields| {
             distinct.iter().position(|other| other == fields).unwrap_or_else(|| {
                 distinct.push(*fields);
                 distinct.len() - 1
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
         Self {
             layout,
             places,
-            lines: Lines::new(distinct, places, layout),
+            lines: AddressLines::new(distinct, places, layout),
             choices,
             events,
             width,
@@ -122,7 +122,7 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     /// Fails if writing to `out` fails.
-    pub fn write(&mut self, out: &mut dyn Write, entry: &Entry<'_>) -> io::Result<()> {
+    pub fn write(&mut self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
         if self.layout.json {
             json::sample(&mut self.out, entry, self.layout, self.places)?;
         } else {
@@ -138,7 +138,7 @@ impl<'a> Writer<'a> {
     pub fn write_record(
         &mut self,
         out: &mut dyn Write,
-        entry: &Entry<'_>,
+        entry: &ScriptEntry<'_>,
         kind: u32,
         record: &Record<'_>,
     ) -> io::Result<()> {
@@ -162,7 +162,7 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     /// Fails if writing to `out` fails.
-    pub fn write_dumped(&mut self, out: &mut dyn Write, dumped: &Dumped<'_>) -> io::Result<()> {
+    pub fn write_dumped(&mut self, out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> {
         dump::record(&mut self.out, dumped)?;
         self.flush_full(out)
     }
@@ -199,35 +199,35 @@ impl<'a> Writer<'a> {
         self.finish(out)
     }
 
-    fn text(&mut self, entry: &Entry<'_>) {
+    fn text(&mut self, entry: &ScriptEntry<'_>) {
         let fields = self.layout.fields[entry.event];
         if fields.is_empty() {
             return;
         }
         let has = |field| fields.has(field);
         self.start(entry, fields, None);
-        if let Some(period) = entry.period.filter(|_| has(Field::Period)) {
+        if let Some(period) = entry.period.filter(|_| has(ScriptField::Period)) {
             decimal(&mut self.out, period, 10, b' ');
             self.out.push(b' ');
         }
-        if has(Field::Event) {
+        if has(ScriptField::Event) {
             padded(&mut self.out, self.events[entry.event].as_bytes(), self.width, b' ');
             self.out.extend(b": ");
         }
-        if has(Field::Flags) {
+        if has(ScriptField::Flags) {
             // Flags come from instruction traces, which pmc does not read.
             self.out.resize(self.out.len() + parts::FLAGS, b' ');
         }
-        if let Some(trace) = entry.trace.filter(|_| has(Field::Trace)) {
+        if let Some(trace) = entry.trace.filter(|_| has(ScriptField::Trace)) {
             self.out.extend_from_slice(clean(trace).as_bytes());
         }
         self.before_places(entry, fields);
-        if has(Field::Ip) || has(Field::Sym) && !has(Field::Addr) {
+        if has(ScriptField::Ip) || has(ScriptField::Sym) && !has(ScriptField::Addr) {
             self.places(entry, fields);
         }
         self.behind_places(entry, fields);
         self.out.push(b'\n');
-        if has(Field::SrcCode)
+        if has(ScriptField::SrcCode)
             && let Some(place) = entry.places.first().and_then(|number| self.places.at(*number).first())
         {
             self.code.print(&mut self.out, entry.tid, place);
@@ -235,18 +235,18 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes process, thread, CPU and time.
-    fn start(&mut self, entry: &Entry<'_>, fields: Fields, kind: Option<u32>) {
+    fn start(&mut self, entry: &ScriptEntry<'_>, fields: ScriptFields, kind: Option<u32>) {
         let has = |field| fields.has(field);
-        if has(Field::Comm) {
+        if has(ScriptField::Comm) {
             let comm = clean(entry.comm);
-            if has(Field::Ip) && self.layout.has_chains {
+            if has(ScriptField::Ip) && self.layout.has_chains {
                 self.out.extend_from_slice(comm.as_bytes());
             } else {
                 padded(&mut self.out, comm.as_bytes(), 16, b' ');
             }
             self.out.push(b' ');
         }
-        match (entry.pid.filter(|_| has(Field::Pid)), entry.tid.filter(|_| has(Field::Tid))) {
+        match (entry.pid.filter(|_| has(ScriptField::Pid)), entry.tid.filter(|_| has(ScriptField::Tid))) {
             (Some(pid), Some(tid)) => {
                 signed(&mut self.out, pid, 5);
                 self.out.push(b'/');
@@ -261,20 +261,20 @@ impl<'a> Writer<'a> {
             }
             (None, None) => {}
         }
-        if let Some(cpu) = entry.cpu.filter(|_| has(Field::Cpu)) {
+        if let Some(cpu) = entry.cpu.filter(|_| has(ScriptField::Cpu)) {
             self.out.push(b'[');
             decimal(&mut self.out, cpu.into(), 3, b'0');
             self.out.extend(b"] ");
         }
-        if has(Field::Misc) {
+        if has(ScriptField::Misc) {
             self.misc(entry.misc, kind);
         }
-        if has(Field::Tod)
+        if has(ScriptField::Tod)
             && let Some((time, offset)) = entry.time.zip(self.layout.wall)
         {
             parts::time_of_day(&mut self.out, time, offset, self.layout.nanoseconds);
         }
-        if let Some(time) = entry.time.filter(|_| has(Field::Time)) {
+        if let Some(time) = entry.time.filter(|_| has(ScriptField::Time)) {
             let time = self.shown(time);
             let (seconds, ns) = (time / 1_000_000_000, time % 1_000_000_000);
             decimal(&mut self.out, seconds, 5, b' ');
@@ -290,9 +290,9 @@ impl<'a> Writer<'a> {
 
     fn shown(&mut self, time: u64) -> u64 {
         match self.layout.clock {
-            Clock::Absolute => time,
-            Clock::SinceFirst => time.wrapping_sub(*self.first.get_or_insert(time)),
-            Clock::SinceLast => time.wrapping_sub(self.before.replace(time).unwrap_or(time)),
+            ScriptClock::Absolute => time,
+            ScriptClock::SinceFirst => time.wrapping_sub(*self.first.get_or_insert(time)),
+            ScriptClock::SinceLast => time.wrapping_sub(self.before.replace(time).unwrap_or(time)),
         }
     }
 

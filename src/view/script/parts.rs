@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::Writer;
+use super::ScriptWriter;
 use super::digits::{decimal, hex, padded};
 use super::places::{dso, symbol};
-use crate::profile::script::{Branch, Entry, Field, Fields, Place};
+use crate::profile::script::{AddressFunction, ScriptBranch, ScriptEntry, ScriptField, ScriptFields};
 use crate::record::decode::page_size;
 use crate::record::sample::Registers;
 use crate::text::clean;
@@ -16,72 +16,75 @@ use crate::text::clean;
 /// Width of the field `flags` in columns.
 pub(super) const FLAGS: usize = 24;
 
-impl Writer<'_> {
-    pub(super) fn before_places(&mut self, entry: &Entry<'_>, fields: Fields) {
+impl ScriptWriter<'_> {
+    pub(super) fn before_places(&mut self, entry: &ScriptEntry<'_>, fields: ScriptFields) {
         let has = |field| fields.has(field);
-        if let Some(addr) = entry.addr.filter(|_| has(Field::Addr)) {
+        if let Some(addr) = entry.addr.filter(|_| has(ScriptField::Addr)) {
             hex(&mut self.out, addr, 16);
             let place = entry.addr_at.and_then(|number| self.places.at(number).last());
             if entry.addr_at.is_some() {
-                let nothing = Place::default();
-                if has(Field::Sym) {
+                let nothing = AddressFunction::default();
+                if has(ScriptField::Sym) {
                     self.out.push(b' ');
-                    symbol(&mut self.out, place.unwrap_or(&nothing), has(Field::SymOff));
+                    symbol(&mut self.out, place.unwrap_or(&nothing), has(ScriptField::SymOff));
                 }
-                if has(Field::Dso) {
+                if has(ScriptField::Dso) {
                     self.out.push(b' ');
                     dso(&mut self.out, place);
                 }
             }
         }
-        if let Some(source) = entry.data_src.filter(|_| has(Field::DataSrc)) {
+        if let Some(source) = entry.data_src.filter(|_| has(ScriptField::DataSrc)) {
             let text = format!("{:16x} {}", source.0, source.in_perfs_words());
             // As in perf, pad to the widest value so far.
             self.data_src_width = self.data_src_width.max(text.len());
             let _ = write!(self.out, "{text:<0$}", self.data_src_width);
         }
         if let Some(weight) = entry.weight {
-            if has(Field::Weight) {
+            if has(ScriptField::Weight) {
                 decimal(&mut self.out, weight.value(), 16, b' ');
             }
-            if let Some((latency, _)) = weight.more().filter(|_| has(Field::InsLat)) {
+            if let Some((latency, _)) = weight.more().filter(|_| has(ScriptField::InsLat)) {
                 decimal(&mut self.out, latency.into(), 16, b' ');
             }
         }
     }
 
-    pub(super) fn behind_places(&mut self, entry: &Entry<'_>, fields: Fields) {
+    pub(super) fn behind_places(&mut self, entry: &ScriptEntry<'_>, fields: ScriptFields) {
         let has = |field| fields.has(field);
-        for (field, registers) in [(Field::IntrRegs, entry.intr_regs), (Field::UserRegs, entry.user_regs)] {
+        for (field, registers) in
+            [(ScriptField::IntrRegs, entry.intr_regs), (ScriptField::UserRegs, entry.user_regs)]
+        {
             if let Some(registers) = registers.filter(|_| has(field)) {
                 self.registers(&registers);
             }
         }
-        if has(Field::BrStack) || has(Field::BrStackOff) && !has(Field::BrStackSym) {
+        if has(ScriptField::BrStack) || has(ScriptField::BrStackOff) && !has(ScriptField::BrStackSym) {
             for branch in entry.branches {
                 self.branch(branch, fields);
             }
-        } else if has(Field::BrStackSym) {
+        } else if has(ScriptField::BrStackSym) {
             for branch in entry.branches {
                 self.named_branch(branch, fields);
             }
         }
-        if let Some(bytes) = entry.bpf.filter(|_| has(Field::BpfOutput)) {
+        if let Some(bytes) = entry.bpf.filter(|_| has(ScriptField::BpfOutput)) {
             bpf_output(&mut self.out, bytes);
         }
-        if let Some(addr) = entry.phys_addr.filter(|_| has(Field::PhysAddr)) {
+        if let Some(addr) = entry.phys_addr.filter(|_| has(ScriptField::PhysAddr)) {
             hex(&mut self.out, addr, 16);
         }
-        for (field, size) in [(Field::DataPageSize, entry.data_page), (Field::CodePageSize, entry.code_page)]
+        for (field, size) in
+            [(ScriptField::DataPageSize, entry.data_page), (ScriptField::CodePageSize, entry.code_page)]
         {
             if let Some(size) = size.filter(|_| has(field)) {
                 let _ = write!(self.out, " {}", page_size(size));
             }
         }
-        if let Some(id) = entry.stream_id.filter(|_| has(Field::StreamId)) {
+        if let Some(id) = entry.stream_id.filter(|_| has(ScriptField::StreamId)) {
             let _ = write!(self.out, " {id}");
         }
-        if let Some(path) = entry.cgroup.filter(|_| has(Field::Cgroup)) {
+        if let Some(path) = entry.cgroup.filter(|_| has(ScriptField::Cgroup)) {
             let _ = write!(self.out, " {}", clean(path));
         }
     }
@@ -95,14 +98,14 @@ impl Writer<'_> {
         }
     }
 
-    fn branch(&mut self, branch: &Branch, fields: Fields) {
+    fn branch(&mut self, branch: &ScriptBranch, fields: ScriptFields) {
         // perf prints the file offset unless it could read the file.
-        let wants_offset = fields.has(Field::BrStackOff);
-        let end = |out: &mut Vec<u8>, address: u64, place: Option<&Place>| {
+        let wants_offset = fields.has(ScriptField::BrStackOff);
+        let end = |out: &mut Vec<u8>, address: u64, place: Option<&AddressFunction>| {
             let place_in_file = place.filter(|place| wants_offset && !(place.has_file || place.in_kernel));
             out.extend(b"0x");
             hex(out, place_in_file.map_or(address, |place| place.offset), 0);
-            if fields.has(Field::Dso) {
+            if fields.has(ScriptField::Dso) {
                 dso(out, place);
             }
         };
@@ -114,12 +117,12 @@ impl Writer<'_> {
         self.flags(branch);
     }
 
-    fn named_branch(&mut self, branch: &Branch, fields: Fields) {
-        let nothing = Place::default();
+    fn named_branch(&mut self, branch: &ScriptBranch, fields: ScriptFields) {
+        let nothing = AddressFunction::default();
         let (from, to) = (self.places.at(branch.from_at).last(), self.places.at(branch.to_at).last());
         for (place, behind) in [(from, b"/".as_slice()), (to, b"")] {
             symbol(&mut self.out, place.unwrap_or(&nothing), place.is_some_and(|p| p.symbol.is_some()));
-            if fields.has(Field::Dso) {
+            if fields.has(ScriptField::Dso) {
                 dso(&mut self.out, place);
             }
             self.out.extend(behind);
@@ -127,7 +130,7 @@ impl Writer<'_> {
         self.flags(branch);
     }
 
-    fn flags(&mut self, branch: &Branch) {
+    fn flags(&mut self, branch: &ScriptBranch) {
         let flags = branch.flags;
         let guess = match (flags.is_mispredicted(), flags.is_predicted()) {
             (false, false) => '-',
@@ -219,7 +222,7 @@ impl SourceCode {
         Self { read, files: FxHashMap::default(), last: FxHashMap::default() }
     }
 
-    pub(super) fn print(&mut self, out: &mut Vec<u8>, thread: Option<i32>, place: &Place) {
+    pub(super) fn print(&mut self, out: &mut Vec<u8>, thread: Option<i32>, place: &AddressFunction) {
         let Some((file, line)) = &place.source else { return };
         if self.last.get(&thread).is_some_and(|last| (&last.0, last.1) == (file, *line)) {
             return;

@@ -14,15 +14,15 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use super::parts::time_of_day;
-use crate::profile::header::Conversion;
-use crate::profile::script::{Entry, Place, Places};
+use crate::profile::header::ConversionInfo;
+use crate::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
 use crate::text::as_json;
 
 /// Begins the document.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn begin(out: &mut dyn Write, facts: &Conversion) -> io::Result<()> {
+pub fn begin(out: &mut dyn Write, facts: &ConversionInfo) -> io::Result<()> {
     let mut headers = Map::new();
     headers.insert("header-version".to_owned(), json!(1));
     if let Some(captured) = facts.captured_on {
@@ -48,8 +48,8 @@ pub fn begin(out: &mut dyn Write, facts: &Conversion) -> io::Result<()> {
 /// Fails if writing to `out` fails.
 pub fn sample(
     out: &mut dyn Write,
-    entry: &Entry<'_>,
-    places: &Places,
+    entry: &ScriptEntry<'_>,
+    places: &AddressFunctions,
     shift: i64,
     is_first: bool,
 ) -> io::Result<()> {
@@ -70,7 +70,7 @@ pub fn sample(
     write!(out, "{}\n{}", if is_first { "" } else { "," }, as_json(&object))
 }
 
-fn call(place: &Place) -> Value {
+fn call(place: &AddressFunction) -> Value {
     let mut call = Map::new();
     call.insert("ip".to_owned(), json!(format!("{:#x}", place.address)));
     if let Some(symbol) = &place.symbol {

@@ -3,8 +3,8 @@
 use std::io::Write as _;
 
 use super::digits::hex;
-use super::{Layout, Writer};
-use crate::profile::script::{Entry, Field, Fields, Place, Places};
+use super::{ScriptLayout, ScriptWriter};
+use crate::profile::script::{AddressFunction, AddressFunctions, ScriptEntry, ScriptField, ScriptFields};
 use crate::text::clean;
 
 /// Formatted text of each address for each choice of fields.
@@ -14,8 +14,8 @@ use crate::text::clean;
 ///   text   …\t           113c leaf+0x13 (/tmp/deep)\n…
 /// ```
 #[derive(Debug)]
-pub(super) struct Lines {
-    choices: Vec<Fields>,
+pub(super) struct AddressLines {
+    choices: Vec<ScriptFields>,
     made: Vec<(usize, u32)>,
     text: Vec<u8>,
     full_paths: bool,
@@ -26,11 +26,11 @@ pub(super) struct Lines {
 /// Maximum size of the kept text in bytes; enough for the addresses that recur most.
 const MOST_TEXT: usize = 8 << 20;
 
-impl Lines {
-    pub(super) fn new(choices: Vec<Fields>, places: &Places, layout: &Layout) -> Self {
+impl AddressLines {
+    pub(super) fn new(choices: Vec<ScriptFields>, places: &AddressFunctions, layout: &ScriptLayout) -> Self {
         let stop_at = &layout.stop_at;
         let made = vec![(0, 0); places.len() * choices.len()];
-        let is_stop = |place: &Place| {
+        let is_stop = |place: &AddressFunction| {
             place.symbol.as_ref().is_some_and(|name| stop_at.iter().any(|stop| **stop == **name))
         };
         let stops = if stop_at.is_empty() {
@@ -41,7 +41,7 @@ impl Lines {
         Self { choices, made, text: Vec::new(), full_paths: layout.full_paths, stops }
     }
 
-    fn of(&mut self, places: &Places, number: u32, choice: usize) -> &[u8] {
+    fn of(&mut self, places: &AddressFunctions, number: u32, choice: usize) -> &[u8] {
         let at = number as usize * self.choices.len() + choice;
         let Some(&(start, length)) = self.made.get(at) else { return &[] };
         if length > 0 {
@@ -53,7 +53,7 @@ impl Lines {
         }
         let (start, fields) = (self.text.len(), self.choices[choice]);
         for place in places.at(number) {
-            if fields.has(Field::Ip) {
+            if fields.has(ScriptField::Ip) {
                 self.text.push(b'\t');
                 hex(&mut self.text, if place.in_kernel { place.address } else { place.offset }, 16);
             }
@@ -66,8 +66,8 @@ impl Lines {
     }
 }
 
-impl Writer<'_> {
-    pub(super) fn places(&mut self, entry: &Entry<'_>, fields: Fields) {
+impl ScriptWriter<'_> {
+    pub(super) fn places(&mut self, entry: &ScriptEntry<'_>, fields: ScriptFields) {
         if entry.has_chain {
             self.out.push(b'\n');
             let choice = self.choices[entry.event];
@@ -90,7 +90,7 @@ impl Writer<'_> {
         }
         self.out.push(b' ');
         if let Some(place) = entry.places.last().and_then(|number| self.places.at(*number).last()) {
-            if fields.has(Field::Ip) {
+            if fields.has(ScriptField::Ip) {
                 hex(&mut self.out, place.address, 16);
             }
             words(&mut self.out, place, fields, self.layout.full_paths);
@@ -102,7 +102,7 @@ impl Writer<'_> {
 const FEWEST_JOINED: usize = 3;
 
 /// Returns how many unknown frames directly follow this one; 0 if this one is known.
-fn unknown_behind(places: &Places, number: u32, others: &[u32]) -> usize {
+fn unknown_behind(places: &AddressFunctions, number: u32, others: &[u32]) -> usize {
     let is_unknown =
         |number: &u32| places.at(*number).iter().all(|place| place.symbol.is_none() && place.dso.is_none());
     if !is_unknown(&number) {
@@ -112,15 +112,15 @@ fn unknown_behind(places: &Places, number: u32, others: &[u32]) -> usize {
 }
 
 /// Appends the text after the address: function, module, line.
-fn words(line: &mut Vec<u8>, place: &Place, fields: Fields, full_paths: bool) {
-    if fields.has(Field::Sym) {
+fn words(line: &mut Vec<u8>, place: &AddressFunction, fields: ScriptFields, full_paths: bool) {
+    if fields.has(ScriptField::Sym) {
         line.push(b' ');
-        symbol(line, place, fields.has(Field::SymOff));
+        symbol(line, place, fields.has(ScriptField::SymOff));
     }
-    if fields.has(Field::Dso) && !place.inlined {
+    if fields.has(ScriptField::Dso) && !place.inlined {
         line.push(b' ');
         dso(line, Some(place));
-        if fields.has(Field::DsOff) && place.dso.is_some() && !place.in_kernel {
+        if fields.has(ScriptField::DsOff) && place.dso.is_some() && !place.in_kernel {
             // Insert the offset inside the brackets.
             line.pop();
             line.extend(b"+0x");
@@ -128,7 +128,7 @@ fn words(line: &mut Vec<u8>, place: &Place, fields: Fields, full_paths: bool) {
             line.push(b')');
         }
     }
-    if fields.has(Field::SrcLine) {
+    if fields.has(ScriptField::SrcLine) {
         match (&place.source, &place.dso) {
             (Some((file, number)), _) => {
                 let name = if full_paths { file } else { file.rsplit('/').next().unwrap_or(file) };
@@ -147,7 +147,7 @@ fn words(line: &mut Vec<u8>, place: &Place, fields: Fields, full_paths: bool) {
 }
 
 /// Appends the function, with the offset from its start.
-pub(super) fn symbol(line: &mut Vec<u8>, place: &Place, with_offset: bool) {
+pub(super) fn symbol(line: &mut Vec<u8>, place: &AddressFunction, with_offset: bool) {
     match &place.symbol {
         Some(symbol) => {
             line.extend_from_slice(clean(symbol).as_bytes());
@@ -161,7 +161,7 @@ pub(super) fn symbol(line: &mut Vec<u8>, place: &Place, with_offset: bool) {
 }
 
 /// Appends the module in brackets.
-pub(super) fn dso(line: &mut Vec<u8>, place: Option<&Place>) {
+pub(super) fn dso(line: &mut Vec<u8>, place: Option<&AddressFunction>) {
     let name = place.and_then(|place| place.dso.as_deref()).unwrap_or("[unknown]");
     line.push(b'(');
     line.extend_from_slice(clean(name).as_bytes());
@@ -174,20 +174,22 @@ mod tests {
 
     #[test]
     fn unknown_frames_in_a_row_are_counted() {
-        let mut places = Places::default();
-        places.push([Place { symbol: Some("main".into()), ..Place::default() }]);
-        (0..3).for_each(|_| places.push([Place::default()]));
+        let mut places = AddressFunctions::default();
+        places.push([AddressFunction { symbol: Some("main".into()), ..AddressFunction::default() }]);
+        (0..3).for_each(|_| places.push([AddressFunction::default()]));
         assert_eq!(unknown_behind(&places, 1, &[2, 3, 1, 0, 2]), 3);
         assert_eq!((unknown_behind(&places, 0, &[1, 2]), unknown_behind(&places, 1, &[])), (0, 0));
     }
 
     #[test]
     fn words_that_found_no_room_are_made_again() {
-        let mut places = Places::default();
+        let mut places = AddressFunctions::default();
         let long = |number: usize| Some(number.to_string().repeat(MOST_TEXT / 4).into());
-        (0..8).for_each(|number| places.push([Place { symbol: long(number), ..Place::default() }]));
-        let choices = vec![Fields::of(&[Field::Sym])];
-        let mut lines = Lines::new(choices, &places, &Layout::default());
+        (0..8).for_each(|number| {
+            places.push([AddressFunction { symbol: long(number), ..AddressFunction::default() }])
+        });
+        let choices = vec![ScriptFields::of(&[ScriptField::Sym])];
+        let mut lines = AddressLines::new(choices, &places, &ScriptLayout::default());
         for number in [0, 1, 2, 0, 3, 4, 5, 6, 7, 1, 0] {
             let line = lines.of(&places, number, 0).to_vec();
             assert!(line.iter().filter(|byte| **byte == b'0' + number as u8).count() == MOST_TEXT / 4);

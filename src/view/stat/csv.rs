@@ -3,8 +3,8 @@
 //! ```text
 //! [time,][place,[cpus,]]value,unit,event[,cgroup][,variance%],running ns,share %,metric,metric unit
 //! ```
-//! Receives [`Counts`]; decides only quoting. A field that contains the separator, a quote or a line end is
-//! quoted as in RFC 4180. perf prints it unquoted, so that it cannot be parsed.
+//! Receives [`StatCounts`]; decides only quoting. A field that contains the separator, a quote or a line end
+//! is quoted as in RFC 4180. perf prints it unquoted, so that it cannot be parsed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -13,14 +13,14 @@ use super::{
     StatStyle, cells, decimals, in_its_unit, metric_digits, metric_table, missing, place, quantity, safe,
     share_percent, threshold, variance,
 };
-use crate::profile::counts::Counts;
+use crate::profile::counts::StatCounts;
 use crate::profile::metrics::shadow;
 
 /// Writes the counts of a run, an interval or a summary.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only {
         return metrics_only(out, counts, style);
     }
@@ -35,12 +35,12 @@ pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Res
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+pub fn titles(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only { metric_titles(out, counts, style) } else { Ok(()) }
 }
 
 /// Returns the fields before the value, each with its separator.
-pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>, style: &StatStyle) -> String {
+pub(super) fn prefix(counts: &StatCounts, row: usize, event: Option<usize>, style: &StatStyle) -> String {
     let separator = &style.separator;
     let mut out = String::new();
     if let Some(time) = counts.timestamp_ns {
@@ -60,7 +60,13 @@ pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>, style: &
     out
 }
 
-fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize, style: &StatStyle) -> io::Result<()> {
+fn line(
+    out: &mut dyn Write,
+    counts: &StatCounts,
+    row: usize,
+    at: usize,
+    style: &StatStyle,
+) -> io::Result<()> {
     let separator = &style.separator;
     let (value, event) = (counts.value(row, at), &counts.events[at]);
     let number = match missing(value) {
@@ -98,12 +104,12 @@ fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize, style: &Sta
 
 /// Returns the number of fields between the place and the metric: value, unit, event, running, share, and the
 /// optional ones.
-fn fields(counts: &Counts, variance: bool) -> usize {
+fn fields(counts: &StatCounts, variance: bool) -> usize {
     5 + usize::from(counts.has_cgroups()) + usize::from(variance)
 }
 
 /// Writes named and user-defined metrics: lines with empty event fields.
-fn derived(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+fn derived(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     let separator = &style.separator;
     for (row, derived) in counts.derived.iter().enumerate().take(counts.rows.len()) {
         for metric in derived {
@@ -140,7 +146,7 @@ pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
 }
 
 /// Writes one line with the titles of the CSV columns, before the run or the first interval.
-fn metric_titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+fn metric_titles(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     use crate::profile::counts::Aggregation as A;
     let separator = &style.separator;
     let mut titles: Vec<String> = Vec::new();
@@ -164,7 +170,7 @@ fn metric_titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io:
 }
 
 /// Writes the CSV lines without titles. As in perf, every field ends with the separator.
-fn metrics_only(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+fn metrics_only(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     let columns = metric_table::columns(counts, metric_table::for_programs);
     for row in 0..counts.rows.len() {
         write!(out, "{}", prefix(counts, row, None, style))?;

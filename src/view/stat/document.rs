@@ -6,22 +6,24 @@
 //! interval      {"time_s": ..., "rows": [...]},
 //! end       ], "total": {"elapsed_s": ..., "rows": [...], "runs": [...]}, "warnings": [...]}
 //! ```
-//! Receives [`Counts`]. Intervals are written as they arrive, so that a long run needs no memory. The schema
-//! is in `docs/output-formats.md`. Fields may be added; renaming or removing one requires a new format
+//! Receives [`StatCounts`]. Intervals are written as they arrive, so that a long run needs no memory. The
+//! schema is in `docs/output-formats.md`. Fields may be added; renaming or removing one requires a new format
 //! number.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::Subject;
+use super::StatSubject;
 use crate::error::Warning;
-use crate::profile::counts::Derived;
-use crate::profile::counts::Part;
-use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Row, Value};
+use crate::profile::counts::CountPart;
+use crate::profile::counts::DerivedResult;
+use crate::profile::counts::{
+    Aggregation, CpuTime, MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatRow, StatValue,
+};
 use crate::profile::metrics::shadow;
 use crate::profile::sharing::relative_error;
-use crate::profile::statistics::Summary;
+use crate::profile::statistics::MeasurementSummary;
 use crate::text::as_json;
 
 /// Version of the format, for readers to check.
@@ -38,7 +40,7 @@ struct WarningJson {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn begin(out: &mut dyn Write, subject: &Subject, counts: &Counts) -> io::Result<()> {
+pub fn begin(out: &mut dyn Write, subject: &StatSubject, counts: &StatCounts) -> io::Result<()> {
     let events: Vec<_> = counts.events.iter().map(EventJson::from).collect();
     write!(out, "{{\"pmc\":{},\"target\":{},", as_json(&header()), as_json(&TargetJson::from(subject)))?;
     write!(
@@ -54,7 +56,7 @@ pub fn begin(out: &mut dyn Write, subject: &Subject, counts: &Counts) -> io::Res
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize) -> io::Result<()> {
+pub fn interval(out: &mut dyn Write, counts: &StatCounts, number: usize) -> io::Result<()> {
     write!(out, "{}{}", if number == 0 { "\n" } else { ",\n" }, as_json(&part(counts)))
 }
 
@@ -62,7 +64,7 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize) -> io::Resu
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn end(out: &mut dyn Write, total: &Counts, warnings: &[Warning]) -> io::Result<()> {
+pub fn end(out: &mut dyn Write, total: &StatCounts, warnings: &[Warning]) -> io::Result<()> {
     let warnings: Vec<WarningJson> =
         warnings.iter().map(|one| WarningJson { what: one.what(), remedy: one.advice() }).collect();
     writeln!(out, "],\n\"total\":{},\"warnings\":{}}}", as_json(&part(total)), as_json(&warnings))
@@ -72,7 +74,12 @@ pub fn end(out: &mut dyn Write, total: &Counts, warnings: &[Warning]) -> io::Res
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, subject: &Subject, total: &Counts, warnings: &[Warning]) -> io::Result<()> {
+pub fn write(
+    out: &mut dyn Write,
+    subject: &StatSubject,
+    total: &StatCounts,
+    warnings: &[Warning],
+) -> io::Result<()> {
     begin(out, subject, total)?;
     end(out, total, warnings)
 }
@@ -96,15 +103,15 @@ struct TargetJson<'a> {
     list: Option<&'a str>,
 }
 
-impl<'a> From<&'a Subject> for TargetJson<'a> {
-    fn from(subject: &'a Subject) -> Self {
+impl<'a> From<&'a StatSubject> for TargetJson<'a> {
+    fn from(subject: &'a StatSubject) -> Self {
         let (kind, command, list) = match subject {
-            Subject::Command(words) => ("command", Some(words.as_slice()), None),
-            Subject::SystemWide => ("system", None, None),
-            Subject::Cpus(list) => ("cpus", None, Some(list.as_str())),
-            Subject::Processes(list) => ("processes", None, Some(list.as_str())),
-            Subject::Threads(list) => ("threads", None, Some(list.as_str())),
-            Subject::User(user) => ("user", None, Some(user.as_str())),
+            StatSubject::Command(words) => ("command", Some(words.as_slice()), None),
+            StatSubject::SystemWide => ("system", None, None),
+            StatSubject::Cpus(list) => ("cpus", None, Some(list.as_str())),
+            StatSubject::Processes(list) => ("processes", None, Some(list.as_str())),
+            StatSubject::Threads(list) => ("threads", None, Some(list.as_str())),
+            StatSubject::User(user) => ("user", None, Some(user.as_str())),
         };
         Self { kind, command, list }
     }
@@ -137,8 +144,8 @@ struct EventJson<'a> {
     snapshot: bool,
 }
 
-impl<'a> From<&'a Event> for EventJson<'a> {
-    fn from(e: &'a Event) -> Self {
+impl<'a> From<&'a StatEvent> for EventJson<'a> {
+    fn from(e: &'a StatEvent) -> Self {
         let cgroup = e.cgroup.as_deref();
         Self {
             name: &e.name,
@@ -180,13 +187,13 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-fn part(counts: &Counts) -> PartJson<'_> {
+fn part(counts: &StatCounts) -> PartJson<'_> {
     let cpu = |pick: fn(CpuTime) -> u64| counts.cpu_time.map(|t| seconds(pick(t)));
     let each =
         |pick: fn(CpuTime) -> u64| counts.runs.iter().map(|r| r.cpu_time.map(|t| seconds(pick(t)))).collect();
     let runs = (!counts.runs.is_empty()).then(|| {
         let elapsed_s: Vec<f64> = counts.runs.iter().map(|r| seconds(r.elapsed_ns)).collect();
-        let statistics = Summary::of(&elapsed_s).map(|s| StatisticsJson::from(&s));
+        let statistics = MeasurementSummary::of(&elapsed_s).map(|s| StatisticsJson::from(&s));
         RunsJson { elapsed_s, user_s: each(|t| t.user_ns), system_s: each(|t| t.system_ns), statistics }
     });
     PartJson {
@@ -248,7 +255,7 @@ impl<'a> From<&'a PlaceLabel> for PlaceJson<'a> {
         let thread = p.thread.as_ref().map(|(comm, tid)| ThreadJson { comm, tid: *tid });
         let cache = p.cache.map(|(level, id)| CacheJson { level, id });
         let PlaceLabel { node, socket, die, cluster, core, cpu, .. } = *p;
-        Self { node, socket, die, cluster, cache, core, cpu, thread, part: p.part.map(Part::name) }
+        Self { node, socket, die, cluster, cache, core, cpu, thread, part: p.part.map(CountPart::name) }
     }
 }
 
@@ -289,8 +296,8 @@ struct ReasonJson<'a> {
     remedy: Option<&'a str>,
 }
 
-impl<'a> From<&'a Reason> for ReasonJson<'a> {
-    fn from(r: &'a Reason) -> Self {
+impl<'a> From<&'a MissingValueReason> for ReasonJson<'a> {
+    fn from(r: &'a MissingValueReason) -> Self {
         Self { errno: r.errno, cause: &r.cause, remedy: Some(r.remedy.as_str()).filter(|r| !r.is_empty()) }
     }
 }
@@ -326,7 +333,7 @@ struct DerivedJson<'a> {
     reason: Option<ReasonJson<'a>>,
 }
 
-/// A [`Summary`] in the format of the documents.
+/// A [`MeasurementSummary`] in the format of the documents.
 #[derive(Serialize)]
 pub(super) struct StatisticsJson {
     count: usize,
@@ -340,8 +347,8 @@ pub(super) struct StatisticsJson {
     outliers: Vec<usize>,
 }
 
-impl From<&Summary> for StatisticsJson {
-    fn from(s: &Summary) -> Self {
+impl From<&MeasurementSummary> for StatisticsJson {
+    fn from(s: &MeasurementSummary) -> Self {
         Self {
             count: s.count,
             mean: s.mean,
@@ -356,9 +363,9 @@ impl From<&Summary> for StatisticsJson {
     }
 }
 
-fn row_json(counts: &Counts, at: usize) -> RowJson<'_> {
-    let row: &Row = &counts.rows[at];
-    let absent = |event: &usize| matches!(counts.value(at, *event), Value::Absent);
+fn row_json(counts: &StatCounts, at: usize) -> RowJson<'_> {
+    let row: &StatRow = &counts.rows[at];
+    let absent = |event: &usize| matches!(counts.value(at, *event), StatValue::Absent);
     RowJson {
         place: PlaceJson::from(&row.place),
         summed: row.summed,
@@ -367,12 +374,12 @@ fn row_json(counts: &Counts, at: usize) -> RowJson<'_> {
     }
 }
 
-fn value_json(counts: &Counts, row: usize, event: usize) -> ValueJson<'_> {
+fn value_json(counts: &StatCounts, row: usize, event: usize) -> ValueJson<'_> {
     let value = counts.value(row, event);
     let scale = counts.events[event].scale;
     let runs: Vec<f64> = value.runs().iter().map(|v| v * scale).collect();
     let (status, count) = match value {
-        Value::Counted { count, .. } => {
+        StatValue::Counted { count, .. } => {
             let count = CountJson {
                 raw: count.value,
                 enabled_ns: count.enabled_ns,
@@ -382,10 +389,10 @@ fn value_json(counts: &Counts, row: usize, event: usize) -> ValueJson<'_> {
             };
             (if value.number().is_some() { "counted" } else { "not counted" }, Some(count))
         }
-        Value::NotSupported(_) => ("not supported", None),
-        Value::NotCounted(_) | Value::Absent => ("not counted", None),
+        StatValue::NotSupported(_) => ("not supported", None),
+        StatValue::NotCounted(_) | StatValue::Absent => ("not counted", None),
     };
-    let metric = |m: crate::profile::metrics::Metric| MetricJson {
+    let metric = |m: crate::profile::metrics::ComputedMetric| MetricJson {
         name: m.name,
         value: m.plain,
         unit: plain_unit(m.name),
@@ -398,7 +405,7 @@ fn value_json(counts: &Counts, row: usize, event: usize) -> ValueJson<'_> {
         reason: value.reason().map(ReasonJson::from),
         count,
         metrics: shadow(counts, row, event).into_iter().map(metric).collect(),
-        statistics: Summary::of(&runs).map(|s| StatisticsJson::from(&s)),
+        statistics: MeasurementSummary::of(&runs).map(|s| StatisticsJson::from(&s)),
         runs,
     }
 }
@@ -415,7 +422,7 @@ fn plain_unit(metric: &str) -> &'static str {
     }
 }
 
-fn derived_json(derived: &Derived) -> DerivedJson<'_> {
+fn derived_json(derived: &DerivedResult) -> DerivedJson<'_> {
     DerivedJson {
         name: &derived.name,
         unit: &derived.unit,

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use super::{
     StatStyle, cells, in_its_unit, metric_table, missing, place, share_percent, threshold, variance,
 };
-use crate::profile::counts::{Aggregation, Counts};
+use crate::profile::counts::{Aggregation, StatCounts};
 use crate::profile::metrics::shadow;
 use crate::text::as_json;
 
@@ -21,7 +21,7 @@ use crate::text::as_json;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only {
         return metrics_only(out, counts);
     }
@@ -49,7 +49,7 @@ pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Res
 }
 
 /// Returns the keys before the value: interval and place, each with its comma.
-pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>) -> String {
+pub(super) fn prefix(counts: &StatCounts, row: usize, event: Option<usize>) -> String {
     let mut out = String::new();
     if let Some(time) = counts.timestamp_ns {
         out += &format!("\"interval\" : {}.{:09}, ", time / 1_000_000_000, time % 1_000_000_000);
@@ -75,7 +75,7 @@ pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>) -> Strin
     out
 }
 
-fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize) -> io::Result<()> {
+fn line(out: &mut dyn Write, counts: &StatCounts, row: usize, at: usize) -> io::Result<()> {
     let (value, event) = (counts.value(row, at), &counts.events[at]);
     let number = match missing(value) {
         Some(words) => words.to_owned(),
@@ -118,7 +118,7 @@ pub(super) fn string(text: &str) -> String {
 }
 
 /// Writes one object per place, with one key per metric; `null` for a missing value.
-fn metrics_only(out: &mut dyn Write, counts: &Counts) -> io::Result<()> {
+fn metrics_only(out: &mut dyn Write, counts: &StatCounts) -> io::Result<()> {
     let columns = metric_table::columns(counts, metric_table::for_programs);
     for row in 0..counts.rows.len() {
         let before = prefix(counts, row, None);

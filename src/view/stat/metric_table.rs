@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use super::{metric_digits, metric_number, place, safe};
-use crate::profile::counts::{Counts, Role};
+use crate::profile::counts::{EventRole, StatCounts};
 use crate::profile::metrics::shadow;
 use crate::text;
 
@@ -24,7 +24,7 @@ pub(super) struct MetricCell {
     inexact: bool,
 }
 
-pub(super) fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<MetricColumn> {
+pub(super) fn columns(counts: &StatCounts, keep: impl Fn(&str) -> bool) -> Vec<MetricColumn> {
     let mut columns: Vec<MetricColumn> = Vec::new();
     let rows = counts.rows.len();
     let mut put = |title: String, row: usize, cell: Option<MetricCell>| {
@@ -80,14 +80,14 @@ pub(super) fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<Metri
 }
 
 /// Returns the unit of the metric that an event would have if it were counted.
-fn expected(role: Option<Role>) -> Option<&'static str> {
+fn expected(role: Option<EventRole>) -> Option<&'static str> {
     match role? {
-        Role::Cycles => Some("GHz"),
-        Role::Instructions => Some("insn per cycle"),
-        Role::BranchMisses => Some("of all branches"),
-        Role::CacheMisses => Some("of all cache refs"),
-        Role::StalledFrontend => Some("frontend cycles idle"),
-        Role::StalledBackend => Some("backend cycles idle"),
+        EventRole::Cycles => Some("GHz"),
+        EventRole::Instructions => Some("insn per cycle"),
+        EventRole::BranchMisses => Some("of all branches"),
+        EventRole::CacheMisses => Some("of all cache refs"),
+        EventRole::StalledFrontend => Some("frontend cycles idle"),
+        EventRole::StalledBackend => Some("backend cycles idle"),
         _ => None,
     }
 }
@@ -97,7 +97,7 @@ pub(super) fn for_programs(unit: &str) -> bool {
 }
 
 /// Writes the table for people; `headline` says whether to write the titles.
-pub(super) fn text(out: &mut dyn Write, counts: &Counts, headline: bool) -> io::Result<()> {
+pub(super) fn text(out: &mut dyn Write, counts: &StatCounts, headline: bool) -> io::Result<()> {
     let columns = columns(counts, |unit| !unit.contains("/sec"));
     let time = counts.timestamp_ns.map(|t| format!("{:6}.{:09} ", t / 1_000_000_000, t % 1_000_000_000));
     let width = |column: &MetricColumn| text::width(&column.title).max(20);

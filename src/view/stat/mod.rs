@@ -1,8 +1,8 @@
 //! Output of `pmc stat` in all formats.
 //!
-//! Receives [`Counts`] and a [`StatStyle`]; writes to any `Write`. Decides columns, order and number formats;
-//! `profile` decides the meaning of counts. perf's formats ([`text`], [`csv`], [`json`]) follow perf 6.1. For
-//! cases where perf's output is broken, `docs/output-formats.md` describes pmc's behaviour.
+//! Receives [`StatCounts`] and a [`StatStyle`]; writes to any `Write`. Decides columns, order and number
+//! formats; `profile` decides the meaning of counts. perf's formats ([`text`], [`csv`], [`json`]) follow perf
+//! 6.1. For cases where perf's output is broken, `docs/output-formats.md` describes pmc's behaviour.
 //!
 //! ```text
 //! text      the table for people, with notes        versus    several commands side by side
@@ -22,13 +22,13 @@ pub mod text;
 mod tree;
 pub mod versus;
 
-pub use tree::Tree;
+pub use tree::TopdownTree;
 
 use std::borrow::Cow;
 
-use crate::profile::counts::{Aggregation, Counts, Derived, Event, Value};
-use crate::profile::metrics::{Format, Metric};
-use crate::profile::statistics::Summary;
+use crate::profile::counts::{Aggregation, DerivedResult, StatCounts, StatEvent, StatValue};
+use crate::profile::metrics::{ComputedMetric, MetricFormat};
+use crate::profile::statistics::MeasurementSummary;
 use crate::sort;
 use crate::terminal::Paint;
 use crate::{text as words, units};
@@ -45,7 +45,7 @@ pub struct StatStyle {
     /// Whether the counts are the summary after intervals (`--summary`); CSV marks such lines.
     pub summary: bool,
     /// The tree of the top-down analysis, if that was requested.
-    pub tree: Option<Tree>,
+    pub tree: Option<TopdownTree>,
     /// Text styles of the tree.
     pub paint: Paint,
     /// Whether to colour alarming ratios and missing counts.
@@ -74,7 +74,7 @@ impl Default for StatStyle {
 
 /// The measured target, for the headline.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
+pub enum StatSubject {
     /// A command and its arguments.
     Command(Vec<String>),
     /// All processes on all CPUs.
@@ -89,7 +89,7 @@ pub enum Subject {
     User(String),
 }
 
-impl Subject {
+impl StatSubject {
     /// Returns the target as command-line arguments: `-a`, `-- sleep 1`.
     pub fn as_typed(&self) -> String {
         let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
@@ -126,7 +126,7 @@ impl Subject {
 ///
 /// perf groups the CPUs by event, the threads by event with the busiest first, but the events by core, die,
 /// socket or node.
-fn cells(counts: &Counts) -> Vec<(usize, usize)> {
+fn cells(counts: &StatCounts) -> Vec<(usize, usize)> {
     let (rows, events) = (counts.rows.len(), counts.events.len());
     let of_event = |event| {
         let mut rows: Vec<usize> = (0..rows).collect();
@@ -142,12 +142,12 @@ fn cells(counts: &Counts) -> Vec<(usize, usize)> {
     } else {
         (0..rows).flat_map(|row| (0..events).map(move |event| (row, event))).collect()
     };
-    cells.retain(|&(row, event)| !matches!(counts.value(row, event), Value::Absent));
+    cells.retain(|&(row, event)| !matches!(counts.value(row, event), StatValue::Absent));
     cells
 }
 
 /// Returns the number of decimals: perf shows two if the scale has a fraction.
-fn decimals(event: &Event) -> usize {
+fn decimals(event: &StatEvent) -> usize {
     if event.scale.fract() == 0.0 { 0 } else { 2 }
 }
 
@@ -162,7 +162,7 @@ fn precision(error: f64) -> usize {
 
 /// Returns the number of decimals for the mean of several runs. Small means of whole counts get one; other
 /// measures get as many as their error justifies.
-fn mean_digits(summary: &Summary, fractional: bool) -> usize {
+fn mean_digits(summary: &MeasurementSummary, fractional: bool) -> usize {
     if fractional {
         precision(summary.error_of_mean()).min(6)
     } else {
@@ -188,7 +188,7 @@ fn fitting_unit(unit: &str, means: impl Iterator<Item = f64>) -> Option<(f64, &'
 }
 
 /// Returns the outliers if there are enough runs: of five runs, one nearly always looks like an outlier.
-fn noted_outliers(summary: &Summary) -> &[usize] {
+fn noted_outliers(summary: &MeasurementSummary) -> &[usize] {
     const FEWEST: usize = 10;
     if summary.count < FEWEST { &[] } else { &summary.outliers }
 }
@@ -199,24 +199,24 @@ fn quantity(value: f64, decimals: usize, big_num: bool) -> String {
 }
 
 /// Formats a count, or returns perf's words for a missing one.
-fn number(value: &Value, event: &Event, style: &StatStyle) -> String {
+fn number(value: &StatValue, event: &StatEvent, style: &StatStyle) -> String {
     let counted = || value.number().unwrap_or_default() * event.scale;
     missing(value).map_or_else(|| quantity(counted(), decimals(event), style.big_num), str::to_owned)
 }
 
 /// Formats a metric's number like perf's `printf`, including padding.
-fn metric_number(metric: &Metric) -> String {
+fn metric_number(metric: &ComputedMetric) -> String {
     let value = metric.value;
     match metric.format {
-        Format::Fixed => format!("{value:8.3}"),
-        Format::Ratio => format!("{value:7.2} "),
-        Format::Percent => format!("{value:7.2}%"),
-        Format::FinePercent => format!("{value:8.3} %"),
+        MetricFormat::Fixed => format!("{value:8.3}"),
+        MetricFormat::Ratio => format!("{value:7.2} "),
+        MetricFormat::Percent => format!("{value:7.2}%"),
+        MetricFormat::FinePercent => format!("{value:8.3} %"),
     }
 }
 
 /// Formats a metric's number as in perf's CSV: only digits and point.
-fn metric_digits(metric: &Metric) -> String {
+fn metric_digits(metric: &ComputedMetric) -> String {
     let text = metric_number(metric);
     let digits = text.trim_start();
     let end = digits.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-'))).unwrap_or(digits.len());
@@ -224,25 +224,25 @@ fn metric_digits(metric: &Metric) -> String {
 }
 
 /// Returns the percentage of enabled time on a counter; like perf, 100 if it was never enabled.
-fn share_percent(value: &Value) -> f64 {
+fn share_percent(value: &StatValue) -> f64 {
     match value {
-        Value::Counted { count, .. } => 100.0 * count.share(),
+        StatValue::Counted { count, .. } => 100.0 * count.share(),
         _ => 100.0,
     }
 }
 
 /// Returns the standard error of `-r N` in percent if there were several runs.
-fn variance(counts: &Counts, value: &Value) -> Option<f64> {
+fn variance(counts: &StatCounts, value: &StatValue) -> Option<f64> {
     if counts.runs.len() < 2 && value.runs().len() < 2 {
         return None;
     }
-    Some(Summary::of(value.runs()).map_or(0.0, |s| s.error_percent()))
+    Some(MeasurementSummary::of(value.runs()).map_or(0.0, |s| s.error_percent()))
 }
 
 /// Returns perf's words for a missing count. An event that was enabled but never ran counts as missing.
-fn missing(value: &Value) -> Option<&'static str> {
+fn missing(value: &StatValue) -> Option<&'static str> {
     match value {
-        Value::NotSupported(_) => Some("<not supported>"),
+        StatValue::NotSupported(_) => Some("<not supported>"),
         value if value.number().is_none() => Some("<not counted>"),
         _ => None,
     }
@@ -270,7 +270,7 @@ fn first_fitting<T: AsRef<str>>(texts: impl IntoIterator<Item = Vec<T>>, width: 
 }
 
 /// Returns a metric's unit and name as in perf's tables: `%  tma_retiring`.
-fn in_its_unit(metric: &Derived) -> Cow<'_, str> {
+fn in_its_unit(metric: &DerivedResult) -> Cow<'_, str> {
     match metric.unit.as_str() {
         "" => Cow::Borrowed(&metric.name),
         unit => Cow::Owned(format!("{unit}  {}", metric.name)),

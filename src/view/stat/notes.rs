@@ -5,22 +5,22 @@
 use std::io::{self, Write};
 
 use super::safe;
-use crate::profile::counts::Reason;
+use crate::profile::counts::MissingValueReason;
 
 /// Maximum number of names in a note before "and N more".
 const MOST_NAMES: usize = 8;
 
 /// Notes to write below the table, each reason once.
 #[derive(Default)]
-pub(super) struct Notes {
-    reasons: Vec<(&'static str, Reason, Vec<String>)>,
+pub(super) struct TableNotes {
+    reasons: Vec<(&'static str, MissingValueReason, Vec<String>)>,
     pub(super) shared: bool,
     pub(super) inexact: bool,
 }
 
-impl Notes {
+impl TableNotes {
     /// Returns the number of the note for this reason, counted from 1.
-    pub(super) fn number(&mut self, words: &'static str, reason: &Reason, event: &str) -> usize {
+    pub(super) fn number(&mut self, words: &'static str, reason: &MissingValueReason, event: &str) -> usize {
         let known = self.reasons.iter().position(|(w, r, _)| *w == words && r == reason);
         let at = known.unwrap_or_else(|| {
             self.reasons.push((words, reason.clone(), Vec::new()));

@@ -6,12 +6,12 @@
 //!          0.48       6.02       6.50 msec  task-clock
 //!         0.301      0.611      0.570       # CPUs utilized
 //! ```
-//! Receives [`Counts`] whose rows are the parts. Columns are as wide as their contents; names are truncated
-//! if a line has no space left.
+//! Receives [`StatCounts`] whose rows are the parts. Columns are as wide as their contents; names are
+//! truncated if a line has no space left.
 
-use super::notes::Notes;
+use super::notes::TableNotes;
 use super::{StatStyle, metric_number, missing, number, safe, variance};
-use crate::profile::counts::{Counts, Row, Value};
+use crate::profile::counts::{StatCounts, StatRow, StatValue};
 use crate::profile::metrics::shadow;
 use crate::text;
 
@@ -19,7 +19,7 @@ use crate::text;
 const LEAST: usize = 12;
 
 /// The contents of a line.
-struct Line {
+struct LineContents {
     cells: Vec<String>,
     unit: String,
     name: String,
@@ -28,20 +28,20 @@ struct Line {
 /// Returns all lines, with a headline first if `headline` is set. Each line starts with `time`. `why` returns
 /// the text for a missing count, or `None` to use a note.
 pub(super) fn lines<'v>(
-    counts: &'v Counts,
+    counts: &'v StatCounts,
     style: &StatStyle,
     time: &str,
     headline: bool,
-    notes: &mut Notes,
-    why: &impl Fn(&'v Value) -> Option<&'v str>,
+    notes: &mut TableNotes,
+    why: &impl Fn(&'v StatValue) -> Option<&'v str>,
 ) -> Vec<String> {
-    let mut body: Vec<Line> = Vec::new();
+    let mut body: Vec<LineContents> = Vec::new();
     for (at, event) in counts.events.iter().enumerate() {
         let mut name = safe(&event.name).into_owned();
         let mut said = Vec::new();
         let mut lowest = None;
         let is_counted = (0..counts.rows.len()).any(|row| missing(counts.value(row, at)).is_none());
-        for (row, Row { place, .. }) in counts.rows.iter().enumerate() {
+        for (row, StatRow { place, .. }) in counts.rows.iter().enumerate() {
             let value = counts.value(row, at);
             if let (Some(words), Some(reason)) = (missing(value), value.reason()) {
                 let part = place.part.filter(|_| is_counted).map(|part| format!(" ({})", part.name()));
@@ -54,7 +54,7 @@ pub(super) fn lines<'v>(
                     said.push(words);
                 }
             }
-            if let Value::Counted { count, .. } = value
+            if let StatValue::Counted { count, .. } = value
                 && count.running_ns < count.enabled_ns
             {
                 let share = 100.0 * count.share();
@@ -67,7 +67,7 @@ pub(super) fn lines<'v>(
         }
         name += &lowest.map(|share| format!("  ({share:.1}%)")).unwrap_or_default();
         let cell = |row| match counts.value(row, at) {
-            Value::Absent => String::new(),
+            StatValue::Absent => String::new(),
             value => {
                 let error = variance(counts, value).filter(|percent| *percent != 0.0);
                 let error = error.map(|percent| format!(" ±{percent:.1}%")).unwrap_or_default();
@@ -75,17 +75,17 @@ pub(super) fn lines<'v>(
             }
         };
         let unit = safe(&event.unit).into_owned();
-        body.push(Line { cells: (0..counts.rows.len()).map(cell).collect(), unit, name });
+        body.push(LineContents { cells: (0..counts.rows.len()).map(cell).collect(), unit, name });
         metrics(counts, at, &mut body, notes);
     }
     derived(counts, &mut body, notes);
     let parts = counts.rows.iter().map(|row| row.place.part.map_or("", |part| part.name()).to_owned());
-    let head = Line { cells: parts.collect(), unit: String::new(), name: String::new() };
-    let width = |of: &dyn Fn(&Line) -> usize| body.iter().chain([&head]).map(of).max().unwrap_or(0);
+    let head = LineContents { cells: parts.collect(), unit: String::new(), name: String::new() };
+    let width = |of: &dyn Fn(&LineContents) -> usize| body.iter().chain([&head]).map(of).max().unwrap_or(0);
     let widths: Vec<usize> =
         (0..counts.rows.len()).map(|at| width(&|line| text::width(&line.cells[at])).max(LEAST)).collect();
     let unit = width(&|line| text::width(&line.unit));
-    let shown = |line: &Line| {
+    let shown = |line: &LineContents| {
         let mut out = if line.name.is_empty() { " ".repeat(time.len()) } else { time.to_owned() };
         for (cell, width) in line.cells.iter().zip(&widths) {
             out += &format!("  {}{cell}", " ".repeat(width - text::width(cell)));
@@ -101,7 +101,7 @@ pub(super) fn lines<'v>(
 }
 
 /// Adds the metrics of an event, one per line. Rates are omitted because their units differ between parts.
-fn metrics(counts: &Counts, at: usize, body: &mut Vec<Line>, notes: &mut Notes) {
+fn metrics(counts: &StatCounts, at: usize, body: &mut Vec<LineContents>, notes: &mut TableNotes) {
     let of_rows: Vec<_> = (0..counts.rows.len()).map(|row| shadow(counts, row, at)).collect();
     let mut units: Vec<&str> = Vec::new();
     for metric in of_rows.iter().flatten() {
@@ -110,7 +110,7 @@ fn metrics(counts: &Counts, at: usize, body: &mut Vec<Line>, notes: &mut Notes) 
         }
     }
     for unit in units {
-        let cell = |metrics: &Vec<crate::profile::metrics::Metric>| {
+        let cell = |metrics: &Vec<crate::profile::metrics::ComputedMetric>| {
             let own = metrics.iter().find(|metric| metric.unit == unit);
             notes.inexact |= own.is_some_and(|metric| metric.inexact);
             own.map(|metric| {
@@ -118,22 +118,26 @@ fn metrics(counts: &Counts, at: usize, body: &mut Vec<Line>, notes: &mut Notes) 
             })
         };
         let cells = of_rows.iter().map(cell).map(Option::unwrap_or_default).collect();
-        body.push(Line { cells, unit: String::new(), name: format!("# {unit}") });
+        body.push(LineContents { cells, unit: String::new(), name: format!("# {unit}") });
     }
 }
 
 /// Adds named and user-defined metrics, one per line.
-fn derived(counts: &Counts, body: &mut Vec<Line>, notes: &mut Notes) {
+fn derived(counts: &StatCounts, body: &mut Vec<LineContents>, notes: &mut TableNotes) {
     for at in 0..counts.derived.first().map_or(0, Vec::len) {
         let of_rows = || counts.derived.iter().filter_map(|row| row.get(at));
         let Some(first) = of_rows().next() else { continue };
         notes.inexact |= of_rows().any(|metric| metric.inexact);
-        let cell = |metric: &crate::profile::counts::Derived| {
+        let cell = |metric: &crate::profile::counts::DerivedResult| {
             let mark = if metric.inexact { "~" } else { "" };
             metric.value.as_ref().map_or_else(|_| "-".to_owned(), |value| format!("{mark}{value:.3}"))
         };
         let cgroup = first.cgroup.as_deref().map(|name| format!(" {}", safe(name))).unwrap_or_default();
         let name = format!("# {}{cgroup}", safe(&first.name));
-        body.push(Line { cells: of_rows().map(cell).collect(), unit: safe(&first.unit).into_owned(), name });
+        body.push(LineContents {
+            cells: of_rows().map(cell).collect(),
+            unit: safe(&first.unit).into_owned(),
+            name,
+        });
     }
 }

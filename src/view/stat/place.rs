@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::profile::counts::{Aggregation, Counts, PlaceLabel, Role, Row};
+use crate::profile::counts::{Aggregation, EventRole, PlaceLabel, StatCounts, StatRow};
 use crate::text;
 
 /// Returns the place in one word; empty without aggregation.
@@ -38,9 +38,9 @@ pub(super) fn is_summed(aggregation: Aggregation) -> bool {
 }
 
 /// Returns the number of CPUs summed up for this event. Wall-clock time is read only once, in one place.
-pub(super) fn summed(counts: &Counts, row: &Row, event: Option<usize>) -> u32 {
+pub(super) fn summed(counts: &StatCounts, row: &StatRow, event: Option<usize>) -> u32 {
     match event {
-        Some(event) if counts.events[event].role == Some(Role::DurationTime) => {
+        Some(event) if counts.events[event].role == Some(EventRole::DurationTime) => {
             u32::from(row.values.get(event).is_some_and(|value| value.number().is_some()))
         }
         _ => row.summed,
@@ -48,7 +48,7 @@ pub(super) fn summed(counts: &Counts, row: &Row, event: Option<usize>) -> u32 {
 }
 
 /// Returns the table's columns before the value, with perf's widths.
-pub(super) fn columns(counts: &Counts, row: &Row, event: Option<usize>) -> String {
+pub(super) fn columns(counts: &StatCounts, row: &StatRow, event: Option<usize>) -> String {
     let word = word(&row.place, counts.aggregation);
     let mut out = String::new();
     let width = match counts.aggregation {

@@ -1,6 +1,6 @@
 //! Statistics of `-r N` runs: perf's last line and table, and a block with the spread of each measure.
 //!
-//! Receives [`Counts`] with runs; `profile` computes the statistics. The block is shown only for a single
+//! Receives [`StatCounts`] with runs; `profile` computes the statistics. The block is shown only for a single
 //! row, because one block for each of many places would be useless.
 
 use std::io::{self, Write};
@@ -8,23 +8,23 @@ use std::io::{self, Write};
 use super::{
     StatStyle, decimals, first_fitting, fitting_unit, mean_digits, noted_outliers, precision, quantity, safe,
 };
-use crate::profile::counts::Counts;
-use crate::profile::statistics::Summary;
+use crate::profile::counts::StatCounts;
+use crate::profile::statistics::MeasurementSummary;
 use crate::view::table::{self, left, right};
 
 /// Maximum length of a run's bar in the table: for a run of almost no time perf would print millions of `#`.
 const LONGEST_BAR: usize = 60;
 
 /// Returns the elapsed seconds of the runs.
-fn elapsed(counts: &Counts) -> Vec<f64> {
+fn elapsed(counts: &StatCounts) -> Vec<f64> {
     counts.runs.iter().map(|run| run.elapsed_ns as f64 / 1e9).collect()
 }
 
 /// Writes `0.0011339 +- 0.0000572 seconds time elapsed  ( +-  5.04% )`, and the table of individual runs if
 /// that was requested.
-pub(super) fn footer(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+pub(super) fn footer(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     let times = elapsed(counts);
-    let Some(summary) = Summary::of(&times) else { return Ok(()) };
+    let Some(summary) = MeasurementSummary::of(&times) else { return Ok(()) };
     let (mean, error) = (summary.mean, summary.error_of_mean());
     let digits = precision(error);
     if style.table {
@@ -49,7 +49,7 @@ pub(super) fn footer(out: &mut dyn Write, counts: &Counts, style: &StatStyle) ->
 }
 
 /// Writes mean, median, minimum, maximum and the 95 % interval of every measure, then the outliers.
-pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+pub(super) fn block(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     if counts.runs.len() < 2 || counts.rows.len() > 1 {
         return Ok(());
     }
@@ -70,11 +70,11 @@ pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> 
     let measures: Vec<_> = measures
         .into_iter()
         .filter_map(|(name, unit, fractional, mut values): (_, &str, _, Vec<f64>)| {
-            let mean = Summary::of(&values)?.mean;
+            let mean = MeasurementSummary::of(&values)?.mean;
             let (factor, unit) = fitting_unit(unit, [mean].into_iter()).unwrap_or((1.0, unit));
             values.iter_mut().for_each(|value| *value *= factor);
             let name = format!("{name} {}", safe(unit)).trim_end().to_owned();
-            Some((name, fractional, Summary::of(&values)?, values))
+            Some((name, fractional, MeasurementSummary::of(&values)?, values))
         })
         .collect();
     let mut outliers = Vec::new();

@@ -13,18 +13,18 @@
 //!      try: …
 //!  ^ 18 columns, unit, event [cgroup], # metric, variance, share
 //! ```
-//! Receives [`Counts`]; decides widths and notes. Names are cleaned; columns are aligned by their width on a
-//! terminal.
+//! Receives [`StatCounts`]; decides widths and notes. Names are cleaned; columns are aligned by their width
+//! on a terminal.
 
 use std::io::{self, Write};
 
-use super::notes::Notes;
+use super::notes::TableNotes;
 use super::{
-    StatStyle, Subject, cells, first_fitting, metric_number, metric_table, missing, number, parts, place,
+    StatStyle, StatSubject, cells, first_fitting, metric_number, metric_table, missing, number, parts, place,
     runs, safe, shown_width, tree, variance,
 };
-use crate::profile::counts::{Counts, CpuTime, Event, Role, Value};
-use crate::profile::metrics::{Concern, Metric, shadow};
+use crate::profile::counts::{CpuTime, EventRole, StatCounts, StatEvent, StatValue};
+use crate::profile::metrics::{ComputedMetric, Concern, shadow};
 use crate::profile::sharing::relative_error;
 use crate::text;
 use crate::units::duration;
@@ -39,7 +39,12 @@ const METRIC: usize = 35;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &StatStyle) -> io::Result<()> {
+pub fn run(
+    out: &mut dyn Write,
+    counts: &StatCounts,
+    subject: &StatSubject,
+    style: &StatStyle,
+) -> io::Result<()> {
     let out = &mut Remarks::new(out, style.width, false);
     let runs = counts.runs.len();
     let repeated = if runs > 1 { format!(" ({runs} runs)") } else { String::new() };
@@ -60,7 +65,7 @@ pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &Stat
     table(out, counts, style)
 }
 
-fn table(out: &mut Remarks<'_>, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+fn table(out: &mut Remarks<'_>, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     let mut table = CountTable::new(counts, None, true, style);
     let lines = table.body(|_| None);
     lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
@@ -73,7 +78,7 @@ fn table(out: &mut Remarks<'_>, counts: &Counts, style: &StatStyle) -> io::Resul
 }
 
 /// Returns the counts without the metrics of the tree.
-fn without_branches(counts: &Counts) -> Counts {
+fn without_branches(counts: &StatCounts) -> StatCounts {
     let mut rest = counts.clone();
     rest.derived.iter_mut().for_each(|row| row.retain(|derived| derived.branch.is_none()));
     rest
@@ -83,7 +88,12 @@ fn without_branches(counts: &Counts) -> Counts {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &StatStyle) -> io::Result<()> {
+pub fn interval(
+    out: &mut dyn Write,
+    counts: &StatCounts,
+    number: usize,
+    style: &StatStyle,
+) -> io::Result<()> {
     let headline = number.is_multiple_of(HEADLINE_EVERY);
     if style.metric_only {
         return metric_table::text(out, counts, headline);
@@ -93,8 +103,8 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
     // Events that the machine does not support are explained once. Events that were not counted may change
     // with each interval.
     let lines = table.body(|value| match value {
-        Value::NotSupported(reason) if number == 0 => Some(reason.cause.as_str()),
-        Value::NotCounted(reason) => Some(reason.cause.as_str()),
+        StatValue::NotSupported(reason) if number == 0 => Some(reason.cause.as_str()),
+        StatValue::NotCounted(reason) => Some(reason.cause.as_str()),
         _ => Some(""),
     });
     if headline && !counts.aggregation.is_parted() {
@@ -118,7 +128,7 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
 
 /// Measures to fit lines into the width. Each includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum CompactionLevel {
     /// perf's widths.
     Perf,
     /// Columns as wide as their contents.
@@ -131,7 +141,7 @@ enum Fit {
 
 /// Width of each table column on the terminal.
 #[derive(Debug, Clone, Copy)]
-struct Widths {
+struct ColumnWidths {
     value: usize,
     unit: usize,
     name: usize,
@@ -144,26 +154,26 @@ struct Widths {
 
 /// Widths of the columns, and the notes for the rows.
 struct CountTable<'a> {
-    counts: &'a Counts,
+    counts: &'a StatCounts,
     style: &'a StatStyle,
     /// End of the interval in nanoseconds; `None` for a whole run.
     time: Option<u64>,
     /// Whether to write the names of the parts.
     headline: bool,
-    fit: Fit,
-    widths: Widths,
-    notes: Notes,
+    fit: CompactionLevel,
+    widths: ColumnWidths,
+    notes: TableNotes,
 }
 
 impl<'a> CountTable<'a> {
-    fn new(counts: &'a Counts, time: Option<u64>, headline: bool, style: &'a StatStyle) -> Self {
-        let fit = Fit::Perf;
+    fn new(counts: &'a StatCounts, time: Option<u64>, headline: bool, style: &'a StatStyle) -> Self {
+        let fit = CompactionLevel::Perf;
         let widths = widths(counts, style, fit);
-        Self { counts, style, time, headline, fit, widths, notes: Notes::default() }
+        Self { counts, style, time, headline, fit, widths, notes: TableNotes::default() }
     }
 
     /// Returns all lines. `why` returns the text for a missing count, or `None` to use a note.
-    fn body<'v>(&mut self, why: impl Fn(&'v Value) -> Option<&'v str>) -> Vec<String>
+    fn body<'v>(&mut self, why: impl Fn(&'v StatValue) -> Option<&'v str>) -> Vec<String>
     where
         'a: 'v,
     {
@@ -173,10 +183,11 @@ impl<'a> CountTable<'a> {
             return parts::lines(counts, style, &time, headline, &mut self.notes, &why);
         }
         // Consecutive intervals must align, even if their counts differ.
-        let Widths { value, unit, name, cgroup, metric, .. } = self.widths;
+        let ColumnWidths { value, unit, name, cgroup, metric, .. } = self.widths;
         let usual = self.time().len() + value + 1 + unit + 1 + name + cgroup + metric;
         let is_narrow = self.time.is_some() && style.width.is_some_and(|most| most < usual);
-        let fits = [Fit::Perf, Fit::Narrow, Fit::Short, Fit::Broken];
+        let fits =
+            [CompactionLevel::Perf, CompactionLevel::Narrow, CompactionLevel::Short, CompactionLevel::Broken];
         let texts = fits.into_iter().skip(is_narrow.into()).map(|fit| {
             self.fit = fit;
             self.widths = widths(counts, style, fit);
@@ -186,7 +197,7 @@ impl<'a> CountTable<'a> {
     }
 
     /// Returns all lines with the current widths.
-    fn lines<'v>(&mut self, why: &impl Fn(&'v Value) -> Option<&'v str>) -> Vec<String>
+    fn lines<'v>(&mut self, why: &impl Fn(&'v StatValue) -> Option<&'v str>) -> Vec<String>
     where
         'a: 'v,
     {
@@ -201,9 +212,10 @@ impl<'a> CountTable<'a> {
             let metrics = shadow(counts, row, event);
             let (line, spread) = self.line(row, event, &metrics, why(counts.value(row, event)));
             let width = shown_width(&line) + text::width(&spread);
-            let is_whole = self.fit < Fit::Broken || style.width.is_none_or(|most| width <= most);
+            let is_whole = self.fit < CompactionLevel::Broken || style.width.is_none_or(|most| width <= most);
             lines.push(if is_whole { line + &spread } else { line });
-            let in_its_line = usize::from(self.fit < Fit::Broken || is_tool(&counts.events[event]));
+            let in_its_line =
+                usize::from(self.fit < CompactionLevel::Broken || is_tool(&counts.events[event]));
             for metric in metrics.iter().skip(in_its_line) {
                 lines.push(format!("{}{}", self.blank(row), self.metric(metric)));
             }
@@ -223,14 +235,20 @@ impl<'a> CountTable<'a> {
         let Some(time) = self.time else { return String::new() };
         let (seconds, ns) = (time / 1_000_000_000, time % 1_000_000_000);
         match self.fit {
-            Fit::Perf => format!("{seconds:6}.{ns:09} "),
+            CompactionLevel::Perf => format!("{seconds:6}.{ns:09} "),
             _ => format!("{seconds:4}.{:06} ", ns / 1000),
         }
     }
 
     /// Returns one line of the table, and the accuracy of the count for the end of the line. The line itself
     /// shows `why`; without it, a note below the table explains a missing count.
-    fn line(&mut self, row: usize, at: usize, metrics: &[Metric], why: Option<&str>) -> (String, String) {
+    fn line(
+        &mut self,
+        row: usize,
+        at: usize,
+        metrics: &[ComputedMetric],
+        why: Option<&str>,
+    ) -> (String, String) {
         let (counts, style, widths) = (self.counts, self.style, self.widths);
         let (value, event) = (counts.value(row, at), &counts.events[at]);
         let mut line = self.time() + &place::columns(counts, &counts.rows[row], Some(at));
@@ -257,16 +275,18 @@ impl<'a> CountTable<'a> {
             let why = text::cut(&why, room.unwrap_or(usize::MAX));
             return (format!("{line} # {why}"), String::new());
         }
-        let metric = metrics.first().filter(|_| !is_tool(event) && self.fit < Fit::Broken);
+        let metric = metrics.first().filter(|_| !is_tool(event) && self.fit < CompactionLevel::Broken);
         line += &metric.map_or_else(|| " ".repeat(widths.metric), |metric| self.metric(metric));
         let mut spread = String::new();
         if let Some(percent) = variance(counts, value).filter(|p| *p != 0.0) {
             spread += &match self.fit {
-                Fit::Perf | Fit::Narrow => format!("  ( +-{percent:6.2}% )"),
-                Fit::Short | Fit::Broken => format!("  {:>6}%", format!("±{percent:.1}")),
+                CompactionLevel::Perf | CompactionLevel::Narrow => format!("  ( +-{percent:6.2}% )"),
+                CompactionLevel::Short | CompactionLevel::Broken => {
+                    format!("  {:>6}%", format!("±{percent:.1}"))
+                }
             };
         }
-        if let Value::Counted { count, .. } = value
+        if let StatValue::Counted { count, .. } = value
             && count.running_ns < count.enabled_ns
         {
             let error = relative_error(*count).map(|e| format!(" ±{:.1}%", 100.0 * e)).unwrap_or_default();
@@ -278,15 +298,15 @@ impl<'a> CountTable<'a> {
 
     /// Returns time and place, and blanks up to the metric column.
     fn blank(&self, row: usize) -> String {
-        let Widths { value, unit, name, cgroup, .. } = self.widths;
+        let ColumnWidths { value, unit, name, cgroup, .. } = self.widths;
         let before = value + 1 + if unit > 0 { unit + 1 } else { 0 };
         let width = match self.fit {
-            Fit::Broken => before,
+            CompactionLevel::Broken => before,
             _ => before + name + if cgroup > 0 { cgroup + 1 } else { 0 },
         };
         let before = self.time() + &place::columns(self.counts, &self.counts.rows[row], None);
         match self.fit {
-            Fit::Broken => {
+            CompactionLevel::Broken => {
                 let most = self.style.width.map_or(usize::MAX, |most| most / 3);
                 " ".repeat((text::width(&before) + width).min(most))
             }
@@ -296,12 +316,12 @@ impl<'a> CountTable<'a> {
 
     /// Formats a metric in perf's width: ` #    0.486 CPUs utilized`. `~` marks a ratio whose parts were
     /// counted at different times.
-    fn metric(&mut self, metric: &Metric) -> String {
+    fn metric(&mut self, metric: &ComputedMetric) -> String {
         self.notes.inexact |= metric.inexact;
         let mark = if metric.inexact { " #~" } else { " # " };
         let number = metric_number(metric);
         let number = match self.fit {
-            Fit::Perf => number,
+            CompactionLevel::Perf => number,
             _ => format!("{:>1$}", number.trim(), self.widths.number),
         };
         let rest = self.widths.metric.saturating_sub(3 + text::width(&number) + 1);
@@ -355,17 +375,17 @@ impl<'a> CountTable<'a> {
 }
 
 /// Whether pmc itself measures this time; the event's line then has no metrics.
-fn is_tool(event: &Event) -> bool {
-    matches!(event.role, Some(Role::DurationTime | Role::UserTime | Role::SystemTime))
+fn is_tool(event: &StatEvent) -> bool {
+    matches!(event.role, Some(EventRole::DurationTime | EventRole::UserTime | EventRole::SystemTime))
 }
 
-fn widths(counts: &Counts, style: &StatStyle, fit: Fit) -> Widths {
+fn widths(counts: &StatCounts, style: &StatStyle, fit: CompactionLevel) -> ColumnWidths {
     let widest = |texts: &mut dyn Iterator<Item = &str>, least| {
         texts.map(|t| text::width(&safe(t))).max().unwrap_or(0).max(least)
     };
-    let least = |width| if fit == Fit::Perf { width } else { 0 };
+    let least = |width| if fit == CompactionLevel::Perf { width } else { 0 };
     let cgroups = &mut counts.events.iter().filter_map(|e| e.cgroup.as_deref());
-    let mut widths = Widths {
+    let mut widths = ColumnWidths {
         value: VALUE,
         unit: widest(&mut counts.events.iter().map(|e| e.unit.as_str()), least(4)),
         name: widest(&mut counts.events.iter().map(|e| e.name.as_str()), least(24)),
@@ -373,25 +393,25 @@ fn widths(counts: &Counts, style: &StatStyle, fit: Fit) -> Widths {
         number: 0,
         metric: METRIC,
     };
-    if fit == Fit::Perf {
+    if fit == CompactionLevel::Perf {
         return widths;
     }
     let cells = cells(counts);
     let all = cells.iter().map(|&(row, at)| number(counts.value(row, at), &counts.events[at], style).len());
     let (value, metric) = if counts.timestamp_ns.is_some() { (13, 8) } else { (7, 0) };
     widths.value = 1 + all.max().unwrap_or(0).max(value);
-    let metrics: Vec<Metric> = cells.iter().flat_map(|&(row, at)| shadow(counts, row, at)).collect();
-    let number = |metric: &Metric| metric_number(metric).trim().len() + usize::from(metric.inexact);
+    let metrics: Vec<ComputedMetric> = cells.iter().flat_map(|&(row, at)| shadow(counts, row, at)).collect();
+    let number = |metric: &ComputedMetric| metric_number(metric).trim().len() + usize::from(metric.inexact);
     widths.number = metrics.iter().map(number).max().unwrap_or(0).max(metric);
     widths.metric = match fit {
-        Fit::Broken => 0,
+        CompactionLevel::Broken => 0,
         _ => metrics.iter().map(|metric| 4 + widths.number + text::width(&metric.unit)).max().unwrap_or(0),
     };
     widths
 }
 
 /// Writes elapsed, user and system time in perf's format.
-fn footer(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+fn footer(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     if counts.runs.len() > 1 {
         return runs::footer(out, counts, style);
     }

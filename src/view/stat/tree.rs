@@ -12,16 +12,16 @@
 
 use std::io::{self, Write};
 
-use super::{StatStyle, Subject, safe};
-use crate::profile::counts::Derived;
+use super::{StatStyle, StatSubject, safe};
+use crate::profile::counts::DerivedResult;
 use crate::profile::metrics::topdown::bottleneck;
 use crate::sort;
-use crate::terminal::theme::Role;
+use crate::terminal::theme::TextRole;
 use crate::text::{cut, width};
 
 /// Facts about the tree in addition to its values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tree {
+pub struct TopdownTree {
     /// Number of measured levels.
     pub level: u8,
     /// Number of levels available on this CPU.
@@ -39,17 +39,18 @@ const BAR: usize = 10;
 /// value are listed with the reason.
 pub(super) fn write(
     out: &mut dyn Write,
-    row: &[Derived],
-    tree: &Tree,
-    subject: &Subject,
+    row: &[DerivedResult],
+    tree: &TopdownTree,
+    subject: &StatSubject,
     style: &StatStyle,
 ) -> io::Result<()> {
     let mut pmus: Vec<&str> = Vec::new();
     let branches = row.iter().filter_map(|derived| derived.branch.as_ref());
     branches.for_each(|branch| pmus.extend(Some(branch.pmu.as_str()).filter(|pmu| !pmus.contains(pmu))));
     for pmu in &pmus {
-        let is_own = |derived: &&Derived| derived.branch.as_ref().is_some_and(|branch| branch.pmu == *pmu);
-        let own: Vec<&Derived> = row.iter().filter(is_own).collect();
+        let is_own =
+            |derived: &&DerivedResult| derived.branch.as_ref().is_some_and(|branch| branch.pmu == *pmu);
+        let own: Vec<&DerivedResult> = row.iter().filter(is_own).collect();
         let levels = match (tree.level, tree.deepest) {
             (1, 1) => "level 1".to_owned(),
             (1, deepest) => format!("level 1 of {deepest}"),
@@ -57,7 +58,7 @@ pub(super) fn write(
         };
         let cores = if pmus.len() > 1 { format!(" of {}", safe(pmu)) } else { String::new() };
         let title = format!("Where the slots of the pipeline{cores} went, {levels}:");
-        writeln!(out, " {}\n", style.paint.words(Role::Strong, &title))?;
+        writeln!(out, " {}\n", style.paint.words(TextRole::Strong, &title))?;
         let path = bottleneck(&own);
         lines(out, &own, &path, style)?;
         writeln!(out)?;
@@ -67,7 +68,7 @@ pub(super) fn write(
 }
 
 /// Writes the branches, the largest of siblings first.
-fn lines(out: &mut dyn Write, own: &[&Derived], path: &[usize], style: &StatStyle) -> io::Result<()> {
+fn lines(out: &mut dyn Write, own: &[&DerivedResult], path: &[usize], style: &StatStyle) -> io::Result<()> {
     let is_below =
         |at: usize, parent: &str| own[at].branch.as_ref().is_some_and(|branch| branch.parent == parent);
     let below = |parent: &str| {
@@ -98,8 +99,9 @@ fn lines(out: &mut dyn Write, own: &[&Derived], path: &[usize], style: &StatStyl
     let names = own.iter().map(|derived| width(&safe(&derived.name)));
     let column = names.zip(own).map(|(name, derived)| name + 2 * depth(derived)).max().unwrap_or(0);
     let has_bars = style.width.is_some();
-    let error =
-        |derived: &Derived| derived.error.filter(|error| *error >= 0.05).map(|error| format!(" ±{error:.1}"));
+    let error = |derived: &DerivedResult| {
+        derived.error.filter(|error| *error >= 0.05).map(|error| format!(" ±{error:.1}"))
+    };
     let errors =
         own.iter().filter_map(|derived| error(derived)).map(|error| width(&error)).max().unwrap_or(0);
     while let Some((at, rails, branch, more)) = open.pop() {
@@ -114,12 +116,12 @@ fn lines(out: &mut dyn Write, own: &[&Derived], path: &[usize], style: &StatStyl
                 let filled = ((share / 100.0 * BAR as f64).round().max(0.0) as usize).min(BAR);
                 format!(
                     "  {}",
-                    style.paint.words(Role::Bar, &("█".repeat(filled) + &"░".repeat(BAR - filled)))
+                    style.paint.words(TextRole::Bar, &("█".repeat(filled) + &"░".repeat(BAR - filled)))
                 )
             }
             (true, None) => " ".repeat(2 + BAR),
         };
-        let role = if derived.crossed == Some(true) { Role::Costly } else { Role::Plain };
+        let role = if derived.crossed == Some(true) { TextRole::Costly } else { TextRole::Plain };
         let number = style.paint.words(role, &format!("{mark}{number}{error:<errors$}"));
         let name = safe(&derived.name);
         let drawn = format!("{rails}{branch}{}", style.paint.words(role, &name));
@@ -131,7 +133,7 @@ fn lines(out: &mut dyn Write, own: &[&Derived], path: &[usize], style: &StatStyl
         };
         let pointer = if has_bars { pointer.to_owned() } else { pointer.replace('◀', "<-") };
         let rest = match &derived.value {
-            Ok(_) => style.paint.words(Role::Strong, &pointer),
+            Ok(_) => style.paint.words(TextRole::Strong, &pointer),
             Err(reason) => format!("  no value: {}", safe(&reason.cause)),
         };
         let before = 1 + 1 + 7 + errors + if has_bars { 2 + BAR } else { 0 } + 2 + column;
@@ -148,21 +150,21 @@ fn lines(out: &mut dyn Write, own: &[&Derived], path: &[usize], style: &StatStyl
     Ok(())
 }
 
-fn share_of(derived: &Derived) -> f64 {
+fn share_of(derived: &DerivedResult) -> f64 {
     derived.value.as_ref().copied().unwrap_or(-1.0)
 }
 
-fn depth(derived: &Derived) -> usize {
+fn depth(derived: &DerivedResult) -> usize {
     derived.branch.as_ref().map_or(0, |branch| usize::from(branch.level.saturating_sub(1)))
 }
 
 /// Writes the command to run next.
 fn next(
     out: &mut dyn Write,
-    own: &[&Derived],
+    own: &[&DerivedResult],
     path: &[usize],
-    tree: &Tree,
-    subject: &Subject,
+    tree: &TopdownTree,
+    subject: &StatSubject,
 ) -> io::Result<()> {
     let Some(&last) = path.last() else { return Ok(()) };
     let names: Vec<_> = path.iter().map(|&at| safe(&own[at].name)).collect();

@@ -1,6 +1,6 @@
 //! `--vs`: several commands side by side, as a table and as a document.
 //!
-//! Receives a [`Comparison`], which has all results and verdicts; decides only the layout.
+//! Receives a [`CommandComparison`], which has all results and verdicts; decides only the layout.
 //!
 //! ```text
 //!   A  'sleep 0.1'
@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use super::document::{HeaderJson, StatisticsJson, header};
 use super::{StatStyle, first_fitting, fitting_unit, mean_digits, noted_outliers, quantity, safe};
-use crate::profile::statistics::{SIGNIFICANCE, Summary};
-use crate::profile::versus::{Comparison, Line, Side, Verdict};
+use crate::profile::statistics::{MeasurementSummary, SIGNIFICANCE};
+use crate::profile::versus::{CommandComparison, ComparedMeasure, ComparedSide, DifferenceVerdict};
 use crate::text as words;
 use crate::view::remarks::Remarks;
 use crate::view::table::{self, left, right};
@@ -26,7 +26,7 @@ use crate::view::table::{self, left, right};
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> io::Result<()> {
+pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatStyle) -> io::Result<()> {
     let out = &mut Remarks::new(out, style.width, false);
     writeln!(out)?;
     let runs = comparison
@@ -39,8 +39,9 @@ pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> 
     }
     writeln!(out)?;
     // All sides of a measure use the same unit.
-    let lines: Vec<Line> = comparison.lines.iter().map(in_fitting_unit).collect();
-    let title = |line: &Line| format!("{} {}", safe(&line.name), safe(&line.unit)).trim_end().to_owned();
+    let lines: Vec<ComparedMeasure> = comparison.lines.iter().map(in_fitting_unit).collect();
+    let title =
+        |line: &ComparedMeasure| format!("{} {}", safe(&line.name), safe(&line.unit)).trim_end().to_owned();
     let usual = [left(1, 20), left(2, 0), right(2, 18), left(0, 18), right(1, 8), left(2, 9), left(2, 0)];
     let narrow = [left(1, 0), left(2, 0), right(2, 0), left(0, 0), right(2, 0), left(2, 0), left(2, 0)];
     let rows = lines.iter().flat_map(|line| {
@@ -82,14 +83,14 @@ pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> 
 }
 
 /// Converts a measure of time to a unit that suits all of its sides; returns other measures unchanged.
-fn in_fitting_unit(line: &Line) -> Line {
+fn in_fitting_unit(line: &ComparedMeasure) -> ComparedMeasure {
     let means = line.sides.iter().filter_map(|side| side.summary.as_ref()).map(|summary| summary.mean);
     let Some((factor, unit)) = fitting_unit(&line.unit, means) else { return line.clone() };
-    let side = |side: &Side| Side {
+    let side = |side: &ComparedSide| ComparedSide {
         summary: side.summary.as_ref().map(|summary| summary.in_unit(factor)),
         ..side.clone()
     };
-    Line { unit: unit.to_owned(), sides: line.sides.iter().map(side).collect(), ..line.clone() }
+    ComparedMeasure { unit: unit.to_owned(), sides: line.sides.iter().map(side).collect(), ..line.clone() }
 }
 
 /// Returns `A` to `Z`, then `A1` and so on.
@@ -102,7 +103,7 @@ fn letter(at: usize) -> String {
 }
 
 /// Returns mean, half the width of its interval, difference, p and verdict.
-fn cells(line: &Line, side: &Side, style: &StatStyle) -> [String; 5] {
+fn cells(line: &ComparedMeasure, side: &ComparedSide, style: &StatStyle) -> [String; 5] {
     let Some(summary) = &side.summary else {
         let mut row: [String; 5] = Default::default();
         "not counted".clone_into(&mut row[0]);
@@ -122,10 +123,10 @@ fn cells(line: &Line, side: &Side, style: &StatStyle) -> [String; 5] {
         Some(test) if test.p < 0.001 => "p < 0.001".to_owned(),
         Some(test) => format!("p = {:.3}", test.p),
     };
-    let word = if side.verdict == Verdict::Base { "" } else { side.verdict.word() };
+    let word = if side.verdict == DifferenceVerdict::Base { "" } else { side.verdict.word() };
     let code = match side.verdict {
-        Verdict::Faster => "\x1b[32m",
-        Verdict::Slower => "\x1b[31m",
+        DifferenceVerdict::Faster => "\x1b[32m",
+        DifferenceVerdict::Slower => "\x1b[31m",
         _ => "",
     };
     let word =
@@ -135,9 +136,9 @@ fn cells(line: &Line, side: &Side, style: &StatStyle) -> [String; 5] {
 
 /// Returns the ratio of two means, with half the width of its 95 % interval: the relative widths of both,
 /// combined in quadrature. The error determines the number of digits.
-fn ratio(of: &Summary, to: &Summary) -> String {
+fn ratio(of: &MeasurementSummary, to: &MeasurementSummary) -> String {
     let ratio = of.mean / to.mean;
-    let part = |side: &Summary| side.interval.map(|(_, high)| (high - side.mean) / side.mean);
+    let part = |side: &MeasurementSummary| side.interval.map(|(_, high)| (high - side.mean) / side.mean);
     let error = part(of).zip(part(to)).map(|(of, to)| ratio * of.hypot(to));
     match error.filter(|error| *error > 0.0) {
         Some(error) => {
@@ -149,20 +150,20 @@ fn ratio(of: &Summary, to: &Summary) -> String {
 }
 
 /// Writes one sentence per command about elapsed time.
-fn answer(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+fn answer(out: &mut dyn Write, comparison: &CommandComparison) -> io::Result<()> {
     let Some(elapsed) = comparison.lines.first() else { return Ok(()) };
     let Some(base) = elapsed.sides.first().and_then(|s| s.summary.as_ref()) else { return Ok(()) };
     for (at, side) in elapsed.sides.iter().enumerate().skip(1) {
         let Some(summary) = &side.summary else { continue };
         let who = letter(at);
         match side.verdict {
-            Verdict::Faster if summary.mean > 0.0 => {
+            DifferenceVerdict::Faster if summary.mean > 0.0 => {
                 writeln!(out, " {who} is {} times as fast as A.", ratio(base, summary))?;
             }
-            Verdict::Slower if base.mean > 0.0 => {
+            DifferenceVerdict::Slower if base.mean > 0.0 => {
                 writeln!(out, " {who} takes {} times as long as A.", ratio(summary, base))?;
             }
-            Verdict::NotShown => {
+            DifferenceVerdict::NotShown => {
                 writeln!(
                     out,
                     " No difference between {who} and A is shown; more runs (-r) may show a smaller one."
@@ -186,7 +187,7 @@ fn answer(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
 }
 
 #[derive(Serialize)]
-struct DocumentJson<'a> {
+struct ComparisonJson<'a> {
     pmc: HeaderJson,
     commands: &'a [String],
     significance: f64,
@@ -217,8 +218,8 @@ struct SideJson {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn json(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
-    let document = DocumentJson {
+pub fn json(out: &mut dyn Write, comparison: &CommandComparison) -> io::Result<()> {
+    let document = ComparisonJson {
         pmc: header(),
         commands: &comparison.commands,
         significance: SIGNIFICANCE,
@@ -227,8 +228,8 @@ pub fn json(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
     writeln!(out, "{}", words::as_json(&document))
 }
 
-fn measure(line: &Line) -> MeasureJson<'_> {
-    let side = |(command, side): (usize, &Side)| SideJson {
+fn measure(line: &ComparedMeasure) -> MeasureJson<'_> {
+    let side = |(command, side): (usize, &ComparedSide)| SideJson {
         command,
         statistics: side.summary.as_ref().map(StatisticsJson::from),
         difference_percent: side.difference,

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use clap::{Arg, Command as Parser};
 use pmc::cli::perf_only::PERF_ONLY;
-use pmc::cli::perf_options::{Answer, OPTIONS, PerfOption};
+use pmc::cli::perf_options::{OPTIONS, OptionTreatment, PerfOption};
 
 /// The newest perf's options, one per line.
 const PERF: &str = include_str!("perf-options.txt");
@@ -174,10 +174,10 @@ pub(super) fn page(parser: &Parser) -> String {
                 Verdict::Named(name) => (name, String::new()),
                 Verdict::Unanswered => ("unknown".to_owned(), String::new()),
                 Verdict::OfTable(of_table) => match of_table.answer {
-                    Answer::IsSo(why) | Answer::Ignored(why) => {
+                    OptionTreatment::IsSo(why) | OptionTreatment::Ignored(why) => {
                         ("accepted, no effect".to_owned(), why.to_owned())
                     }
-                    Answer::Refused(why, instead) => {
+                    OptionTreatment::Refused(why, instead) => {
                         ("refused".to_owned(), format!("{why}; instead: {instead}"))
                     }
                 },
@@ -278,7 +278,7 @@ fn what_the_help_hides_has_a_reason() {
 #[test]
 fn the_answer_is_what_the_table_says() {
     for option in OPTIONS {
-        let Answer::Refused(why, instead) = option.answer else { continue };
+        let OptionTreatment::Refused(why, instead) = option.answer else { continue };
         let command = option.commands().next().expect("a command");
         let typed =
             if option.takes_value() { format!("{}=x", option.typed()) } else { option.typed().to_owned() };

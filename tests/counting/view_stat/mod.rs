@@ -10,12 +10,14 @@ mod samples;
 
 use std::io;
 
-use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Reason, Role, RunTime, Value};
+use pmc::profile::counts::{
+    Aggregation, EventRole, MissingValueReason, PlaceLabel, RunTime, StatCounts, StatEvent, StatValue,
+};
 use pmc::profile::metrics::{derive, shadow};
-use pmc::profile::versus::{Measured, compare};
+use pmc::profile::versus::{CommandMeasurements, compare};
 use pmc::units::Count;
 use pmc::view::openmetrics;
-use pmc::view::stat::{StatStyle, Subject, csv, document, json, text, versus};
+use pmc::view::stat::{StatStyle, StatSubject, csv, document, json, text, versus};
 
 use samples::*;
 
@@ -148,7 +150,7 @@ fn the_table_of_repeated_runs() {
 fn the_tables_of_places() {
     let mut all = String::new();
     for aggregation in PLACES {
-        all += &written(|out| text::run(out, &placed(aggregation, None), &Subject::SystemWide, &plain()));
+        all += &written(|out| text::run(out, &placed(aggregation, None), &StatSubject::SystemWide, &plain()));
         let counts = placed(aggregation, Some(1_050_095_660));
         all += &written(|out| text::interval(out, &counts, 0, &plain()));
         all += &written(|out| text::interval(out, &counts, 1, &plain()));
@@ -170,7 +172,7 @@ fn metric_columns() {
     all += &written(|out| text::interval(out, &counts, 0, &style));
     all += &written(|out| csv::write(out, &counts, &style));
     let cores = placed(Aggregation::Core, None);
-    all += &written(|out| text::run(out, &cores, &Subject::SystemWide, &style));
+    all += &written(|out| text::run(out, &cores, &StatSubject::SystemWide, &style));
     all += &written(|out| csv::titles(out, &cores, &style));
     all += &written(|out| csv::write(out, &cores, &style));
     kit::golden("stat/metric-only.txt", &all);
@@ -182,7 +184,10 @@ fn cgroups_have_a_column() {
     for (at, event) in counts.events.iter_mut().enumerate() {
         event.cgroup = Some(if at < 3 { "/" } else { "/user.slice" }.into());
     }
-    kit::golden("stat/cgroup.txt", &written(|out| text::run(out, &counts, &Subject::SystemWide, &plain())));
+    kit::golden(
+        "stat/cgroup.txt",
+        &written(|out| text::run(out, &counts, &StatSubject::SystemWide, &plain())),
+    );
     let got = written(|out| csv::write(out, &counts, &plain()));
     assert!(got.starts_with("0.64,msec,task-clock,/,638016,100.00,0.525,CPUs utilized\n"), "{got}");
     let got = written(|out| json::write(out, &counts, &plain()));
@@ -252,13 +257,13 @@ fn commands_are_compared() {
         let mut counts = repeated();
         counts.runs = times.iter().map(|&elapsed_ns| RunTime { elapsed_ns, cpu_time: None }).collect();
         counts.rows[0].values[1] =
-            Value::Counted { count: Count::default(), counters: 1, runs: faults.to_vec() };
-        counts.rows[0].values[0] = Value::Counted {
+            StatValue::Counted { count: Count::default(), counters: 1, runs: faults.to_vec() };
+        counts.rows[0].values[0] = StatValue::Counted {
             count: Count::default(),
             counters: 1,
             runs: times.iter().map(|t| *t as f64 / 2.0).collect(),
         };
-        Measured { command: command.to_owned(), counts, metrics: Vec::new() }
+        CommandMeasurements { command: command.to_owned(), counts, metrics: Vec::new() }
     };
     let a =
         timed("sleep 0.1", &[101_000_000, 102_000_000, 100_500_000, 101_300_000], &[49.0, 50.0, 49.0, 49.0]);
@@ -349,7 +354,7 @@ fn what_the_table_says_is_not_said_twice_where_room_is_short() {
 
 #[test]
 fn metrics_keep_levels_cgroups_and_groups_apart() {
-    let unit = |counts: &Counts, at| {
+    let unit = |counts: &StatCounts, at| {
         shadow(counts, 0, at).iter().map(|m| (m.unit.to_string(), m.value, m.inexact)).collect::<Vec<_>>()
     };
     let mut counts = hardware();
@@ -423,8 +428,8 @@ fn a_closed_output_is_an_error_not_a_panic() {
 #[test]
 fn top_down_shares_are_shown_as_metrics() {
     let names = ["slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"];
-    let mut counts = Counts {
-        events: names.iter().map(|n| event(n, Role::Other)).collect(),
+    let mut counts = StatCounts {
+        events: names.iter().map(|n| event(n, EventRole::Other)).collect(),
         rows: vec![row(PlaceLabel::default(), 1, [1000, 400, 100, 200, 300].map(|v| counted(v, 9)).to_vec())],
         elapsed_ns: 9,
         ..Default::default()
@@ -460,12 +465,12 @@ mod hostile {
             counts.events[0].name = name.clone();
             counts.events[1].cgroup = Some(comm.clone());
             counts.rows[0].place.thread = Some((comm.clone(), 1));
-            counts.derived = vec![vec![pmc::profile::counts::Derived {
+            counts.derived = vec![vec![pmc::profile::counts::DerivedResult {
                 name: name.clone(), unit: String::new(), help: comm.clone(), cgroup: None, value: Ok(1.0), crossed: None, inexact: true,
                 error: None,
                 branch: None,
             }]];
-            let subject = Subject::Command(vec![name.clone(), comm.clone()]);
+            let subject = StatSubject::Command(vec![name.clone(), comm.clone()]);
             let tables = [
                 written(|out| text::run(out, &counts, &subject, &plain())),
                 written(|out| text::interval(out, &counts, 0, &plain())),

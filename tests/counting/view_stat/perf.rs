@@ -68,28 +68,28 @@ fn place(word: &str, aggregation: Aggregation) -> PlaceLabel {
     }
 }
 
-fn counts(line: &Line, aggregation: Aggregation, runs: usize) -> Counts {
+fn counts(line: &Line, aggregation: Aggregation, runs: usize) -> StatCounts {
     let role = match line.event.as_str() {
-        "task-clock" => Role::TaskClock,
-        "duration_time" => Role::DurationTime,
-        _ => Role::Other,
+        "task-clock" => EventRole::TaskClock,
+        "duration_time" => EventRole::DurationTime,
+        _ => EventRole::Other,
     };
     let (scale, unit) = role.shown_in().unwrap_or((1.0, ""));
     assert_eq!(unit, line.unit, "perf's unit");
     let number = line.number.parse::<f64>().map(|n| (n / scale).round());
     let value = match (number, line.number.as_str()) {
-        (Ok(number), _) if runs > 1 => Value::Counted {
+        (Ok(number), _) if runs > 1 => StatValue::Counted {
             count: Count { value: 0, enabled_ns: 2 * line.running_ns, running_ns: 2 * line.running_ns },
             counters: 1,
             runs: vec![number; runs],
         },
         (Ok(number), _) => counted(number as u64, line.running_ns),
         (Err(_), "<not supported>") => unsupported(),
-        (Err(_), "<not counted>") => Value::NotCounted(Reason::new("asleep", "")),
+        (Err(_), "<not counted>") => StatValue::NotCounted(MissingValueReason::new("asleep", "")),
         (Err(_), other) => panic!("perf prints `{other}`"),
     };
-    Counts {
-        events: vec![Event { scale, unit: unit.into(), ..event(&line.event, role) }],
+    StatCounts {
+        events: vec![StatEvent { scale, unit: unit.into(), ..event(&line.event, role) }],
         rows: vec![row(place(&line.place, aggregation), line.summed.unwrap_or(1), vec![value])],
         aggregation,
         timestamp_ns: line.time.map(|t| (t * 1e9).round() as u64),

@@ -2,28 +2,29 @@
 
 use std::io;
 
-use pmc::profile::counts::Part;
+use pmc::profile::counts::CountPart;
 use pmc::profile::counts::{
-    Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role, Row, RunTime, Value,
+    Aggregation, CpuTime, EventRole, MissingValueReason, PlaceLabel, RunTime, StatCounts, StatEvent, StatRow,
+    StatValue,
 };
 use pmc::profile::metrics::formula::Formula;
-use pmc::profile::metrics::library::{Binder, Library, definition};
-use pmc::profile::metrics::literals::Environment;
+use pmc::profile::metrics::library::{Binder, MetricLibrary, definition};
+use pmc::profile::metrics::literals::MetricEnvironment;
 use pmc::profile::metrics::named::NAMED;
 use pmc::units::Count;
-use pmc::view::stat::{StatStyle, Subject};
+use pmc::view::stat::{StatStyle, StatSubject};
 
 /// Returns one of pmc's own metrics by name, or one written as `NAME=EXPRESSION`.
 pub(crate) fn formula(text: &str) -> pmc::error::Result<Formula> {
     let written = text.contains('=').then(|| definition(text)).transpose()?;
-    let library = Library::new(NAMED.iter().copied().chain(written));
+    let library = MetricLibrary::new(NAMED.iter().copied().chain(written));
     let name = written.map_or(text, |written| written.name);
     let wanted = library.named(name).last().expect("a metric of this name");
-    Binder::new(&library, &Environment::UNKNOWN).formula(wanted)
+    Binder::new(&library, &MetricEnvironment::UNKNOWN).formula(wanted)
 }
 
-pub(crate) fn event(name: &str, role: Role) -> Event {
-    Event {
+pub(crate) fn event(name: &str, role: EventRole) -> StatEvent {
+    StatEvent {
         name: name.into(),
         role: Some(role),
         level: name.split_once(':').map(|(_, l)| l.to_owned()).unwrap_or_default(),
@@ -36,40 +37,40 @@ pub(crate) fn event(name: &str, role: Role) -> Event {
 }
 
 /// Returns a clock: counted in nanoseconds, shown in milliseconds.
-pub(crate) fn clock(name: &str, role: Role) -> Event {
-    Event { scale: 1e-6, unit: "msec".into(), ..event(name, role) }
+pub(crate) fn clock(name: &str, role: EventRole) -> StatEvent {
+    StatEvent { scale: 1e-6, unit: "msec".into(), ..event(name, role) }
 }
 
-pub(crate) fn counted(value: u64, ns: u64) -> Value {
-    Value::Counted { count: Count { value, enabled_ns: ns, running_ns: ns }, counters: 1, runs: vec![] }
+pub(crate) fn counted(value: u64, ns: u64) -> StatValue {
+    StatValue::Counted { count: Count { value, enabled_ns: ns, running_ns: ns }, counters: 1, runs: vec![] }
 }
 
-pub(crate) fn shared(value: u64, enabled_ns: u64, running_ns: u64) -> Value {
-    Value::Counted { count: Count { value, enabled_ns, running_ns }, counters: 1, runs: vec![] }
+pub(crate) fn shared(value: u64, enabled_ns: u64, running_ns: u64) -> StatValue {
+    StatValue::Counted { count: Count { value, enabled_ns, running_ns }, counters: 1, runs: vec![] }
 }
 
-pub(crate) fn unsupported() -> Value {
-    Value::NotSupported(Reason {
+pub(crate) fn unsupported() -> StatValue {
+    StatValue::NotSupported(MissingValueReason {
         errno: Some("ENOENT"),
         cause: "this machine shows no hardware counters".into(),
         remedy: "use task-clock, or give the virtual machine a PMU".into(),
     })
 }
 
-pub(crate) fn row(place: PlaceLabel, summed: u32, values: Vec<Value>) -> Row {
-    Row { place, summed, values }
+pub(crate) fn row(place: PlaceLabel, summed: u32, values: Vec<StatValue>) -> StatRow {
+    StatRow { place, summed, values }
 }
 
 /// perf's counts for `true`.
-pub(crate) fn software() -> Counts {
+pub(crate) fn software() -> StatCounts {
     let ns = 638_016;
     let events = vec![
-        clock("task-clock", Role::TaskClock),
-        event("context-switches", Role::Other),
-        event("page-faults", Role::Other),
-        clock("cpu-clock", Role::CpuClock),
-        event("cycles", Role::Cycles),
-        Event { unit: "ns".into(), ..event("duration_time", Role::DurationTime) },
+        clock("task-clock", EventRole::TaskClock),
+        event("context-switches", EventRole::Other),
+        event("page-faults", EventRole::Other),
+        clock("cpu-clock", EventRole::CpuClock),
+        event("cycles", EventRole::Cycles),
+        StatEvent { unit: "ns".into(), ..event("duration_time", EventRole::DurationTime) },
     ];
     let values = vec![
         counted(638_016, ns),
@@ -79,7 +80,7 @@ pub(crate) fn software() -> Counts {
         unsupported(),
         counted(1_216_013, 1_216_013),
     ];
-    Counts {
+    StatCounts {
         events,
         rows: vec![row(PlaceLabel::default(), 1, values)],
         elapsed_ns: 1_216_013,
@@ -89,21 +90,21 @@ pub(crate) fn software() -> Counts {
 }
 
 /// A machine with counters and more events than fit: two groups, the second shared.
-pub(crate) fn hardware() -> Counts {
+pub(crate) fn hardware() -> StatCounts {
     let ns = 1_000_000_000;
     let mut events = vec![
-        clock("task-clock", Role::TaskClock),
-        event("cycles", Role::Cycles),
-        event("instructions", Role::Instructions),
-        event("stalled-cycles-frontend", Role::StalledFrontend),
-        event("branches", Role::Branches),
-        event("branch-misses", Role::BranchMisses),
-        event("cache-references", Role::CacheReferences),
-        event("cache-misses", Role::CacheMisses),
-        Event {
+        clock("task-clock", EventRole::TaskClock),
+        event("cycles", EventRole::Cycles),
+        event("instructions", EventRole::Instructions),
+        event("stalled-cycles-frontend", EventRole::StalledFrontend),
+        event("branches", EventRole::Branches),
+        event("branch-misses", EventRole::BranchMisses),
+        event("cache-references", EventRole::CacheReferences),
+        event("cache-misses", EventRole::CacheMisses),
+        StatEvent {
             scale: 2.328_306_436_538_696_3e-10,
             unit: "Joules".into(),
-            ..event("power/energy-pkg/", Role::Energy)
+            ..event("power/energy-pkg/", EventRole::Energy)
         },
     ];
     for (group, event) in events.iter_mut().enumerate() {
@@ -120,7 +121,7 @@ pub(crate) fn hardware() -> Counts {
         shared(123_450, ns, ns / 3),
         counted(42_949_672_960, ns),
     ];
-    Counts {
+    StatCounts {
         events,
         rows: vec![row(PlaceLabel::default(), 1, values)],
         elapsed_ns: 1_250_000_000,
@@ -130,11 +131,11 @@ pub(crate) fn hardware() -> Counts {
 }
 
 /// Five runs, the fourth disturbed.
-pub(crate) fn repeated() -> Counts {
+pub(crate) fn repeated() -> StatCounts {
     let clocks = [620_000.0, 630_000.0, 625_000.0, 2_100_000.0, 628_000.0];
     let faults = [49.0, 49.0, 50.0, 49.0, 49.0];
     let elapsed = [1_130_000, 1_120_000, 1_125_000, 4_000_000, 1_128_000];
-    let runs = |values: &[f64]| Value::Counted {
+    let runs = |values: &[f64]| StatValue::Counted {
         count: Count {
             value: values.iter().sum::<f64>() as u64,
             enabled_ns: 4_603_000,
@@ -143,11 +144,11 @@ pub(crate) fn repeated() -> Counts {
         counters: 1,
         runs: values.to_vec(),
     };
-    Counts {
+    StatCounts {
         events: vec![
-            clock("task-clock", Role::TaskClock),
-            event("page-faults", Role::Other),
-            event("cycles", Role::Cycles),
+            clock("task-clock", EventRole::TaskClock),
+            event("page-faults", EventRole::Other),
+            event("cycles", EventRole::Cycles),
         ],
         rows: vec![row(PlaceLabel::default(), 1, vec![runs(&clocks), runs(&faults), unsupported()])],
         elapsed_ns: 1_700_600,
@@ -157,7 +158,7 @@ pub(crate) fn repeated() -> Counts {
 }
 
 /// Two places of the same kind with a clock and faults. The second place has no faults.
-pub(crate) fn placed(aggregation: Aggregation, timestamp_ns: Option<u64>) -> Counts {
+pub(crate) fn placed(aggregation: Aggregation, timestamp_ns: Option<u64>) -> StatCounts {
     let place = |n: u32| match aggregation {
         Aggregation::Global => PlaceLabel::default(),
         Aggregation::Cpu => PlaceLabel { cpu: Some(n), ..Default::default() },
@@ -174,7 +175,7 @@ pub(crate) fn placed(aggregation: Aggregation, timestamp_ns: Option<u64>) -> Cou
         Aggregation::Socket => PlaceLabel { socket: Some(n), ..Default::default() },
         Aggregation::Node => PlaceLabel { node: Some(n), ..Default::default() },
         Aggregation::Children | Aggregation::Levels => {
-            let part = if n == 0 { Part::Own } else { Part::Sum };
+            let part = if n == 0 { CountPart::Own } else { CountPart::Sum };
             PlaceLabel { part: Some(part), ..Default::default() }
         }
         Aggregation::Thread => {
@@ -182,15 +183,15 @@ pub(crate) fn placed(aggregation: Aggregation, timestamp_ns: Option<u64>) -> Cou
         }
     };
     let ns = 51_960_682;
-    Counts {
+    StatCounts {
         events: vec![
-            clock("task-clock", Role::TaskClock),
-            event("page-faults", Role::Other),
-            event("cycles", Role::Cycles),
+            clock("task-clock", EventRole::TaskClock),
+            event("page-faults", EventRole::Other),
+            event("cycles", EventRole::Cycles),
         ],
         rows: vec![
             row(place(0), 1, vec![counted(ns, ns), counted(64, ns), unsupported()]),
-            row(place(1), 1, vec![counted(ns, ns), Value::Absent, unsupported()]),
+            row(place(1), 1, vec![counted(ns, ns), StatValue::Absent, unsupported()]),
         ],
         aggregation,
         timestamp_ns,
@@ -215,8 +216,8 @@ pub(crate) fn plain() -> StatStyle {
     StatStyle::default()
 }
 
-pub(crate) fn command() -> Subject {
-    Subject::Command(vec!["true".into()])
+pub(crate) fn command() -> StatSubject {
+    StatSubject::Command(vec!["true".into()])
 }
 
 pub(crate) const PLACES: [Aggregation; 6] = [

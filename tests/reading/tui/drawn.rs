@@ -94,19 +94,22 @@ fn the_flame_graph_says_what_is_below_and_what_is_zoomed() {
 
 #[test]
 fn a_live_view_without_call_chains_says_how_to_take_them() {
-    use pmc::profile::sampled::{Answer, DataQuality, Query};
-    use pmc::tui::{Poll, Status};
-    fn flat(query: &Query) -> Answer {
+    use pmc::profile::sampled::{ProfileQuality, Query, QueryAnswer};
+    use pmc::tui::{EngineStatus, EngineUpdates};
+    fn flat(query: &Query) -> QueryAnswer {
         let mut answer = super::fixture::answer(query);
         answer.profile.has_totals = false;
-        answer.profile.trust = DataQuality::default();
+        answer.profile.trust = ProfileQuality::default();
         answer.profile.events.iter_mut().for_each(|event| event.tree = None);
         answer
     }
     for (is_live, said) in [(true, "pmc top -g takes them"), (false, "pmc record -g records them")] {
         for key in ["2", "3"] {
             let mut desk = Desk::with(flat, 100, 30);
-            desk.take(Poll { status: Some(Status { is_live, ..Status::default() }), ..Poll::default() });
+            desk.take(EngineUpdates {
+                status: Some(EngineStatus { is_live, ..EngineStatus::default() }),
+                ..EngineUpdates::default()
+            });
             let screen = desk.press(key).screen();
             assert!(screen.contains(said), "{key}: {screen}");
         }
@@ -116,9 +119,9 @@ fn a_live_view_without_call_chains_says_how_to_take_them() {
 #[test]
 fn nothing_to_show_is_said() {
     use pmc::profile::sampled::Query;
-    use pmc::tui::state::State;
+    use pmc::tui::state::ScreenState;
     let mut desk = Desk::new(80, 20);
-    desk.state = State::new(Query::default(), (80, 20));
+    desk.state = ScreenState::new(Query::default(), (80, 20));
     for keys in
         ["", "2", "3", "4", "5", "6", "/x<Enter>", "gGjkhl<Enter>", "ncadotK", "T", "&y<Enter>", "pis[]"]
     {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use pmc::tui::keys::{Action, CHAPTERS};
+use pmc::tui::keys::{CHAPTERS, KeyAction};
 
 use crate::kit::{self, in_tmux, need_perf_events, need_program, pmc, run};
 
@@ -382,7 +382,7 @@ fn every_key_of_the_help_page_is_taken() {
     terminal.run("pmc report shares.data");
     terminal.wait("half");
     settled(&terminal);
-    let leaves = [Action::Quit, Action::Back, Action::Suspend];
+    let leaves = [KeyAction::Quit, KeyAction::Back, KeyAction::Suspend];
     for pane in ["1", "2", "3", "4", "5", "6"] {
         for binding in CHAPTERS.iter().flat_map(|chapter| chapter.bindings) {
             if leaves.contains(&binding.action) {

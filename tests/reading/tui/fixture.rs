@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use pmc::abi::CpuMode;
 use pmc::profile::annotate::{self, Instruction, Listing};
-use pmc::profile::sampled::query::{ThreadSum, Times};
-use pmc::profile::sampled::tree::Node;
+use pmc::profile::sampled::query::{ThreadSum, TimeSums};
+use pmc::profile::sampled::tree::CallNode;
 use pmc::profile::sampled::{
-    Answer, Cell, DataQuality, Event, FunctionRef, ModuleQuality, Order, Profile, Query, Row, SortKey, Tree,
-    Value,
+    CallTree, FunctionRef, ModuleQuality, Profile, ProfileEvent, ProfileQuality, Query, QueryAnswer, RowCell,
+    SortKey, StackDirection, TableRow, Value,
 };
 use pmc::terminal::Colours;
 use pmc::terminal::theme::Background;
-use pmc::tui::state::{Effect, Input, State};
-use pmc::tui::theme::Theme;
-use pmc::tui::{Poll, Status, panes};
+use pmc::tui::state::{ScreenEffect, ScreenInput, ScreenState};
+use pmc::tui::theme::ScreenTheme;
+use pmc::tui::{EngineStatus, EngineUpdates, panes};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
@@ -53,17 +53,17 @@ const NODES: &[(Option<u32>, usize, u64, u64)] = &[
     (Some(1), 7, 50, 50),
 ];
 
-pub(crate) fn answer(query: &Query) -> Answer {
+pub(crate) fn answer(query: &Query) -> QueryAnswer {
     let mut profile = Profile {
         keys: query.keys.clone(),
         has_totals: true,
-        trust: DataQuality {
+        trust: ProfileQuality {
             samples: 1000,
             stacks: 1000,
             rooted: 990,
             frames: 5000,
             unnamed: 25,
-            ..DataQuality::default()
+            ..ProfileQuality::default()
         },
         modules: vec![ModuleQuality {
             path: "/usr/lib/libdb.so".to_owned(),
@@ -80,22 +80,22 @@ pub(crate) fn answer(query: &Query) -> Answer {
     let shop = texts.add("shop");
     let rows = FUNCTIONS.iter().map(|(symbol, dso, level, own, total)| {
         let cell = |key: &SortKey| match key {
-            SortKey::Comm => Cell::Text(shop),
-            SortKey::Dso => Cell::Text(texts.add(dso)),
-            _ => Cell::Symbol(*level, texts.add(symbol)),
+            SortKey::Comm => RowCell::Text(shop),
+            SortKey::Dso => RowCell::Text(texts.add(dso)),
+            _ => RowCell::Symbol(*level, texts.add(symbol)),
         };
-        Row {
+        TableRow {
             cells: query.keys.iter().map(cell).collect(),
             own: value(*own),
             total: value(*total),
-            ..Row::default()
+            ..TableRow::default()
         }
     });
     let rows = rows.collect();
-    let mut tree = Tree::default();
+    let mut tree = CallTree::default();
     for (number, (parent, function, own, total)) in NODES.iter().enumerate() {
         let (symbol, dso, level, ..) = FUNCTIONS[*function];
-        tree.nodes.push(Node {
+        tree.nodes.push(CallNode {
             symbol: texts.add(symbol),
             dso: texts.add(dso),
             level: if level == 'k' { CpuMode::Kernel } else { CpuMode::User },
@@ -110,12 +110,12 @@ pub(crate) fn answer(query: &Query) -> Answer {
         }
     }
     let worker = texts.add("work\u{1b}er\t1");
-    let event = |name: &str, rows| Event {
+    let event = |name: &str, rows| ProfileEvent {
         name: name.to_owned(),
         total: value(1000),
         rows,
         tree: query.tree.map(|_| tree.clone()),
-        ..Event::default()
+        ..ProfileEvent::default()
     };
     profile.events = vec![event("cpu-clock", rows), event("page-faults", Vec::new())];
     let threads = vec![
@@ -124,12 +124,12 @@ pub(crate) fn answer(query: &Query) -> Answer {
         ThreadSum { pid: 800, tid: 800, comm: shop, value: value(100) },
     ];
     let sums = (0..100).map(|at| [0, 3, 9, 27, 5][at % 5] * (at as u64 + 1)).collect();
-    let times = Some(Times { from: 5_000_000_000, slice: 10_000_000, sums });
-    Answer { query: query.clone(), profile, times, threads, ..Answer::default() }
+    let times = Some(TimeSums { from: 5_000_000_000, slice: 10_000_000, sums });
+    QueryAnswer { query: query.clone(), profile, times, threads, ..QueryAnswer::default() }
 }
 
 /// The same profile with the start-up frames that every program has.
-pub(crate) fn started(query: &Query) -> Answer {
+pub(crate) fn started(query: &Query) -> QueryAnswer {
     let mut answer = answer(query);
     let profile = &mut answer.profile;
     let libc = profile.texts.add("libc.so.6");
@@ -137,17 +137,17 @@ pub(crate) fn started(query: &Query) -> Answer {
     for name in ["__libc_start_call_main", "__libc_start_main@@GLIBC_2.34", "_start"] {
         let symbol = profile.texts.add(name);
         let cell = |key: &SortKey| match key {
-            SortKey::Symbol => Cell::Symbol('.', symbol),
-            _ => Cell::Text(libc),
+            SortKey::Symbol => RowCell::Symbol('.', symbol),
+            _ => RowCell::Text(libc),
         };
         let cells = query.keys.iter().map(cell).collect();
-        event.rows.insert(0, Row { cells, own: value(0), total: value(1000), ..Row::default() });
+        event.rows.insert(0, TableRow { cells, own: value(0), total: value(1000), ..TableRow::default() });
         if let Some(tree) = &mut event.tree {
             let children = tree.roots.clone();
             tree.roots = vec![tree.nodes.len() as u32];
             let level = CpuMode::User;
             let (own, total) = (value(0), value(1000));
-            tree.nodes.push(Node { symbol, dso: libc, level, inlined: false, own, total, children });
+            tree.nodes.push(CallNode { symbol, dso: libc, level, inlined: false, own, total, children });
         }
     }
     answer
@@ -166,24 +166,24 @@ pub(crate) fn listing() -> Listing {
         operands: operands.into(),
         ..Instruction::default()
     };
-    let row = |kind, samples: u64| annotate::Row {
+    let row = |kind, samples: u64| annotate::ListingRow {
         kind,
         values: if samples > 0 { vec![value(samples)] } else { Vec::new() },
     };
     let source = |line, samples| {
-        row(annotate::Kind::Source { file: 0, line, depth: 0, has_code: samples > 0 }, samples)
+        row(annotate::RowContent::Source { file: 0, line, depth: 0, has_code: samples > 0 }, samples)
     };
-    let code = |i, samples| row(annotate::Kind::Instruction(Box::new(i)), samples);
+    let code = |i, samples| row(annotate::RowContent::Instruction(Box::new(i)), samples);
     Listing {
         symbol: "shop::Basket::price() const".to_owned(),
         dso: "shop".to_owned(),
-        events: vec![annotate::Event {
+        events: vec![annotate::ListingEvent {
             name: "cpu-clock".to_owned(),
             total: value(1000),
             own: value(300),
             ..Default::default()
         }],
-        files: vec![annotate::File { path: "/src/shop/basket.c".into(), text: Some(text) }],
+        files: vec![annotate::SourceFile { path: "/src/shop/basket.c".into(), text: Some(text) }],
         rows: vec![
             source(1, 10),
             code(instruction(0x1150, "pushq", "%rbp"), 10),
@@ -195,7 +195,7 @@ pub(crate) fn listing() -> Listing {
             code(instruction(0x115c, "jne", "0x1154"), 200),
             code(instruction(0x1160, "retq", ""), 0),
         ],
-        jumps: vec![annotate::Jump { from: 7, to: 4, lane: 0 }],
+        jumps: vec![annotate::Arrow { from: 7, to: 4, lane: 0 }],
         lanes: 1,
         ..Listing::default()
     }
@@ -204,8 +204,8 @@ pub(crate) fn listing() -> Listing {
 /// The same listing with inlined functions: `sum`, which contains `next` (at no cost) and continues after
 /// it, and `add`, which has the highest cost.
 pub(crate) fn listing_with_inlined() -> Listing {
-    let function = |name: &str, depth| annotate::Row {
-        kind: annotate::Kind::Function { name: name.into(), depth },
+    let function = |name: &str, depth| annotate::ListingRow {
+        kind: annotate::RowContent::Function { name: name.into(), depth },
         values: vec![],
     };
     let mut listing = listing();
@@ -224,17 +224,17 @@ pub(crate) fn listing_with_inlined() -> Listing {
         code(7),
         function("price", 0),
     ];
-    (listing.jumps, listing.lanes) = (vec![annotate::Jump { from: 8, to: 4, lane: 0 }], 1);
+    (listing.jumps, listing.lanes) = (vec![annotate::Arrow { from: 8, to: 4, lane: 0 }], 1);
     listing
 }
 
 /// A screen without a terminal, whose engine answers immediately.
 pub(crate) struct Desk {
-    pub(crate) state: State,
+    pub(crate) state: ScreenState,
     /// Effects other than requests for answers, histories and code.
-    pub(crate) effects: Vec<Effect>,
+    pub(crate) effects: Vec<ScreenEffect>,
     terminal: Terminal<TestBackend>,
-    answers: fn(&Query) -> Answer,
+    answers: fn(&Query) -> QueryAnswer,
 }
 
 impl Desk {
@@ -242,53 +242,54 @@ impl Desk {
         Self::with(answer, width, height)
     }
 
-    pub(crate) fn with(answers: fn(&Query) -> Answer, width: u16, height: u16) -> Self {
-        let first = Query { event: Some(0), totals: true, tree: Some(Order::Caller), ..Query::default() };
+    pub(crate) fn with(answers: fn(&Query) -> QueryAnswer, width: u16, height: u16) -> Self {
+        let first =
+            Query { event: Some(0), totals: true, tree: Some(StackDirection::Caller), ..Query::default() };
         let mut desk = Self {
-            state: State::new(first, (width, height)),
+            state: ScreenState::new(first, (width, height)),
             effects: Vec::new(),
             answers,
             terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
         };
-        let status = Status { title: "perf.data".to_owned(), lost: 3, ..Status::default() };
+        let status = EngineStatus { title: "perf.data".to_owned(), lost: 3, ..EngineStatus::default() };
         let answer = Arc::new(answers(&desk.state.query.clone()));
-        desk.take(Poll { answer: Some(answer), status: Some(status), ..Poll::default() });
+        desk.take(EngineUpdates { answer: Some(answer), status: Some(status), ..EngineUpdates::default() });
         desk
     }
 
-    pub(crate) fn take(&mut self, poll: Poll) {
-        self.update(Input::Poll(Box::new(poll)));
+    pub(crate) fn take(&mut self, poll: EngineUpdates) {
+        self.update(ScreenInput::Poll(Box::new(poll)));
     }
 
-    fn update(&mut self, input: Input) {
+    fn update(&mut self, input: ScreenInput) {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
             for effect in self.state.update(input) {
                 match effect {
-                    Effect::Ask(query) => {
-                        inputs.push(Input::Poll(Box::new(Poll {
+                    ScreenEffect::Ask(query) => {
+                        inputs.push(ScreenInput::Poll(Box::new(EngineUpdates {
                             answer: Some(Arc::new((self.answers)(&query))),
-                            ..Poll::default()
+                            ..EngineUpdates::default()
                         })));
-                        self.effects.push(Effect::Ask(query));
+                        self.effects.push(ScreenEffect::Ask(query));
                     }
-                    Effect::History(function) => {
+                    ScreenEffect::History(function) => {
                         let sums = (0..100).map(|at| at % 7 * 3).collect();
-                        inputs.push(Input::Poll(Box::new(Poll {
+                        inputs.push(ScreenInput::Poll(Box::new(EngineUpdates {
                             history: Some((function, sums)),
-                            ..Poll::default()
+                            ..EngineUpdates::default()
                         })));
                     }
-                    Effect::Annotate(function) => {
+                    ScreenEffect::Annotate(function) => {
                         let code = if function.symbol.contains("price") {
                             Ok(Arc::new(listing()))
                         } else {
                             Err(format!("no code of {}", function.symbol))
                         };
                         let function: FunctionRef = function;
-                        inputs.push(Input::Poll(Box::new(Poll {
+                        inputs.push(ScreenInput::Poll(Box::new(EngineUpdates {
                             listing: Some((function, code)),
-                            ..Poll::default()
+                            ..EngineUpdates::default()
                         })));
                     }
                     other => self.effects.push(other),
@@ -308,21 +309,21 @@ impl Desk {
                 }
                 None => (KeyCode::Char(c), KeyModifiers::NONE, c.len_utf8()),
             };
-            self.update(Input::Key(KeyEvent::new(code, modifiers)));
+            self.update(ScreenInput::Key(KeyEvent::new(code, modifiers)));
             rest = &rest[len..];
         }
         self
     }
 
     pub(crate) fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> &mut Self {
-        self.update(Input::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+        self.update(ScreenInput::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
         self
     }
 
     pub(crate) fn resize(&mut self, width: u16, height: u16) -> &mut Self {
         self.terminal.backend_mut().resize(width, height);
         self.terminal.autoresize().unwrap();
-        self.update(Input::Resize(width, height));
+        self.update(ScreenInput::Resize(width, height));
         self
     }
 
@@ -330,7 +331,7 @@ impl Desk {
     pub(crate) fn screen(&mut self) -> String {
         let state = &self.state;
         self.terminal
-            .draw(|frame| panes::draw(frame, state, Theme::new(Colours::All, Background::Dark)))
+            .draw(|frame| panes::draw(frame, state, ScreenTheme::new(Colours::All, Background::Dark)))
             .unwrap();
         let buffer = self.terminal.backend().buffer();
         let mut out = String::new();

@@ -3,20 +3,20 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pmc::profile::annotate::Note;
-use pmc::profile::sampled::{Cell, FunctionRef, Order, Query, ShareOf};
+use pmc::profile::annotate::ListingNote;
+use pmc::profile::sampled::{FunctionRef, Query, RowCell, ShareOf, StackDirection};
 use pmc::session::Value;
 use pmc::tui::keys::Pane;
-use pmc::tui::state::Effect;
-use pmc::tui::{ExportForm, LiveCommand, Poll, Status};
-use pmc::view::export::Format;
+use pmc::tui::state::ScreenEffect;
+use pmc::tui::{EngineStatus, EngineUpdates, LiveCommand, ViewFormat};
+use pmc::view::export::ExportFormat;
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use super::fixture::{Desk, answer, listing, listing_with_inlined, started};
 
 fn last_query(desk: &Desk) -> &Query {
     let asked = desk.effects.iter().rev().find_map(|effect| match effect {
-        Effect::Ask(query) => Some(query),
+        ScreenEffect::Ask(query) => Some(query),
         _ => None,
     });
     asked.expect("a question")
@@ -57,7 +57,7 @@ fn shares_of_time_by_the_clock() {
         event.share_of = query.share_of;
         set(&mut event.total, 4000);
         event.rows.iter_mut().map(|row| &mut row.own).for_each(|own| set(own, own.samples * 2));
-        Poll { answer: Some(Arc::new(known)), ..Poll::default() }
+        EngineUpdates { answer: Some(Arc::new(known)), ..EngineUpdates::default() }
     };
     desk.take(with_latency(&desk.state.query.clone()));
     let screen = desk.screen();
@@ -106,12 +106,12 @@ fn drilling_and_coming_back() {
     assert_eq!(desk.state.pane, Pane::Tree);
     let query = last_query(&desk);
     assert_eq!(query.root.as_deref(), Some("shop::Basket::price() const"));
-    assert_eq!(query.tree, Some(Order::Caller));
+    assert_eq!(query.tree, Some(StackDirection::Caller));
     assert!(desk.screen().contains("Callees of shop::Basket::price"));
     desk.press("<Esc>");
     assert_eq!((desk.state.pane, last_query(&desk).root.clone()), (Pane::Functions, None));
     desk.press("c");
-    assert_eq!(last_query(&desk).tree, Some(Order::Callee));
+    assert_eq!(last_query(&desk).tree, Some(StackDirection::Callee));
     desk.press("<Backspace>").press("d");
     assert_eq!(last_query(&desk).filter.dso.as_deref(), Some("shop"));
     assert!(desk.screen().contains("only in shop"));
@@ -123,7 +123,7 @@ fn drilling_and_coming_back() {
     assert!(!last_query(&desk).filter.hide_kernel && last_query(&desk).filter.comms.is_some());
     desk.press("<Esc><Esc><Esc>");
     assert!(last_query(&desk).filter.is_empty());
-    assert!(desk.press("q").effects.contains(&Effect::Quit));
+    assert!(desk.press("q").effects.contains(&ScreenEffect::Quit));
 }
 
 #[test]
@@ -143,12 +143,12 @@ fn a_search_before_a_drill_outlives_the_way_back() {
 fn q_goes_back_before_it_quits() {
     let mut desk = Desk::new(100, 30);
     desk.press("2q");
-    assert!(!desk.effects.contains(&Effect::Quit));
+    assert!(!desk.effects.contains(&ScreenEffect::Quit));
     assert_eq!(desk.state.pane, Pane::Functions);
-    assert!(desk.press("q").effects.contains(&Effect::Quit));
+    assert!(desk.press("q").effects.contains(&ScreenEffect::Quit));
     for key in ["Q", "<^c>"] {
         let mut desk = Desk::new(100, 30);
-        assert!(desk.press("3").press(key).effects.contains(&Effect::Quit), "{key}");
+        assert!(desk.press("3").press(key).effects.contains(&ScreenEffect::Quit), "{key}");
     }
 }
 
@@ -176,7 +176,7 @@ fn the_tree_opens_and_closes() {
     desk.press("g/copy_user<Enter>");
     assert!(desk.cursor_line().unwrap().contains("copy_user"), "a search opens what is closed");
     desk.press("i");
-    assert_eq!(last_query(&desk).tree, Some(Order::Callee));
+    assert_eq!(last_query(&desk).tree, Some(StackDirection::Callee));
     assert!(desk.press("R").state.query.collapse);
 }
 
@@ -187,7 +187,7 @@ fn inlined_functions_fold_in_code() {
     let name = FunctionRef { dso: "shop".to_owned(), symbol: "shop::Basket::price() const".to_owned() };
     desk.state.code.wait_for(name.clone());
     let listing = Ok(Arc::new(listing_with_inlined()));
-    desk.take(Poll { listing: Some((name, listing)), ..Poll::default() });
+    desk.take(EngineUpdates { listing: Some((name, listing)), ..EngineUpdates::default() });
     let shown = |desk: &mut Desk| desk.state.code.shown.clone();
     // The function with the highest cost is open. The others are folded into one row each, with a summary.
     assert_eq!(shown(&mut desk), [0, 1, 7, 8, 9, 10, 11]);
@@ -226,7 +226,7 @@ fn an_inlined_function_is_shown_at_its_costliest_line() {
         desk.press("4");
         desk.state.code.wait_for(function(inlined));
         let listing = Ok(Arc::new(listing_with_inlined()));
-        desk.take(Poll { listing: Some((function(inlined), listing)), ..Poll::default() });
+        desk.take(EngineUpdates { listing: Some((function(inlined), listing)), ..EngineUpdates::default() });
         assert_eq!(desk.state.code.row(), Some(row), "{inlined}");
     }
     // From the tree, where the enclosing function is known. Then again with its code already loaded.
@@ -236,7 +236,7 @@ fn an_inlined_function_is_shown_at_its_costliest_line() {
     desk.state.code.wait_for(host.clone());
     desk.state.code.look_for("sum".to_owned(), 0, 20);
     let listing = Ok(Arc::new(listing_with_inlined()));
-    desk.take(Poll { listing: Some((host, listing)), ..Poll::default() });
+    desk.take(EngineUpdates { listing: Some((host, listing)), ..EngineUpdates::default() });
     assert_eq!(desk.state.code.row(), Some(6));
     desk.state.code.look_for("add".to_owned(), 0, 20);
     assert_eq!(desk.state.code.row(), Some(10));
@@ -250,8 +250,8 @@ fn the_chosen_line_is_broken_between_words() {
     desk.state.code.wait_for(name.clone());
     let mut listing = listing_with_inlined();
     let text = "source file ./malloc/malloc.c: No such file or directory (ENOENT)".to_owned();
-    listing.notes = vec![Note { text, remedy: None }];
-    desk.take(Poll { listing: Some((name, Ok(Arc::new(listing)))), ..Poll::default() });
+    listing.notes = vec![ListingNote { text, remedy: None }];
+    desk.take(EngineUpdates { listing: Some((name, Ok(Arc::new(listing)))), ..EngineUpdates::default() });
     let screen = desk.screen();
     assert!(screen.lines().any(|line| line.trim_end().ends_with("(ENOENT)")), "{screen}");
     assert!(screen.contains("./malloc/malloc.c:"), "{screen}");
@@ -340,12 +340,12 @@ fn nothing_is_asked_of_a_function_without_a_name_yet() {
     let soon = young.profile.texts.add("…");
     for row in &mut young.profile.events[0].rows {
         let cells = row.cells.iter().map(|cell| match cell {
-            Cell::Symbol(level, _) => Cell::Symbol(*level, soon),
+            RowCell::Symbol(level, _) => RowCell::Symbol(*level, soon),
             other => *other,
         });
         row.cells = cells.collect();
     }
-    desk.take(Poll { answer: Some(Arc::new(young)), ..Poll::default() });
+    desk.take(EngineUpdates { answer: Some(Arc::new(young)), ..EngineUpdates::default() });
     for key in ["a", "o", "c", "<Enter>", "4"] {
         let asked = desk.effects.len();
         let screen = desk.press(key).screen();
@@ -357,19 +357,22 @@ fn nothing_is_asked_of_a_function_without_a_name_yet() {
 #[test]
 fn a_screen_can_begin_with_code() {
     let mut desk = Desk::new(100, 30);
-    desk.take(Poll { opens: Some(FunctionRef::default()), ..Poll::default() });
+    desk.take(EngineUpdates { opens: Some(FunctionRef::default()), ..EngineUpdates::default() });
     assert!(desk.screen().contains("looking for the costliest function"), "{}", desk.screen());
     let listing = Arc::new(listing());
     let name = listing.symbol.clone();
-    desk.take(Poll { listing: Some((FunctionRef::default(), Ok(listing))), ..Poll::default() });
+    desk.take(EngineUpdates {
+        listing: Some((FunctionRef::default(), Ok(listing))),
+        ..EngineUpdates::default()
+    });
     assert_eq!((desk.state.pane, desk.state.function().unwrap().symbol), (Pane::Code, name));
     // `q` first returns to the pane where the screen began, and quits there.
     desk.press("1q");
     assert!(desk.state.code.rows().is_some(), "the same code, not that of the cursor's row");
     assert_eq!(desk.state.pane, Pane::Code);
-    assert!(!desk.effects.contains(&Effect::Quit));
+    assert!(!desk.effects.contains(&ScreenEffect::Quit));
     desk.press("q");
-    assert_eq!(desk.effects.last(), Some(&Effect::Quit));
+    assert_eq!(desk.effects.last(), Some(&ScreenEffect::Quit));
 }
 
 #[test]
@@ -511,13 +514,13 @@ fn marks_are_added_up() {
 #[test]
 fn the_view_is_written_in_the_form_of_its_name() {
     let mut desk = Desk::new(100, 30);
-    let written = |form, name| Effect::Export(form, PathBuf::from(name));
+    let written = |form, name| ScreenEffect::Export(form, PathBuf::from(name));
     desk.press("x<Enter>");
-    assert_eq!(desk.effects.last(), Some(&written(ExportForm::Format(Format::Html), "pmc-view.html")));
+    assert_eq!(desk.effects.last(), Some(&written(ViewFormat::Format(ExportFormat::Html), "pmc-view.html")));
     desk.press("x<^u>a.json<Enter>");
-    assert_eq!(desk.effects.last(), Some(&written(ExportForm::Format(Format::Json), "a.json")));
+    assert_eq!(desk.effects.last(), Some(&written(ViewFormat::Format(ExportFormat::Json), "a.json")));
     desk.press("P<^w>data<Enter>");
-    assert_eq!(desk.effects.last(), Some(&written(ExportForm::PerfData, "pmc-view.data")));
+    assert_eq!(desk.effects.last(), Some(&written(ViewFormat::PerfData, "pmc-view.data")));
     let count = desk.effects.len();
     desk.press("x<^w>sgv<Enter>");
     assert_eq!(desk.effects.len(), count);
@@ -531,13 +534,16 @@ fn the_view_is_written_in_the_form_of_its_name() {
 fn live_keys_are_for_live_views() {
     let mut desk = Desk::new(100, 30);
     assert!(desk.press("z").screen().contains("live view"));
-    desk.take(Poll { status: Some(Status { is_live: true, ..Status::default() }), ..Poll::default() });
+    desk.take(EngineUpdates {
+        status: Some(EngineStatus { is_live: true, ..EngineStatus::default() }),
+        ..EngineUpdates::default()
+    });
     desk.press("zfD()");
     let commands: Vec<_> = desk
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Command(command) => Some(*command),
+            ScreenEffect::Command(command) => Some(*command),
             _ => None,
         })
         .collect();
@@ -570,7 +576,7 @@ fn the_cursor_stays_with_its_row_when_numbers_change() {
     assert!(desk.cursor_line().unwrap().contains("memcpy"));
     let mut next = super::fixture::answer(&desk.state.query);
     next.profile.events[0].rows.swap(3, 6);
-    desk.take(Poll { answer: Some(Arc::new(next)), ..Poll::default() });
+    desk.take(EngineUpdates { answer: Some(Arc::new(next)), ..EngineUpdates::default() });
     assert!(desk.cursor_line().unwrap().contains("memcpy"));
     assert_eq!(desk.state.table.scroll.cursor, 6);
 }

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use pmc::tui::keys::{Action, Binding, CHAPTERS, Key, Pane};
+use pmc::tui::keys::{BoundKey, CHAPTERS, KeyAction, KeyBinding, Pane};
 
 use super::kit::{self, in_tmux};
 use super::screen::{Tmux, ended, watching};
@@ -33,98 +33,102 @@ use Then::{Fewer, Gone, Other, Same, Shown};
 
 /// The required effect of an action in a pane. There is one for each action, so a new key needs an entry
 /// here.
-fn duty(action: Action, pane: Pane) -> Duty {
+fn duty(action: KeyAction, pane: Pane) -> Duty {
     let (before, then): (&'static [&'static str], Then) = match (action, pane) {
-        (Action::Up | Action::PageUp | Action::First, _) => (&["G"], Other),
-        (Action::Down | Action::PageDown | Action::Last, _) => (&["g"], Other),
-        (Action::Left, Pane::Tree) => (&["E", "g"], Other),
-        (Action::Left | Action::Right, Pane::Flame) => (&["/", "thirty", "Enter"], Other),
-        (Action::Left, _) => (&["Right", "Right"], Other),
-        (Action::Right, _) => (&[], Other),
-        (Action::Enter, Pane::Functions) => (&["g"], Shown("Callees of ")),
-        (Action::Enter, Pane::Tree) => (&["g"], Other),
-        (Action::Enter, Pane::Flame) => (&["g", "p"], Other),
-        (Action::Enter, Pane::Threads) => (&["g"], Shown("only pid")),
-        (Action::Enter, Pane::Events) => (&["j"], Shown("  task-clock  ")),
-        (Action::Enter, Pane::Code) => (&["/", "jmp", "Enter"], Other),
-        (Action::Back | Action::Undo, _) => (&["K"], Gone("only user space")),
-        (Action::Quit, _) => (&[], Shown("status 0")),
-        (Action::Help, _) => (&[], Shown("Moving about")),
-        (Action::Show(Pane::Functions), _) => (&["6"], Shown("Total▾")),
-        (Action::Show(Pane::Tree), _) => (&[], Shown("Call tree, callers first")),
-        (Action::Show(Pane::Flame), _) => (&[], Shown("Flame graph, callers above")),
-        (Action::Show(Pane::Code), _) => (&["/", "fifty", "Enter"], Shown("of the function")),
-        (Action::Show(Pane::Threads), _) => (&[], Shown("processes and threads; Enter")),
-        (Action::Show(Pane::Events), _) => (&[], Shown("task-clock")),
-        (Action::NextPane, _) => (&[], Shown("Call tree")),
-        (Action::PreviousPane, _) => (&["3"], Shown("Call tree")),
-        (Action::Search, _) => (&[], Shown("Search:")),
-        (Action::Filter, _) => (&[], Shown("Show only:")),
-        (Action::NextMatch | Action::PreviousMatch, _) => (&["/", "ty", "Enter"], Other),
-        (Action::Annotate, _) => (&["/", "fifty", "Enter"], Shown("imul")),
-        (Action::Callers, Pane::Flame) => (&["/", "fifty", "Enter"], Shown("sampled functions above")),
-        (Action::Callers, _) => (&["/", "fifty", "Enter"], Shown("Callers of fifty")),
-        (Action::Mark, _) => (&["g"], Shown("1 marked")),
-        (Action::SortNext | Action::SortPrevious, _) => (&[], Gone("Total▾")),
-        (Action::Reverse, _) => (&[], Shown("Total▴")),
-        (Action::Keys, _) => (&[], Shown("by symbol")),
-        (Action::InDso, _) => (&["/", "fifty", "Enter"], Shown("only in shares")),
+        (KeyAction::Up | KeyAction::PageUp | KeyAction::First, _) => (&["G"], Other),
+        (KeyAction::Down | KeyAction::PageDown | KeyAction::Last, _) => (&["g"], Other),
+        (KeyAction::Left, Pane::Tree) => (&["E", "g"], Other),
+        (KeyAction::Left | KeyAction::Right, Pane::Flame) => (&["/", "thirty", "Enter"], Other),
+        (KeyAction::Left, _) => (&["Right", "Right"], Other),
+        (KeyAction::Right, _) => (&[], Other),
+        (KeyAction::Enter, Pane::Functions) => (&["g"], Shown("Callees of ")),
+        (KeyAction::Enter, Pane::Tree) => (&["g"], Other),
+        (KeyAction::Enter, Pane::Flame) => (&["g", "p"], Other),
+        (KeyAction::Enter, Pane::Threads) => (&["g"], Shown("only pid")),
+        (KeyAction::Enter, Pane::Events) => (&["j"], Shown("  task-clock  ")),
+        (KeyAction::Enter, Pane::Code) => (&["/", "jmp", "Enter"], Other),
+        (KeyAction::Back | KeyAction::Undo, _) => (&["K"], Gone("only user space")),
+        (KeyAction::Quit, _) => (&[], Shown("status 0")),
+        (KeyAction::Help, _) => (&[], Shown("Moving about")),
+        (KeyAction::Show(Pane::Functions), _) => (&["6"], Shown("Total▾")),
+        (KeyAction::Show(Pane::Tree), _) => (&[], Shown("Call tree, callers first")),
+        (KeyAction::Show(Pane::Flame), _) => (&[], Shown("Flame graph, callers above")),
+        (KeyAction::Show(Pane::Code), _) => (&["/", "fifty", "Enter"], Shown("of the function")),
+        (KeyAction::Show(Pane::Threads), _) => (&[], Shown("processes and threads; Enter")),
+        (KeyAction::Show(Pane::Events), _) => (&[], Shown("task-clock")),
+        (KeyAction::NextPane, _) => (&[], Shown("Call tree")),
+        (KeyAction::PreviousPane, _) => (&["3"], Shown("Call tree")),
+        (KeyAction::Search, _) => (&[], Shown("Search:")),
+        (KeyAction::Filter, _) => (&[], Shown("Show only:")),
+        (KeyAction::NextMatch | KeyAction::PreviousMatch, _) => (&["/", "ty", "Enter"], Other),
+        (KeyAction::Annotate, _) => (&["/", "fifty", "Enter"], Shown("imul")),
+        (KeyAction::Callers, Pane::Flame) => (&["/", "fifty", "Enter"], Shown("sampled functions above")),
+        (KeyAction::Callers, _) => (&["/", "fifty", "Enter"], Shown("Callers of fifty")),
+        (KeyAction::Mark, _) => (&["g"], Shown("1 marked")),
+        (KeyAction::SortNext | KeyAction::SortPrevious, _) => (&[], Gone("Total▾")),
+        (KeyAction::Reverse, _) => (&[], Shown("Total▴")),
+        (KeyAction::Keys, _) => (&[], Shown("by symbol")),
+        (KeyAction::InDso, _) => (&["/", "fifty", "Enter"], Shown("only in shares")),
         // Grouping by thread is the fourth choice.
-        (Action::InThread, _) => (&["S", "S", "S"], Shown("only thread shares")),
-        (Action::InFunction, _) => (&["/", "fifty", "Enter"], Shown("only under fifty")),
-        (Action::HideKernel, _) => (&[], Shown("only user space")),
-        (Action::HideUser, _) => (&[], Shown("only kernel")),
-        (Action::Relative, _) => (&[], Shown("percentages of ")),
-        (Action::Latency, _) => (&[], Shown("nothing is known about latencies here")),
-        (Action::TimeStrip, _) => (&[], Shown("nothing is known about times here")),
-        (Action::Expand, _) => (&["C", "g"], Other),
-        (Action::Collapse, _) => (&["E", "g"], Other),
-        (Action::ExpandAll, _) => (&["C"], Other),
-        (Action::CollapseAll, Pane::Tree) => (&["E"], Other),
-        (Action::CollapseAll, _) => (&["p", "Enter"], Other),
-        (Action::HotPath, Pane::Tree) => (&["C", "g"], Other),
-        (Action::HotPath, _) => (&["g"], Other),
-        (Action::Invert, Pane::Tree) => (&[], Shown("Call tree, sampled functions first")),
-        (Action::Invert, _) => (&[], Shown("sampled functions above")),
-        (Action::Recursion, _) => (&[], Shown("recursion")),
-        (Action::ShowCallers, _) => (&[], Shown("one by one")),
-        (Action::Source, _) => (&[], Other),
-        (Action::Hottest, _) => (&["g"], Other),
-        (Action::NextEvent | Action::PreviousEvent, _) => (&[], Shown("  task-clock  ")),
-        (Action::Export, _) => (&[], Shown("Write to")),
-        (Action::Freeze, _) => (&[], Shown("FROZEN")),
-        (Action::Zero, _) => (&[], Fewer),
-        (Action::Decay, _) => (&[], Shown("decaying")),
-        (Action::Slower, _) => (&[], Shown("a new picture each 0.6")),
-        (Action::Faster, _) => (&[], Shown("a new picture each 0.15")),
+        (KeyAction::InThread, _) => (&["S", "S", "S"], Shown("only thread shares")),
+        (KeyAction::InFunction, _) => (&["/", "fifty", "Enter"], Shown("only under fifty")),
+        (KeyAction::HideKernel, _) => (&[], Shown("only user space")),
+        (KeyAction::HideUser, _) => (&[], Shown("only kernel")),
+        (KeyAction::Relative, _) => (&[], Shown("percentages of ")),
+        (KeyAction::Latency, _) => (&[], Shown("nothing is known about latencies here")),
+        (KeyAction::TimeStrip, _) => (&[], Shown("nothing is known about times here")),
+        (KeyAction::Expand, _) => (&["C", "g"], Other),
+        (KeyAction::Collapse, _) => (&["E", "g"], Other),
+        (KeyAction::ExpandAll, _) => (&["C"], Other),
+        (KeyAction::CollapseAll, Pane::Tree) => (&["E"], Other),
+        (KeyAction::CollapseAll, _) => (&["p", "Enter"], Other),
+        (KeyAction::HotPath, Pane::Tree) => (&["C", "g"], Other),
+        (KeyAction::HotPath, _) => (&["g"], Other),
+        (KeyAction::Invert, Pane::Tree) => (&[], Shown("Call tree, sampled functions first")),
+        (KeyAction::Invert, _) => (&[], Shown("sampled functions above")),
+        (KeyAction::Recursion, _) => (&[], Shown("recursion")),
+        (KeyAction::ShowCallers, _) => (&[], Shown("one by one")),
+        (KeyAction::Source, _) => (&[], Other),
+        (KeyAction::Hottest, _) => (&["g"], Other),
+        (KeyAction::NextEvent | KeyAction::PreviousEvent, _) => (&[], Shown("  task-clock  ")),
+        (KeyAction::Export, _) => (&[], Shown("Write to")),
+        (KeyAction::Freeze, _) => (&[], Shown("FROZEN")),
+        (KeyAction::Zero, _) => (&[], Fewer),
+        (KeyAction::Decay, _) => (&[], Shown("decaying")),
+        (KeyAction::Slower, _) => (&[], Shown("a new picture each 0.6")),
+        (KeyAction::Faster, _) => (&[], Shown("a new picture each 0.15")),
         // A process's children inherit its events, so the rate cannot change. Changing the rate is tested on
         // CPUs.
-        (Action::SampleLess | Action::SampleMore, _) => (&[], Shown("children inherit it")),
-        (Action::Redraw, _) => (&[], Same),
-        (Action::Suspend, _) => (&[], Shown("stopped here")),
+        (KeyAction::SampleLess | KeyAction::SampleMore, _) => (&[], Shown("children inherit it")),
+        (KeyAction::Redraw, _) => (&[], Same),
+        (KeyAction::Suspend, _) => (&[], Shown("stopped here")),
     };
     Duty { before, then }
 }
 
 /// Keys that undo effects that Esc and Backspace do not undo; `None` if only a new screen does.
-fn undoing(action: Action) -> Option<&'static [&'static str]> {
+fn undoing(action: KeyAction) -> Option<&'static [&'static str]> {
     Some(match action {
-        Action::Left | Action::Right => &["Left", "Left", "Left"],
-        Action::Mark => &["g", "Space"],
-        Action::SortNext => &["<"],
-        Action::SortPrevious => &[">"],
-        Action::Reverse => &["r"],
-        Action::Relative => &["F"],
-        Action::Invert => &["i"],
-        Action::Recursion => &["R"],
-        Action::ShowCallers => &["b"],
-        Action::Source => &["s"],
-        Action::Freeze => &["f"],
-        Action::Decay => &["D"],
-        Action::Slower => &[")"],
-        Action::Faster => &["("],
+        KeyAction::Left | KeyAction::Right => &["Left", "Left", "Left"],
+        KeyAction::Mark => &["g", "Space"],
+        KeyAction::SortNext => &["<"],
+        KeyAction::SortPrevious => &[">"],
+        KeyAction::Reverse => &["r"],
+        KeyAction::Relative => &["F"],
+        KeyAction::Invert => &["i"],
+        KeyAction::Recursion => &["R"],
+        KeyAction::ShowCallers => &["b"],
+        KeyAction::Source => &["s"],
+        KeyAction::Freeze => &["f"],
+        KeyAction::Decay => &["D"],
+        KeyAction::Slower => &[")"],
+        KeyAction::Faster => &["("],
         // Both keys give the same message.
-        Action::SampleLess | Action::SampleMore | Action::Keys | Action::InThread | Action::Quit => {
+        KeyAction::SampleLess
+        | KeyAction::SampleMore
+        | KeyAction::Keys
+        | KeyAction::InThread
+        | KeyAction::Quit => {
             return None;
         }
         _ => &[],
@@ -184,7 +188,7 @@ fn every_key_of_the_help_page_does_what_it_says() {
     let lab = Lab::new();
     for chapter in CHAPTERS {
         let mut open: Option<(Running, Tmux)> = None;
-        for Binding { keys, action, panes, live, .. } in chapter.bindings {
+        for KeyBinding { keys, action, panes, live, .. } in chapter.bindings {
             let panes = if panes.is_empty() { &[Pane::Functions] } else { *panes };
             for (key, pane) in keys.iter().flat_map(|key| panes.iter().map(move |pane| (*key, *pane))) {
                 if open.is_none() {
@@ -208,7 +212,7 @@ fn every_key_of_the_help_page_does_what_it_says() {
 }
 
 #[track_caller]
-fn press(lab: &Lab, tmux: &Tmux, key: Key, action: Action, pane: Pane, is_frozen: bool) {
+fn press(lab: &Lab, tmux: &Tmux, key: BoundKey, action: KeyAction, pane: Pane, is_frozen: bool) {
     if pane == Pane::Code {
         // The function with the highest cost may be inlined, without separate code.
         tmux.keys(&["1", "/", "fifty", "Enter", "a"]);
@@ -232,7 +236,7 @@ fn press(lab: &Lab, tmux: &Tmux, key: Key, action: Action, pane: Pane, is_frozen
     tmux.keys(&[&in_tmux(key)]);
     match then {
         Shown(words) => {
-            if !matches!(action, Action::Show(_)) {
+            if !matches!(action, KeyAction::Show(_)) {
                 is_known(words);
             }
             drop(tmux.until(&what, |shown| shown.contains(words)));
@@ -251,8 +255,8 @@ fn press(lab: &Lab, tmux: &Tmux, key: Key, action: Action, pane: Pane, is_frozen
         Fewer => drop(tmux.until(&what, |shown| samples(shown) < samples(&text))),
     }
     match action {
-        Action::Quit => ended(lab, tmux, "0"),
-        Action::Suspend => drop(tmux.until("it goes on", |shown| shown == text)),
+        KeyAction::Quit => ended(lab, tmux, "0"),
+        KeyAction::Suspend => drop(tmux.until("it goes on", |shown| shown == text)),
         _ => {}
     }
 }

@@ -1,35 +1,35 @@
 //! The hottest call chains of the recordings (`--stream`).
 //!
-//! Receives the lines of the comparison, which are whole chains; writes them with perf's titles.
+//! Receives the lines of the diff, which are whole chains; writes them with perf's titles.
 
 use std::io::{self, Write};
 
-use super::{Row, Table, claims, numbers, titles, word};
-use crate::profile::diff::{Comparison, Event, Line};
-use crate::profile::sampled::{Cell, Value};
+use super::{DiffTable, DiffTableRow, claims, numbers, titles, word};
+use crate::profile::diff::{Diff, DiffEvent, DiffRow};
+use crate::profile::sampled::{RowCell, Value};
 use crate::units::thousands;
-use crate::view::diff::{Layout, is_noise, wanted};
+use crate::view::diff::{DiffLayout, is_noise, wanted};
 use crate::view::remarks::Remarks;
 
 /// Writes the hottest call chains: first those common to the recordings, then the others.
 pub(super) fn write(
     out: &mut Remarks<'_>,
-    comparison: &Comparison,
-    event: &Event,
-    layout: &Layout,
+    diff: &Diff,
+    event: &DiffEvent,
+    layout: &DiffLayout,
 ) -> io::Result<()> {
     let all = wanted(event, layout);
-    let rows = all.iter().map(|line| Row {
+    let rows = all.iter().map(|line| DiffTableRow {
         is_noise: line.changes.iter().all(is_noise),
-        numbers: numbers(comparison, event, line, layout, false),
+        numbers: numbers(diff, event, line, layout, false),
         words: Vec::new(),
         cells: &[],
     });
-    let table = Table { titles: titles(comparison, layout, false), keys: Vec::new(), rows: rows.collect() };
-    let mut texts = table.lines(comparison, layout, &[]).into_iter();
+    let table = DiffTable { titles: titles(diff, layout, false), keys: Vec::new(), rows: rows.collect() };
+    let mut texts = table.lines(diff, layout, &[]).into_iter();
     let heading = texts.next().unwrap_or_default();
-    let with_numbers: Vec<(&Line, String)> = all.into_iter().zip(texts).collect();
-    let section = |line: &Line| match line.values.split_first() {
+    let with_numbers: Vec<(&DiffRow, String)> = all.into_iter().zip(texts).collect();
+    let section = |line: &DiffRow| match line.values.split_first() {
         Some((_, new)) if new.iter().all(|value| value.samples == 0) => 1,
         Some((old, _)) if old.samples == 0 => 2,
         _ => 0,
@@ -44,30 +44,30 @@ pub(super) fn write(
         for (at, (line, text)) in with_numbers.iter().filter(|(line, _)| section(line) == number).enumerate()
         {
             writeln!(out.out, "\n{what} {}:\n{heading}\n{text}", at + 1)?;
-            frames(out.out, comparison, line, layout)?;
+            frames(out.out, diff, line, layout)?;
         }
     }
-    claims(out, comparison, event, "streams")
+    claims(out, diff, event, "streams")
 }
 
 /// Writes a call chain, one frame per line, innermost first.
-fn frames(out: &mut dyn Write, comparison: &Comparison, line: &Line, layout: &Layout) -> io::Result<()> {
+fn frames(out: &mut dyn Write, diff: &Diff, line: &DiffRow, layout: &DiffLayout) -> io::Result<()> {
     let cycles = |value: &Value| value.weights()[0].checked_div(value.samples);
     if line.values.iter().any(|value| value.weights()[0] > 0) {
         let all = line.values.iter().map(|value| cycles(value).map_or("-".to_owned(), thousands));
         writeln!(out, "    cycles: {}", all.collect::<Vec<_>>().join(", "))?;
     }
-    let frame = |cells: &'_ [Cell]| cells.iter().map(|cell| word(comparison, cell, layout)).collect();
-    let rows = line.frames(&comparison.keys).map(|cells| Row {
+    let frame = |cells: &'_ [RowCell]| cells.iter().map(|cell| word(diff, cell, layout)).collect();
+    let rows = line.frames(&diff.keys).map(|cells| DiffTableRow {
         is_noise: false,
         numbers: Vec::new(),
         words: frame(cells),
         cells,
     });
-    let keys = comparison.keys.iter().map(|key| (*key, String::new())).collect();
-    let table = Table { titles: Vec::new(), keys, rows: rows.collect() };
+    let keys = diff.keys.iter().map(|key| (*key, String::new())).collect();
+    let table = DiffTable { titles: Vec::new(), keys, rows: rows.collect() };
     let fitted = table.fitted(layout.width.map(|columns| columns.saturating_sub(4)), false);
-    for text in table.lines(comparison, layout, &fitted.widths).iter().skip(1) {
+    for text in table.lines(diff, layout, &fitted.widths).iter().skip(1) {
         writeln!(out, "    {text}")?;
     }
     Ok(())
