@@ -13,7 +13,7 @@ use crate::abi::generic::{CONTEXT_SWITCHES, DUMMY};
 use crate::abi::{Attr, sample_type};
 use crate::error::{Error, Result};
 use crate::host::CpuList;
-use crate::host::cpu::{Seat, Topology};
+use crate::host::cpu::{CpuLocation, Topology};
 use crate::perfdata::Features;
 use crate::profile::counts::Aggregation;
 use crate::record::{CpuMap, Record, StatRound, Thread, Update, kind};
@@ -407,7 +407,7 @@ fn topology(features: &Features) -> Topology {
     let seats =
         topology.cpus.iter().zip(0..).filter(|(_, cpu)| threads.is_empty() || threads.contains_key(cpu));
     let seat = |(&(core, socket), cpu): (&(u32, u32), u32)| {
-        let seat = Seat {
+        let seat = CpuLocation {
             node: nodes.get(&cpu).map(|(node, _)| *node),
             socket,
             die: topology.dies.get(cpu as usize).copied().unwrap_or(0),

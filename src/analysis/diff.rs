@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Analysis, AnalysisRequest, ProgressSink, has_chains, quality};
 use crate::abi::sample_type;
 use crate::error::{Error, Result};
-use crate::perfdata::{Note, Reader};
+use crate::perfdata::{Reader, RecordingNote};
 use crate::profile::diff::{self, Comparison, Compute, Event, streams};
 use crate::profile::sampled::trust;
 use crate::profile::sampled::{self, Cell, Order, Query, SortKey, StackProfile, StringId, StringTable};
@@ -141,13 +141,13 @@ fn read(
         profile.events
     };
     let path = path.display().to_string();
-    let named = |note: &Note| format!("{path}: {note}");
+    let named = |note: &RecordingNote| format!("{path}: {note}");
     let notes = session.notes();
     Ok(DiffSide {
         name_failures: analysis.name_failures(),
         notes: quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
         damage: notes.iter().filter(|note| note.is_damage()).map(named).collect(),
-        loses_samples: notes.iter().any(Note::loses_samples),
+        loses_samples: notes.iter().any(RecordingNote::loses_samples),
         file: diff::File {
             path,
             samples: analysis.sample_count(),
@@ -342,7 +342,7 @@ fn suspicion(event: &Event, keys: &[SortKey], texts: &StringTable) -> Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::samples::Value;
+    use crate::session::samples::SampleValue;
 
     #[test]
     fn a_name_that_either_has_twice_says_nothing() {
@@ -350,8 +350,8 @@ mod tests {
         let mut event = |files: &[&str]| {
             let row = |file: &&str| sampled::Row {
                 cells: vec![Cell::Text(texts.add(file))],
-                own: Value::default(),
-                total: Value::default(),
+                own: SampleValue::default(),
+                total: SampleValue::default(),
                 ..sampled::Row::default()
             };
             Some(sampled::Event { rows: files.iter().map(row).collect(), ..sampled::Event::default() })

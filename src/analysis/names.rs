@@ -9,7 +9,7 @@ use super::request::TraceField;
 use super::symbols::Symbols;
 use crate::abi::CpuMode;
 use crate::profile::sampled::table::Words;
-use crate::record::tracepoint::{Format, Names, Payload, TracingData};
+use crate::record::tracepoint::{KernelNames, Payload, TracepointFormat, TracingData};
 use crate::session::intern::Interner;
 use crate::session::location::{self, SampledAddress};
 use crate::session::{CommId, Epoch, Session};
@@ -29,7 +29,7 @@ pub struct RecordingNames<'a> {
 
 /// A tracepoint's payload, its format, and the kernel's constant texts.
 struct Traced<'a, 'p> {
-    format: &'a Format,
+    format: &'a TracepointFormat,
     payload: Payload<'p>,
     texts: &'a FxHashMap<u64, String>,
 }
@@ -75,7 +75,7 @@ impl<'a> RecordingNames<'a> {
         if self.raw_traces {
             format.print_fields(payload, out);
         } else {
-            let names = Names { texts: Some(texts), code: &|address| self.code(address) };
+            let names = KernelNames { texts: Some(texts), code: &|address| self.code(address) };
             format.print(payload, names, out);
         }
         true
@@ -155,7 +155,7 @@ impl Words for RecordingNames<'_> {
             payload.print_field(about, &mut raw);
             return Some(raw);
         }
-        let names = Names { texts: Some(texts), code: &|address| self.code(address) };
+        let names = KernelNames { texts: Some(texts), code: &|address| self.code(address) };
         format.print_field(&wanted.field, payload, names)
     }
 }

@@ -18,7 +18,7 @@ use crate::sys::arch;
 
 /// Position of a CPU. Core numbers are unique within a die, die numbers within a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Seat {
+pub struct CpuLocation {
     /// NUMA node; `None` on kernels without NUMA.
     pub node: Option<u32>,
     /// `physical_package_id`.
@@ -36,7 +36,7 @@ pub struct Seat {
 /// The positions of all online CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Topology {
-    seats: BTreeMap<u32, Seat>,
+    seats: BTreeMap<u32, CpuLocation>,
 }
 
 impl Topology {
@@ -54,7 +54,7 @@ impl Topology {
                     .iter()
                     .find_map(|name| host.text(format!("{topology}/{name}"))?.parse().ok())
                     .unwrap_or_default();
-                let seat = Seat {
+                let seat = CpuLocation {
                     node: nodes.get(&cpu).copied(),
                     socket: id("physical_package_id").unwrap_or(0),
                     die: id("die_id").unwrap_or(0),
@@ -69,17 +69,17 @@ impl Topology {
     }
 
     /// Creates a topology from known positions.
-    pub fn of(seats: BTreeMap<u32, Seat>) -> Self {
+    pub fn of(seats: BTreeMap<u32, CpuLocation>) -> Self {
         Self { seats }
     }
 
     /// The position of this CPU; `None` if it is not online.
-    pub fn seat(&self, cpu: u32) -> Option<Seat> {
+    pub fn seat(&self, cpu: u32) -> Option<CpuLocation> {
         self.seats.get(&cpu).copied()
     }
 
     /// All CPUs with their positions, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, Seat)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (u32, CpuLocation)> + '_ {
         self.seats.iter().map(|(&cpu, &seat)| (cpu, seat))
     }
 
@@ -113,7 +113,7 @@ impl Topology {
         self.seats.values().any(|seat| seat.thread > 0)
     }
 
-    fn distinct<T: Ord>(&self, key: impl Fn(&Seat) -> T) -> usize {
+    fn distinct<T: Ord>(&self, key: impl Fn(&CpuLocation) -> T) -> usize {
         self.seats.values().map(key).collect::<BTreeSet<_>>().len()
     }
 }
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(topology.cpus().to_string(), "0-2,4-7", "CPU 3 is off line");
         assert_eq!(
             topology.seat(5),
-            Some(Seat { node: Some(1), socket: 1, die: 0, cluster: None, core: 0, thread: 1 }),
+            Some(CpuLocation { node: Some(1), socket: 1, die: 0, cluster: None, core: 0, thread: 1 }),
             "cpu5 is the second thread of socket 1's first core"
         );
         assert_eq!(topology.seat(3), None);
@@ -367,7 +367,7 @@ mod tests {
         let topology = Topology::read(&saved("arm-guest"));
         assert_eq!(
             topology.seat(1),
-            Some(Seat { node: None, socket: 0, die: 0, cluster: None, core: 1, thread: 0 })
+            Some(CpuLocation { node: None, socket: 0, die: 0, cluster: None, core: 1, thread: 0 })
         );
         assert_eq!((topology.sockets(), topology.cores(), topology.smt()), (1, 2, false));
     }

@@ -29,12 +29,12 @@ pub struct CounterRead {
 const TWIN: u64 = 1 << 62;
 
 /// Returns the id of an instance's twin.
-pub fn twin_id(id: u64) -> u64 {
+pub fn fallback_event_id(id: u64) -> u64 {
     id | TWIN
 }
 
 /// Returns the id of the instance whose twin has this id.
-fn without_twin(id: u64) -> Option<u64> {
+fn without_fallback_bit(id: u64) -> Option<u64> {
     (id & TWIN != 0).then_some(id & !TWIN)
 }
 
@@ -61,7 +61,7 @@ impl Layouts {
         let mut all = Self::default();
         for (index, (attr, ids)) in events.into_iter().enumerate() {
             all.layouts.push(SampleLayout::new(attr));
-            let sibling = ids.first().and_then(|&id| without_twin(id));
+            let sibling = ids.first().and_then(|&id| without_fallback_bit(id));
             let sibling = sibling.and_then(|id| all.event_of(id)).map(|event| event as u32);
             all.events.push(sibling.unwrap_or(index as u32));
             all.by_id.extend(ids.iter().map(|&id| (id, index as u32)));

@@ -1,7 +1,7 @@
 //! Reservations of the hardware counters, which other users may need too. Before a measurement they are
 //! checked; during it pmc can yield the counters.
 //!
-//! Receives the plan's policy; returns a [`Prepared`] that must be kept while counters are open. [`Activity`]
+//! Receives the plan's policy; returns a [`PreparedReservation`] that must be kept while counters are open. [`Activity`]
 //! tracks whether events are on and why not: they are not yet requested (`-D`, `--control`), or someone else
 //! has reserved the hardware (`--reserve=yield`). [`counter::reservation`](crate::counter::reservation)
 //! implements the protocol.
@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use crate::abi::Attr;
 use crate::abi::attr::kind;
-use crate::counter::change::Change;
-use crate::counter::reservation::{LockFile, Policy, Prepared, prepare};
+use crate::counter::change::EventChange;
+use crate::counter::reservation::{LockFile, Policy, PreparedReservation, prepare};
 use crate::error::{Result, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
@@ -24,14 +24,14 @@ pub(crate) fn reserve<'a>(
     policy: Policy,
     groups: impl IntoIterator<Item = &'a EventGroup>,
     host: &Host,
-) -> Result<Prepared> {
+) -> Result<PreparedReservation> {
     // With the default policy pmc makes no reservation for events that the machine cannot count anyway: those
     // of the CPU's PMU if there is none.
     let can_count = || policy != Policy::Auto || host.core_pmu().is_some();
     let is_of_core = |event: &EventSpec| event.attr().is_some_and(|attr| attr.kind() < kind::FIRST_DYNAMIC);
     let takes = |event: &EventSpec| event.takes_counter() && (!is_of_core(event) || can_count());
     if !groups.into_iter().flat_map(|group| &group.events).any(takes) {
-        return Ok(Prepared::default());
+        return Ok(PreparedReservation::default());
     }
     let prepared = prepare(policy, &LockFile::default_path(host))
         // Only the policy `require` can fail.
@@ -75,7 +75,8 @@ pub(crate) trait EventSwitch {
 
     /// Changes the event with this name, or all events that support the change. `is_on`: whether they count.
     /// The error is the reason, as text.
-    fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String>;
+    fn change(&self, change: EventChange, name: Option<&str>, is_on: bool)
+    -> std::result::Result<(), String>;
 
     /// Returns the events' names and attrs, in their order.
     fn requests(&self) -> Vec<(&str, &Attr)>;
@@ -173,7 +174,12 @@ impl Activity {
     }
 
     /// Yields the hardware to a reservation, or takes it back.
-    pub(super) fn heed(&mut self, driven: &mut impl EventSwitch, is_reserved: bool, now: u64) -> Result<()> {
+    pub(super) fn apply_reservation(
+        &mut self,
+        driven: &mut impl EventSwitch,
+        is_reserved: bool,
+        now: u64,
+    ) -> Result<()> {
         match (is_reserved, self.yielding_since) {
             (true, None) => {
                 driven.yielding(true);

@@ -4,7 +4,7 @@
 
 use crate::abi::sample_type;
 use crate::record::Sample;
-use crate::record::sample::Branch;
+use crate::record::sample::BranchEntry;
 
 /// Bytes in a cache line, on the machines that pmc supports.
 const CACHE_LINE: u64 = 64;
@@ -92,7 +92,7 @@ pub(super) struct Occurrence {
     pub(super) period: u64,
     pub(super) weight: u64,
     /// The counted branch, if rows count branches.
-    pub(super) branch: Option<Branch>,
+    pub(super) branch: Option<BranchEntry>,
     /// Number of running threads, if known.
     pub(super) running: Option<u32>,
 }

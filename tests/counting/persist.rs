@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use pmc::persistent::directory::RunDirectory;
-use pmc::persistent::message::{LONGEST_REQUEST, Request, send};
+use pmc::persistent::message::{HolderRequest, LONGEST_REQUEST, send};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -591,7 +591,7 @@ fn a_client_that_dies_harms_nothing() {
     let pid = Pid::from_child(run.holder.as_ref().expect("there is one"));
     for turn in 1..=20 {
         // Asked, and gone before the copy is there; some hang up while the holder stands still.
-        let request = Request::Snapshot { entry: "execs".to_owned(), after: Some(Vec::new()) };
+        let request = HolderRequest::Snapshot { entry: "execs".to_owned(), after: Some(Vec::new()) };
         if turn % 2 == 0 {
             kill_process(pid, Signal::STOP).expect("it is there");
         }
@@ -666,7 +666,7 @@ fn hostile_requests_are_refused() {
     // Ten times a hundred connections, each of which asks and is gone.
     for _ in 0..1000 {
         let client = connect(&run);
-        send(&client, &Request::Read { entry: "faults".to_owned() }, LONGEST_REQUEST, &[])
+        send(&client, &HolderRequest::Read { entry: "faults".to_owned() }, LONGEST_REQUEST, &[])
             .expect("it is sent");
     }
     run.pmc(&["persist", "read", "faults"]).expect(0);

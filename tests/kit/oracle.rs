@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use pmc::abi::record_header::misc;
 use pmc::host::Host;
-use pmc::host::holders::{Holder, Holders};
+use pmc::host::holders::{PerfEventProcess, PerfEventProcesses};
 use pmc::perfdata::Reader;
 use pmc::record::kind;
 
@@ -47,9 +47,11 @@ fn foreign_holders() -> Option<String> {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         !environment.is_empty() && environment.split(|byte| *byte == 0).all(|entry| entry != ours.as_bytes())
     };
-    let mut holders = Holders::find(&Host::live(), std::process::id()).processes;
+    let mut holders = PerfEventProcesses::find(&Host::live(), std::process::id()).processes;
     holders.retain(|holder| is_foreign(holder.pid));
-    let name = |holder: Holder| format!("process {} ({}, {} events)", holder.pid, holder.comm, holder.events);
+    let name = |holder: PerfEventProcess| {
+        format!("process {} ({}, {} events)", holder.pid, holder.comm, holder.events)
+    };
     let names: Vec<String> = holders.into_iter().map(name).collect();
     (!names.is_empty()).then(|| names.join(" or "))
 }

@@ -15,12 +15,12 @@ use crate::abi::attr::kind;
 use crate::analysis::symbols::Symbols;
 use crate::perfdata;
 use crate::profile::annotate::merge::Step;
-use crate::profile::annotate::{Event, Input, Listing, Note, Place, Skid, Value, merge};
+use crate::profile::annotate::{Event, Input, Listing, Note, Place, SampleValue, Skid, merge};
 use crate::symbol::code::{MOST_CODE, MachineCode};
 use crate::symbol::demangle::demangle;
 use crate::symbol::disassemble::{Instruction, Syntax};
 use crate::symbol::source_text::{self, SourceFolders};
-use crate::symbol::{Depth, Request};
+use crate::symbol::{Depth, SymbolRequest};
 
 /// Maximum number of source files read for one function.
 const MOST_FILES: usize = 100;
@@ -45,7 +45,7 @@ pub struct ListingOptions {
 /// `leader` maps an event's index to the index of its group leader.
 pub fn events(
     events: &[perfdata::RecordedEvent],
-    totals: &[Value],
+    totals: &[SampleValue],
     leader: impl Fn(usize) -> usize,
 ) -> Vec<Event> {
     let event = |(index, event): (usize, &perfdata::RecordedEvent)| {
@@ -57,7 +57,7 @@ pub fn events(
             _ => Skid::Any,
         };
         let total = totals[index].clone();
-        Event { name: event.name(), leader: leader(index), total, own: Value::default(), skid }
+        Event { name: event.name(), leader: leader(index), total, own: SampleValue::default(), skid }
     };
     events.iter().enumerate().map(event).collect()
 }
@@ -166,12 +166,12 @@ fn places(
         .into_iter()
         .filter_map(|address| Some((address, symbols.symbolizer.query_at(function.id, address)?)))
         .unzip();
-    let request = Request { module: function.id, queries: &queries };
+    let request = SymbolRequest { module: function.id, queries: &queries };
     let answers = symbols.symbolizer.resolve(&[request], Depth::Inlines, &|_| {});
     let names = symbols.symbolizer.names();
     let steps = |at: usize| {
         let frames = answers.first().map(|answer| answer.frames(at)).unwrap_or_default();
-        let step = |frame: &crate::symbol::Frame| {
+        let step = |frame: &crate::symbol::ResolvedFrame| {
             let function = names.function(frame.function);
             Step {
                 function: if raw_names { &function.raw } else { &function.name }.clone(),

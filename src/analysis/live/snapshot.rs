@@ -18,12 +18,12 @@ use crate::profile::sampled::callers;
 use crate::profile::sampled::query::{self, EventTotals};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{
-    Answer, Code, FunctionRef, LiveHeader, Query, StackProfile, StringId, StringTable, Value,
+    Answer, Code, FunctionRef, LiveHeader, Query, SampleValue, StackProfile, StringId, StringTable,
 };
-use crate::session::Location;
+use crate::session::CodeLocation;
 use crate::session::intern::words;
-use crate::session::live::{Counts, LiveRows, LiveState};
-use crate::session::samples::{Key, SampleAttribute};
+use crate::session::live::{LiveCounts, LiveRows, LiveState};
+use crate::session::samples::{RowKey, SampleAttribute};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::sys::memory;
 use crate::sys::process::exists;
@@ -109,7 +109,7 @@ pub struct SnapshotMaker {
 struct Before {
     at: u64,
     cpu: u64,
-    counts: Counts,
+    counts: LiveCounts,
 }
 
 /// The rows at one time with the names known then. Answers any number of queries.
@@ -138,7 +138,7 @@ impl SnapshotMaker {
             false => FxHashMap::default(),
         };
         let now = monotonic_ns();
-        let before = Before { at: now, cpu: process_cpu_ns(), counts: Counts::default() };
+        let before = Before { at: now, cpu: process_cpu_ns(), counts: LiveCounts::default() };
         Self { shared, names, options, sockets, start: now, before, given_back: Instant::now(), host }
     }
 
@@ -349,7 +349,7 @@ impl Snapshot {
 
     /// Returns the samples in a function: location, event index and cost. For an inlined function, returns
     /// the samples of the function into which it is inlined, or of the costliest one among several.
-    pub fn samples_of(&self, function: &FunctionRef) -> Vec<(Location, usize, Value)> {
+    pub fn samples_of(&self, function: &FunctionRef) -> Vec<(CodeLocation, usize, SampleValue)> {
         let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
             return Vec::new();
         };
@@ -358,7 +358,7 @@ impl Snapshot {
             let call = &self.code.calls()[self.code.own(leaf)];
             (call.dso, call.symbol)
         };
-        let samples_of = |function| -> Vec<(Location, usize, Value)> {
+        let samples_of = |function| -> Vec<(CodeLocation, usize, SampleValue)> {
             let rows = resolved.rows.iter().filter_map(|(key, value)| {
                 let leaf = resolved.stack(key.stack).next().filter(|leaf| own(*leaf) == function)?;
                 Some((resolved.locations[leaf as usize], key.event as usize, value.clone()))
@@ -382,17 +382,17 @@ impl Snapshot {
     }
 
     /// Returns all rows.
-    pub fn rows(&self) -> &[(Key, Value)] {
+    pub fn rows(&self) -> &[(RowKey, SampleValue)] {
         &self.look.resolved.rows
     }
 
     /// Returns the code locations that rows refer to.
-    pub fn locations(&self) -> &[Location] {
+    pub fn locations(&self) -> &[CodeLocation] {
         &self.look.resolved.locations
     }
 
     /// Returns the locations of a row's stack, innermost first.
-    pub fn stack(&self, number: u32) -> impl Iterator<Item = Location> + '_ {
+    pub fn stack(&self, number: u32) -> impl Iterator<Item = CodeLocation> + '_ {
         self.look.resolved.stack(number).map(|number| self.look.resolved.locations[number as usize])
     }
 
@@ -411,7 +411,7 @@ impl Snapshot {
     }
 
     /// Returns the total of each event.
-    pub fn totals(&self) -> Vec<Value> {
+    pub fn totals(&self) -> Vec<SampleValue> {
         self.events_totals.iter().map(|source| source.total.clone()).collect()
     }
 

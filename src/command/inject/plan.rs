@@ -7,7 +7,7 @@ use crate::analysis::inject::{Files, InjectRequest};
 use crate::cli::inject::Inject;
 use crate::command::plan::input;
 use crate::error::{Error, Result};
-use crate::symbol::{BuildId, Options};
+use crate::symbol::{BuildId, SymbolOptions};
 use crate::sys::file_map::open_regular;
 
 /// Settings of `pmc inject`.
@@ -38,7 +38,7 @@ impl Plan {
                 known,
                 jit: typed.jit,
                 convert_stacks: typed.convert_callchain,
-                symbols: Options { symfs: typed.symfs, ..Options::from_environment() },
+                symbols: SymbolOptions { symfs: typed.symfs, ..SymbolOptions::from_environment() },
             },
         })
     }

@@ -10,8 +10,8 @@ use std::collections::{BTreeSet, HashSet};
 use super::plan::Metrics as Asked;
 use crate::analysis::counts::{CountedEvent, Recorded};
 use crate::error::{Error, Result, Warning};
-use crate::event::Parser;
-use crate::event::vendor::{Metric, Vendor};
+use crate::event::EventParser;
+use crate::event::vendor::{Vendor, VendorMetric};
 use crate::host::cpu::{self, Topology};
 use crate::host::{CpuList, Host};
 use crate::profile::counts::{Counts, Reason};
@@ -20,14 +20,14 @@ use crate::profile::metrics::library::{self, Binder, Definition, Library};
 use crate::profile::metrics::literals::{Environment, Literals};
 use crate::profile::metrics::named::NAMED;
 use crate::profile::metrics::{self, topdown};
-use crate::recording::plan::Scope;
+use crate::recording::plan::MeasurementScope;
 use crate::text;
 use crate::view::stat::Tree;
 
 /// The source of the counts.
 pub(super) enum Counted<'a> {
     /// This machine, now.
-    Here(&'a Scope),
+    Here(&'a MeasurementScope),
     /// A recording, and the CPU id in its header, if there is one.
     Recorded { counts: &'a Recorded, cpuid: Option<&'a str> },
 }
@@ -85,7 +85,7 @@ impl Metrics {
                 // A lookup in the recording shows later which of them it has.
                 None if matches!(of, Counted::Recorded { .. }) => found.shares = Some(&[]),
                 None => {
-                    let shares = topdown::events(|name| Parser::new(host).parse(name).is_ok());
+                    let shares = topdown::events(|name| EventParser::new(host).parse(name).is_ok());
                     found.shares = Some(shares.ok_or_else(no_shares)?);
                 }
             }
@@ -94,7 +94,7 @@ impl Metrics {
         }
         let mut seen = HashSet::new();
         chosen.retain(|definition| seen.insert(std::ptr::from_ref(*definition)));
-        let parser = RefCell::new(Parser::new(host));
+        let parser = RefCell::new(EventParser::new(host));
         let parse = |text: &str| parser.borrow_mut().parse(text).ok();
         let specs =
             |text: &str| Some(parse(text)?.iter().map(|group| group.events.len()).sum::<usize>() as f64);
@@ -152,8 +152,8 @@ impl Metrics {
 }
 
 /// Converts a vendor's metric for the library.
-fn definition(metric: Metric<'_>) -> Definition<'_> {
-    let Metric { name, pmu, scale, groups, level, parent, expr, threshold, locate, text, .. } = metric;
+fn definition(metric: VendorMetric<'_>) -> Definition<'_> {
+    let VendorMetric { name, pmu, scale, groups, level, parent, expr, threshold, locate, text, .. } = metric;
     let help = text.unwrap_or_default();
     Definition {
         name,
@@ -207,7 +207,7 @@ impl Counted<'_> {
     /// topology. The other values are known only if it is read on a machine of the same kind.
     fn literals(&self, host: &Host, vendor: &Vendor) -> Literals {
         let (topology, whole_cpus, is_here) = match self {
-            Self::Here(Scope::Cpus(cpus)) => (Topology::read(host), Some(cpus.clone()), true),
+            Self::Here(MeasurementScope::Cpus(cpus)) => (Topology::read(host), Some(cpus.clone()), true),
             Self::Here(_) => (Topology::read(host), None, true),
             Self::Recorded { counts, cpuid } => {
                 let cpus = counts.threads.is_empty().then(|| counts.cpus.iter().copied().collect());

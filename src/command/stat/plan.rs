@@ -10,19 +10,19 @@ use crate::cli::stat::{Counted, Shown, Stat, StatRecord, StatReport, ToFile};
 use crate::command::plan::{self, delay, duration};
 use crate::command::sampling_options::{self, Whom, overridden, pfm_events};
 use crate::counter::Levels;
-use crate::counter::metric_events::Grouping;
+use crate::counter::metric_events::EventGrouping;
 use crate::counter::reservation::Policy;
 use crate::error::{Error, Result, Warning};
 use crate::host::Host;
 use crate::profile::counts::Aggregation;
-use crate::recording::plan::{Delay, Scope};
+use crate::recording::plan::{Delay, MeasurementScope};
 use crate::terminal::Stream;
 use crate::units::MS;
 
 /// Settings of `pmc stat`.
 pub(in crate::command) struct Plan {
     pub(super) what: What,
-    pub(super) scope: Scope,
+    pub(super) scope: MeasurementScope,
     /// A warning about the target.
     pub(super) warning: Option<Warning>,
     pub(super) cgroups: Cgroups,
@@ -61,7 +61,7 @@ pub(super) struct What {
     /// The selected PMU among those with the same events.
     pub(super) pmu: Option<String>,
     /// How to group the events of metrics.
-    pub(super) grouping: Grouping,
+    pub(super) grouping: EventGrouping,
     pub(super) detailed: u8,
     /// Measure only the time.
     pub(super) null: bool,
@@ -267,12 +267,12 @@ impl Plan {
             let option = if typed.exact { "--exact" } else { "-r" };
             return Err(Error::usage(format!("{option} requires a command")));
         }
-        if no_command && matches!(scope, Scope::Command) {
+        if no_command && matches!(scope, MeasurementScope::Command) {
             scope = sampling_options::whole_machine(host)?;
             warning = Some(Warning::WholeMachine);
         }
         let cgroups = cgroups(&typed)?;
-        if !matches!(cgroups, Cgroups::None) && !matches!(scope, Scope::Cpus(_)) {
+        if !matches!(cgroups, Cgroups::None) && !matches!(scope, MeasurementScope::Cpus(_)) {
             return Err(
                 Error::usage("cgroups can only be counted on whole CPUs").try_this("add -a, or -C CPUS")
             );
@@ -280,13 +280,15 @@ impl Plan {
         let aggregation = parts(&typed)?.map_or_else(|| aggregation(&shown), Ok)?;
         let per_cpu =
             !matches!(aggregation, Aggregation::Global | Aggregation::Thread) && !aggregation.is_parted();
-        if per_cpu && !matches!(scope, Scope::Cpus(_)) {
+        if per_cpu && !matches!(scope, MeasurementScope::Cpus(_)) {
             return Err(Error::usage(
                 "rows for CPUs, cores, caches, dies, sockets or nodes need whole CPUs to be counted",
             )
             .try_this("add -a, or -C CPUS"));
         }
-        if aggregation == Aggregation::Thread && matches!(scope, Scope::Command | Scope::Cpus(_)) {
+        if aggregation == Aggregation::Thread
+            && matches!(scope, MeasurementScope::Command | MeasurementScope::Cpus(_))
+        {
             return Err(Error::usage("--per-thread requires running threads")
                 .try_this("-p PID, -t TID, -u USER, -a, or or only --per-thread for all threads"));
         }
@@ -299,7 +301,10 @@ impl Plan {
             (typed.null, "-n"),
             (typed.children, "--children"),
             (typed.user_kernel, "--user-kernel"),
-            (matches!(scope, Scope::Cpus(_) | Scope::AllThreads), "-a, -C and --per-thread"),
+            (
+                matches!(scope, MeasurementScope::Cpus(_) | MeasurementScope::AllThreads),
+                "-a, -C and --per-thread",
+            ),
         ];
         if typed.warmup > 0 && typed.repeat.is_none() && typed.vs.is_empty() {
             return Err(Error::usage("--warmup requires -r or --vs").try_this("add -r N"));
@@ -328,7 +333,7 @@ impl Plan {
                 perfevent_conf: typed.perfevent_conf,
                 core_kind: typed.cputype,
                 pmu: typed.pmu_filter,
-                grouping: Grouping { grouped: !typed.metric_no_group, merged: !typed.metric_no_merge },
+                grouping: EventGrouping { grouped: !typed.metric_no_group, merged: !typed.metric_no_merge },
                 events: typed.events.into_iter().chain(pfm_events(&typed.pfm_events)).collect(),
                 detailed: typed.detailed,
                 null: typed.null,
@@ -427,11 +432,11 @@ fn whom(typed: &Counted) -> Whom<'_> {
     }
 }
 
-fn scope(typed: &Counted, per_thread: bool, host: &Host) -> Result<Scope> {
+fn scope(typed: &Counted, per_thread: bool, host: &Host) -> Result<MeasurementScope> {
     let names_nobody = typed.pids.is_empty() && typed.tids.is_empty() && typed.uid.is_none();
     let is_free = typed.all_cpus || typed.cpus.is_none() && typed.command.is_empty();
     if per_thread && names_nobody && is_free {
-        return Ok(Scope::AllThreads);
+        return Ok(MeasurementScope::AllThreads);
     }
     sampling_options::scope(whom(typed), host)
 }

@@ -6,7 +6,7 @@ use super::sink::{self, Sink};
 use crate::error::{Result, Warning, say};
 use crate::profile::counts::Counts;
 use crate::profile::versus::Comparison;
-use crate::recording::plan::Scope;
+use crate::recording::plan::MeasurementScope;
 use crate::view::openmetrics;
 use crate::view::stat::{StatStyle, Subject, Tree, csv, document, json, text, versus};
 
@@ -155,13 +155,15 @@ impl Printer {
 pub(super) fn subject(plan: &Plan) -> Subject {
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match &plan.scope {
-        Scope::Processes(pids) | Scope::Families(pids) => Subject::Processes(list(pids)),
-        Scope::Threads(tids) => Subject::Threads(list(tids)),
-        Scope::User(user) => Subject::User(user.clone()),
-        Scope::AllThreads => Subject::SystemWide,
-        Scope::Cpus(_) if plan.all_cpus => Subject::SystemWide,
-        Scope::Cpus(cpus) => Subject::Cpus(cpus.to_string()),
-        Scope::Command => {
+        MeasurementScope::Processes(pids) | MeasurementScope::Families(pids) => {
+            Subject::Processes(list(pids))
+        }
+        MeasurementScope::Threads(tids) => Subject::Threads(list(tids)),
+        MeasurementScope::User(user) => Subject::User(user.clone()),
+        MeasurementScope::AllThreads => Subject::SystemWide,
+        MeasurementScope::Cpus(_) if plan.all_cpus => Subject::SystemWide,
+        MeasurementScope::Cpus(cpus) => Subject::Cpus(cpus.to_string()),
+        MeasurementScope::Command => {
             Subject::Command(plan.command.iter().map(|w| w.to_string_lossy().into_owned()).collect())
         }
     }

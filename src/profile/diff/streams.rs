@@ -10,7 +10,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{Event, Line};
-use crate::profile::sampled::{Call, Cell, Row, SortKey, StackProfile, Value};
+use crate::profile::sampled::{Call, Cell, Row, SampleValue, SortKey, StackProfile};
 use crate::sort;
 
 /// Sort keys that can distinguish frames.
@@ -18,7 +18,7 @@ pub const KEYS: [SortKey; 4] = [SortKey::Symbol, SortKey::Dso, SortKey::SrcLine,
 
 /// Returns the chains of each event, by event index.
 pub fn rows(stacks: &StackProfile<'_>, keys: &[SortKey]) -> Vec<Vec<Row>> {
-    let mut sums: Vec<FxHashMap<Vec<Cell>, Value>> = vec![FxHashMap::default(); stacks.events.len()];
+    let mut sums: Vec<FxHashMap<Vec<Cell>, SampleValue>> = vec![FxHashMap::default(); stacks.events.len()];
     for row in &stacks.rows {
         let calls = stacks.stack(row.stack).flat_map(|location| stacks.code().range(location));
         let calls = calls.map(|call| &stacks.code().calls()[call]);
@@ -27,7 +27,8 @@ pub fn rows(stacks: &StackProfile<'_>, keys: &[SortKey]) -> Vec<Vec<Row>> {
             *sums.entry(cells).or_default() += &row.value;
         }
     }
-    let row = |(cells, own): (Vec<Cell>, Value)| Row { cells, total: own.clone(), own, ..Row::default() };
+    let row =
+        |(cells, own): (Vec<Cell>, SampleValue)| Row { cells, total: own.clone(), own, ..Row::default() };
     sums.into_iter().map(|sums| sums.into_iter().map(row).collect()).collect()
 }
 

@@ -9,10 +9,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Code, StringId, StringTable, Value};
+use super::{Code, SampleValue, StringId, StringTable};
 use crate::session::intern::{Interner, bytes, words};
 use crate::session::samples::SampleAttribute;
-use crate::session::{Resolved, Stacks};
+use crate::session::{ResolvedStacks, StackStore};
 
 /// The parent of stacks without a matching function.
 pub const OTHER: &str = "[other]";
@@ -28,8 +28,13 @@ fn matching(code: &Code, texts: &StringTable, matches: &Matches<'_>) -> Vec<bool
 }
 
 /// Removes the callees of matching functions: a stack then starts with its outermost matching function.
-pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &StringTable, matches: &Matches<'_>) {
-    let Stacks::Interned(lists) = &resolved.stacks else { return };
+pub fn ignore_callees(
+    resolved: &mut ResolvedStacks,
+    code: &Code,
+    texts: &StringTable,
+    matches: &Matches<'_>,
+) {
+    let StackStore::Interned(lists) = &resolved.stacks else { return };
     let is_meant = matching(code, texts, matches);
     let mut stacks = Interner::default();
     let mut number_of = Vec::with_capacity(lists.len());
@@ -51,7 +56,7 @@ pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &StringTable,
 
 /// Stores each row's parent in the row's attributes.
 pub fn mark_parents(
-    resolved: &mut Resolved,
+    resolved: &mut ResolvedStacks,
     attributes: &mut Interner,
     kinds: &[SampleAttribute],
     code: &Code,
@@ -84,10 +89,10 @@ pub fn mark_parents(
 
 /// Removes the rows without a parent. Returns their sums by event.
 pub fn without_others(
-    resolved: &mut Resolved,
+    resolved: &mut ResolvedStacks,
     attributes: &Interner,
     kinds: &[SampleAttribute],
-) -> Vec<(usize, Value)> {
+) -> Vec<(usize, SampleValue)> {
     let Some(at) = kinds.iter().position(|attribute| *attribute == SampleAttribute::Parent) else {
         return Vec::new();
     };

@@ -29,7 +29,7 @@ pub mod table;
 pub mod tree;
 pub mod trust;
 
-pub use crate::session::Value;
+pub use crate::session::SampleValue;
 pub use chain_tree::{ChainNode, ChainTree};
 pub use code::{Call, Code, CodeKind};
 pub use filter::Filter;
@@ -93,11 +93,11 @@ pub struct Event {
     /// The event's name in the recording; untrusted text.
     pub name: String,
     /// Sum of all samples, including those excluded by filters.
-    pub total: Value,
+    pub total: SampleValue,
     /// The total that shares refer to.
     pub share_of: ShareOf,
     /// Sum of the samples excluded by filters.
-    pub filtered: Value,
+    pub filtered: SampleValue,
     /// The table, largest first.
     pub rows: Vec<Row>,
     /// The call tree, if call chains were recorded and requested.
@@ -110,7 +110,7 @@ pub struct Event {
 
 impl Event {
     /// Returns a value's contribution to a share.
-    pub fn cost(&self, value: &Value) -> u64 {
+    pub fn cost(&self, value: &SampleValue) -> u64 {
         self.share_of.cost(value)
     }
 
@@ -142,11 +142,11 @@ mod tests {
     #[test]
     fn the_error_shrinks_with_the_root_of_the_samples() {
         let event = |samples: u64, period: u64| Event {
-            total: Value {
+            total: SampleValue {
                 samples,
                 period: samples * period,
                 squares: (samples * period * period) as f64,
-                ..Value::default()
+                ..SampleValue::default()
             },
             ..Event::default()
         };
@@ -155,7 +155,8 @@ mod tests {
         assert!(event(100, 1).error(0.0) > 0.01);
         assert_eq!(Event::default().error(0.3), 1.0);
         // One heavy sample among light ones dominates the variance.
-        let uneven = Value { samples: 100, period: 199, squares: 99.0 + 10_000.0, ..Value::default() };
+        let uneven =
+            SampleValue { samples: 100, period: 199, squares: 99.0 + 10_000.0, ..SampleValue::default() };
         assert!(ShareOf::Period.draws(&uneven) < 4.0);
     }
 }

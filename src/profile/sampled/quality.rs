@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::interpreters::{self, NamelessLanguage};
 use super::{Code, StringId, StringTable};
-use crate::session::Resolved;
+use crate::session::ResolvedStacks;
 
 /// The facts of the trust line.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -184,7 +184,7 @@ const ROOTS: &[&str] = &[
 ];
 
 /// Counts the stacks and frames of the rows; without callers, only the innermost functions.
-pub fn count(resolved: &Resolved, code: &Code, texts: &StringTable, has_callers: bool) -> StackCounts {
+pub fn count(resolved: &ResolvedStacks, code: &Code, texts: &StringTable, has_callers: bool) -> StackCounts {
     let is_root: Vec<bool> = {
         let mut roots: FxHashMap<StringId, bool> = FxHashMap::default();
         let mut ask = |id: StringId| {

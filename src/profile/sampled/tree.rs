@@ -12,9 +12,9 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::table::Input;
-use super::{ShareOf, StringId, StringTable, Value};
+use super::{SampleValue, ShareOf, StringId, StringTable};
 use crate::abi::CpuMode;
-use crate::session::samples::Key;
+use crate::session::samples::RowKey;
 use crate::sort;
 
 /// Which end of the stacks is the top.
@@ -39,9 +39,9 @@ pub struct Node {
     /// Whether the function is inlined into the next outer one.
     pub inlined: bool,
     /// Samples whose stack ends here. In caller order, this is the function's own cost in this context.
-    pub own: Value,
+    pub own: SampleValue,
     /// Samples whose stack passes through or ends here.
-    pub total: Value,
+    pub total: SampleValue,
     /// Numbers of the child nodes, largest first.
     pub children: Vec<u32>,
 }
@@ -93,7 +93,7 @@ struct Way {
     /// Range of the path's functions in the list of all.
     start: usize,
     end: usize,
-    value: Value,
+    value: SampleValue,
 }
 
 /// The rest of a path after its first functions.
@@ -164,7 +164,7 @@ impl<'a> Ways<'a> {
 
     /// Adds a row's stack and returns the number of its path. If there is a root function, adds only the part
     /// beyond it.
-    pub(super) fn add(&mut self, key: &Key, value: &Value, root: Option<StringId>) -> u32 {
+    pub(super) fn add(&mut self, key: &RowKey, value: &SampleValue, root: Option<StringId>) -> u32 {
         let of_event = &mut self.of_event[key.event as usize];
         // Rows with the same stack that differ in something else share their path.
         if self.last == Some((key.event, key.stack))
@@ -241,9 +241,9 @@ impl<'a> Ways<'a> {
         let mut of_leg: Vec<usize> = Vec::new();
         while let Some((parent, depth, through)) = open.pop() {
             // The next functions without duplicates, and the index of the next function for each path.
-            let mut sums: Vec<(u32, Value)> = Vec::new();
+            let mut sums: Vec<(u32, SampleValue)> = Vec::new();
             let mut known: FxHashMap<u32, usize> = FxHashMap::default();
-            let mut own = Value::default();
+            let mut own = SampleValue::default();
             let mut last = 0;
             let next = |leg: &Leg| {
                 let way = &ways[leg.way as usize];
@@ -262,7 +262,7 @@ impl<'a> Ways<'a> {
                 if sums.get(last).is_none_or(|(other, _)| *other != function) {
                     last = *known.entry(function).or_insert(sums.len());
                     if last == sums.len() {
-                        sums.push((function, Value::default()));
+                        sums.push((function, SampleValue::default()));
                     }
                 }
                 sums[last].1 += value;
@@ -300,7 +300,7 @@ impl<'a> Ways<'a> {
                     dso: call.dso,
                     level: call.level,
                     inlined: call.inlined,
-                    own: Value::default(),
+                    own: SampleValue::default(),
                     total,
                     children: Vec::new(),
                 });
@@ -316,12 +316,12 @@ impl<'a> Ways<'a> {
 }
 
 /// Merges the stacks of each event into a tree. `totals` are the events' sums.
-pub fn trees(input: &Input<'_>, growth: Growth, totals: &[Value], texts: &StringTable) -> Vec<Tree> {
+pub fn trees(input: &Input<'_>, growth: Growth, totals: &[SampleValue], texts: &StringTable) -> Vec<Tree> {
     let mut ways = Ways::new(input, totals.len(), growth.order, growth.collapse);
     for (key, value) in input.rows {
         ways.add(key, value, growth.root);
     }
-    let grow = |(event, total): (usize, &Value)| {
+    let grow = |(event, total): (usize, &SampleValue)| {
         let of = growth.share_of;
         let least = (growth.limit * of.cost(total) as f64).ceil() as u64;
         let legs = (0..ways.of_event[event].len() as u32).map(|way| Leg { way, skipped: 0 });

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use super::{Facts, Layout, operands};
-use crate::profile::annotate::{Kind, Line, Listing, Row, Skid, VERSION, Value};
+use crate::profile::annotate::{Kind, Line, Listing, Row, SampleValue, Skid, VERSION};
 use crate::text::as_json;
 use crate::view::json_document::list;
 
@@ -70,7 +70,7 @@ fn round(share: f64) -> f64 {
 }
 
 /// Returns one cost per event; null for an event without samples.
-fn costs(listing: &Listing, value: impl Fn(usize) -> Value, layout: &Layout) -> Json {
+fn costs(listing: &Listing, value: impl Fn(usize) -> SampleValue, layout: &Layout) -> Json {
     let cost = |event: usize| {
         let value = value(event);
         if value.samples == 0 {

@@ -12,8 +12,8 @@ use std::io::{self, Write};
 
 use super::text::{PLAIN, Page, is_code, notes, place, trust};
 use super::{Facts, Layout, source_line};
-use crate::profile::annotate::{Basis, Kind, Listing, Row, Value};
-use crate::symbol::code::disassemble::{Instruction, Target};
+use crate::profile::annotate::{Basis, Kind, Listing, Row, SampleValue};
+use crate::symbol::code::disassemble::{Instruction, InstructionTarget};
 use crate::text::{clean, hex};
 
 pub(super) fn write(
@@ -123,7 +123,7 @@ fn row(out: &mut dyn Write, page: &Page<'_>, row: &Row, wide: usize) -> io::Resu
 
 /// Returns the operands with names of targets, as objdump writes them: `jle 1200 <inner+0x60>`.
 fn operands(instruction: &Instruction) -> String {
-    let place = |target: &Target| match &target.name {
+    let place = |target: &InstructionTarget| match &target.name {
         Some((name, 0)) => format!("{:x} <{}>", target.address, clean(name)),
         Some((name, into)) => format!("{:x} <{}+{into:#x}>", target.address, clean(name)),
         None => format!("{:x}", target.address),
@@ -159,7 +159,7 @@ fn lines(out: &mut dyn Write, page: &Page<'_>, wide: usize) -> io::Result<()> {
 }
 
 /// Returns the numbers of a row, one per event.
-fn costs(page: &Page<'_>, value: impl Fn(usize) -> Value) -> String {
+fn costs(page: &Page<'_>, value: impl Fn(usize) -> SampleValue) -> String {
     let (layout, wide) = (page.layout, column(page.layout));
     let mut text = String::new();
     for at in &page.events {

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 use super::{Layout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
 use crate::profile::diff::{Comparison, Compute, Event, Line, Verdict, tree::Node};
-use crate::profile::sampled::{Cell, CodeKind, SortKey, Value};
+use crate::profile::sampled::{Cell, CodeKind, SampleValue, SortKey};
 use crate::sort;
 use crate::terminal::theme::Role;
 use crate::text::{clean, cut, width};
@@ -47,7 +47,7 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layou
     trust(&mut out, comparison)
 }
 
-fn amount(event: &Event, value: &Value) -> String {
+fn amount(event: &Event, value: &SampleValue) -> String {
     if event.name.contains("cpu-clock") || event.name.contains("task-clock") {
         duration(value.period as f64)
     } else {
@@ -295,7 +295,7 @@ fn streams(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout
 
 /// Writes a call chain, one frame per line, innermost first.
 fn frames(out: &mut dyn Write, comparison: &Comparison, line: &Line, layout: &Layout) -> io::Result<()> {
-    let cycles = |value: &Value| value.weights()[0].checked_div(value.samples);
+    let cycles = |value: &SampleValue| value.weights()[0].checked_div(value.samples);
     if line.values.iter().any(|value| value.weights()[0] > 0) {
         let all = line.values.iter().map(|value| cycles(value).map_or("-".to_owned(), thousands));
         writeln!(out, "    cycles: {}", all.collect::<Vec<_>>().join(", "))?;
@@ -576,7 +576,7 @@ mod tests {
         let mut comparison = compared(2, &["prog"]);
         comparison.compute = Compute::Time;
         for line in &mut comparison.events[0].lines {
-            line.values = vec![Value { samples: 300, period: 30_000_000, ..Value::default() }; 2];
+            line.values = vec![SampleValue { samples: 300, period: 30_000_000, ..SampleValue::default() }; 2];
             let share = line.changes[0].expect("a change").share;
             let (value, interval) = (Some(1_500_000.0), (1_000_000.0, 2_000_000.0));
             line.changes[0] = Some(Change { share, value, interval, adjusted: 0.0, verdict: Verdict::Noise });
@@ -591,7 +591,7 @@ mod tests {
     fn compared(files: usize, programs: &[&str]) -> Comparison {
         let mut comparison =
             Comparison { keys: vec![SortKey::Dso, SortKey::Symbol], ..Comparison::default() };
-        let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
+        let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
         for file in 0..files {
             let path = format!("/some/folder/{file}.data");
             comparison.files.push(File { path, samples: 1000, ..File::default() });

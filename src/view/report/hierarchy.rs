@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use super::{Layout, cell, percent};
-use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, Value};
+use crate::profile::sampled::{Cell, Event, Profile, Row, SampleValue, ShareOf};
 use crate::sort;
 use crate::text::{cut, width};
 use crate::units::thousands;
@@ -25,7 +25,7 @@ const NARROWEST: usize = 16;
 #[derive(Default)]
 struct Branch {
     cell: Option<Cell>,
-    own: Value,
+    own: SampleValue,
     below: Vec<usize>,
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::{Column, IN_MODES, Layout, cell};
-use crate::profile::sampled::{Cell, Event, Profile, ShareOf, Tree, Value};
+use crate::profile::sampled::{Cell, Event, Profile, SampleValue, ShareOf, Tree};
 use crate::text::as_json;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
@@ -84,7 +84,7 @@ struct Cost {
     latency: Option<f64>,
 }
 
-fn cost(event: &Event, value: &Value) -> Cost {
+fn cost(event: &Event, value: &SampleValue) -> Cost {
     let share = event.share_by(ShareOf::Period, value.period);
     let round = |share: f64| (share * 1e6).round() / 1e4;
     Cost {
@@ -132,7 +132,7 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
             object.insert("total".into(), serde_json::to_value(cost(event, &row.total))?);
         }
         for &mode in &modes {
-            let value = Value { period: row.in_mode(mode), ..Value::default() };
+            let value = SampleValue { period: row.in_mode(mode), ..SampleValue::default() };
             object.insert(IN_MODES[mode].into(), cost(event, &value).percent.into());
         }
         for (name, weight) in ["weight", "weight2", "weight3"].into_iter().zip(row.own.weights()) {

@@ -299,15 +299,19 @@ pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::sampled::{Cell, DataQuality, SortKey, Value};
+    use crate::profile::sampled::{Cell, DataQuality, SampleValue, SortKey};
 
     /// Writes a name that contains a separator and is so wide that the table for human readers truncates it.
     fn written(is_piped: bool) -> String {
         let mut profile = Profile { keys: vec![SortKey::Dso, SortKey::Symbol], ..Profile::default() };
         let dso = profile.texts.add(&"d".repeat(WIDEST + 9));
         let symbol = profile.texts.add("main");
-        let value =
-            |samples: u64| Value { samples, period: samples, squares: samples as f64, ..Value::default() };
+        let value = |samples: u64| SampleValue {
+            samples,
+            period: samples,
+            squares: samples as f64,
+            ..SampleValue::default()
+        };
         let row = Row {
             cells: vec![Cell::Text(dso), Cell::Symbol('.', symbol)],
             own: value(1234),
@@ -338,7 +342,7 @@ mod tests {
     #[test]
     fn one_long_name_does_not_widen_all_lines_of_a_pipe() {
         let mut profile = Profile { keys: vec![SortKey::Symbol, SortKey::Dso], ..Profile::default() };
-        let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
+        let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
         let mut event = Event { name: "cpu-clock".to_owned(), total: value(20), ..Event::default() };
         let long = "T".repeat(1000);
         for name in ["short", long.as_str()] {
@@ -366,7 +370,7 @@ mod tests {
     #[test]
     fn callers_that_every_program_has_are_one_row() {
         let mut profile = Profile { keys: vec![SortKey::Symbol], has_totals: true, ..Profile::default() };
-        let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
+        let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
         let mut event = Event { name: "cpu-clock".to_owned(), total: value(100), ..Event::default() };
         for (name, own) in [("_start", 0), ("work", 60), ("main", 40), ("start_thread", 0), ("clone3", 0)] {
             let cells = vec![Cell::Symbol('.', profile.texts.add(name))];
@@ -406,8 +410,12 @@ mod tests {
             "数据库::查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询",
         ];
         let comm = profile.texts.add("a program");
-        let value =
-            |samples: u64| Value { samples, period: samples, squares: samples as f64, ..Value::default() };
+        let value = |samples: u64| SampleValue {
+            samples,
+            period: samples,
+            squares: samples as f64,
+            ..SampleValue::default()
+        };
         let mut event = Event { name: "cycles".repeat(9), total: value(900), ..Event::default() };
         let mut tree = crate::profile::sampled::Tree { roots: vec![0], ..Default::default() };
         for at in 0..60 {

@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use super::{ChainPlace, Form, Layout, Shape, Unit, tree};
-use crate::profile::sampled::{ChainNode, ChainTree, Event, Profile, Row, Value};
+use crate::profile::sampled::{ChainNode, ChainTree, Event, Profile, Row, SampleValue};
 use crate::sort;
 
 /// Margin before all chains but folded ones.
@@ -59,7 +59,7 @@ impl<'a> Chains<'a> {
         }
     }
 
-    fn cost(&self, value: &Value) -> u64 {
+    fn cost(&self, value: &SampleValue) -> u64 {
         self.event.cost(value)
     }
 
@@ -69,7 +69,7 @@ impl<'a> Chains<'a> {
     }
 
     /// Formats the number in front of a chain; a percentage is `cost` in proportion to `all`.
-    fn amount(&self, value: &Value, cost: u64, all: u64) -> String {
+    fn amount(&self, value: &SampleValue, cost: u64, all: u64) -> String {
         match self.layout.unit {
             Unit::Period => value.period.to_string(),
             Unit::Count => value.samples.to_string(),
@@ -212,7 +212,7 @@ struct Place<'a> {
     /// The total that percentages refer to.
     all: u64,
     /// Cost of all branches here, including omitted ones.
-    above: &'a Value,
+    above: &'a SampleValue,
 }
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ mod tests {
     fn written(shape: Shape, unit: Unit, omits_first: bool) -> String {
         let mut profile = Profile::default();
         let dso = profile.texts.add("app");
-        let value = |samples: u64| Value { samples, period: samples * 10, ..Value::default() };
+        let value = |samples: u64| SampleValue { samples, period: samples * 10, ..SampleValue::default() };
         let mut node = |names: &[&str], own: u64, total: u64, children: &[u32]| {
             let link = |name: &&str| Link {
                 symbol: profile.texts.add(name),

@@ -10,7 +10,7 @@ use super::digits::{decimal, hex, padded};
 use super::places::{dso, symbol};
 use crate::profile::script::{Branch, Entry, Field, Fields, Place};
 use crate::record::decode::page_size;
-use crate::record::sample::Registers;
+use crate::record::sample::SampledRegisters;
 use crate::text::clean;
 
 /// Width of the field `flags` in columns.
@@ -86,7 +86,7 @@ impl Writer<'_> {
         }
     }
 
-    fn registers(&mut self, registers: &Registers<'_>) {
+    fn registers(&mut self, registers: &SampledRegisters<'_>) {
         let _ = write!(self.out, " ABI:{} ", registers.abi);
         let numbers = (0..64).filter(|number| registers.mask >> number & 1 == 1);
         for (number, value) in numbers.zip(registers.values.iter()) {

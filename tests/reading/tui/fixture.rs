@@ -7,8 +7,8 @@ use pmc::profile::annotate::{self, Instruction, Listing};
 use pmc::profile::sampled::query::{ThreadSum, Times};
 use pmc::profile::sampled::tree::Node;
 use pmc::profile::sampled::{
-    Answer, Cell, DataQuality, Event, FunctionRef, ModuleQuality, Order, Profile, Query, Row, SortKey, Tree,
-    Value,
+    Answer, Cell, DataQuality, Event, FunctionRef, ModuleQuality, Order, Profile, Query, Row, SampleValue,
+    SortKey, Tree,
 };
 use pmc::terminal::Colours;
 use pmc::terminal::theme::Background;
@@ -19,8 +19,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 
-pub(crate) fn value(samples: u64) -> Value {
-    Value { samples, period: samples * 1000, squares: samples as f64 * 1e6, ..Value::default() }
+pub(crate) fn value(samples: u64) -> SampleValue {
+    SampleValue { samples, period: samples * 1000, squares: samples as f64 * 1e6, ..SampleValue::default() }
 }
 
 /// Function, module, level, own samples, total samples.
