@@ -17,7 +17,7 @@ use crate::cli::perfalloc::{Perfalloc, Typed, parse};
 use crate::counter::reservation::{self, LockFile};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
-use crate::sys::background::{self, ForkSide};
+use crate::sys::background::{self, BackgroundSide};
 use crate::sys::signal::{self, Signals};
 
 const NAME: &str = "perfalloc";
@@ -76,8 +76,8 @@ fn reserve(typed: Perfalloc) -> Result<Exit> {
         None => {
             if typed.background {
                 match background::fork().map_err(|error| failed("fork", &error))? {
-                    ForkSide::Parent => return Ok(Exit::Done),
-                    ForkSide::Child => settle_in_background(&path)?,
+                    BackgroundSide::Parent => return Ok(Exit::Done),
+                    BackgroundSide::Child => settle_in_background(&path)?,
                 }
             }
             hold(&path)
@@ -90,11 +90,11 @@ fn reserve(typed: Perfalloc) -> Result<Exit> {
 fn beside(command: &OsStr, arguments: &[OsString], path: &Path) -> Result<Exit> {
     let parent = std::process::id();
     match background::fork().map_err(|error| failed("fork", &error))? {
-        ForkSide::Parent => {
+        BackgroundSide::Parent => {
             let error = Command::new(command).args(arguments).exec();
             Err(failed(&command.to_string_lossy(), &error))
         }
-        ForkSide::Child => {
+        BackgroundSide::Child => {
             if !background::hang_up_with(parent).map_err(|error| failed("prctl", &error))? {
                 return Ok(Exit::Done);
             }

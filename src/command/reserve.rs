@@ -20,7 +20,7 @@ use crate::counter::reservation::{LockFile, PreparedReservation, acquire};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::recording::launch;
-use crate::sys::background::{self, ForkSide};
+use crate::sys::background::{self, BackgroundSide};
 use crate::sys::signal::{self, Signals};
 use crate::text::as_json;
 
@@ -129,8 +129,8 @@ fn leave() -> Result<Left> {
     let failed = |error| Error::io("going to the background", error);
     let (mut outcome, report) = io::pipe().map_err(failed)?;
     match background::fork().map_err(failed)? {
-        ForkSide::Child => Ok(Left::Background(report)),
-        ForkSide::Parent => {
+        BackgroundSide::Child => Ok(Left::Background(report)),
+        BackgroundSide::Parent => {
             drop(report);
             // End of file without a byte: the child has failed and has printed the reason.
             let mut byte = [0];

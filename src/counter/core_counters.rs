@@ -1,8 +1,8 @@
 //! Finds the number of counters per core, their width, and how many are free, by asking the CPU and by
 //! opening events.
 //!
-//! Takes [`MachineFacts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. It reports both
-//! sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that does not fit:
+//! Takes [`MachineFacts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. It reports
+//! both sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that does not fit:
 //!
 //! ```text
 //! leader      pinned  event A   accepted

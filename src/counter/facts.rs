@@ -7,7 +7,7 @@
 use crate::abi::Attr;
 use crate::abi::attr::kind;
 use crate::host::cpu::Processor;
-use crate::host::settings::KernelSettings;
+use crate::host::settings::PerfEventSettings;
 use crate::host::{CpuList, Host};
 use crate::sys::credentials::{Credentials, Limits};
 
@@ -35,7 +35,7 @@ impl KnownPmu {
 #[derive(Debug, Clone, Default)]
 pub struct MachineFacts {
     /// Kernel settings.
-    pub settings: KernelSettings,
+    pub settings: PerfEventSettings,
     /// PMUs in sysfs, by name.
     pub pmus: Vec<KnownPmu>,
     /// Online CPUs.
@@ -74,7 +74,7 @@ impl MachineFacts {
         let list = |path: &str| host.text(path).and_then(|t| t.parse().ok());
         let processor = Processor::read(host);
         Self {
-            settings: KernelSettings::read(host),
+            settings: PerfEventSettings::read(host),
             pmus: pmus(host),
             online: host.online_cpus(),
             possible: list("/sys/devices/system/cpu/possible").unwrap_or_default(),

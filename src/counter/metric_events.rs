@@ -1,8 +1,8 @@
 //! Groups the events of metrics so that they fit on this machine's counters.
 //!
-//! Takes the event texts of each metric, resolves them with the [`EventParser`], determines which counters each
-//! event needs, and lets [`schedule`] group them. Returns groups to open, and the events that this machine
-//! lacks.
+//! Takes the event texts of each metric, resolves them with the [`EventParser`], determines which counters
+//! each event needs, and lets [`schedule`] group them. Returns groups to open, and the events that this
+//! machine lacks.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ pub struct MetricEventTexts<'a> {
 
 /// How to group events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventGrouping {
+pub struct MetricEventGrouping {
     /// Schedule a metric's events together if possible.
     pub grouped: bool,
     /// Count events shared by several metrics once.
@@ -50,7 +50,7 @@ pub struct MetricEvents {
 /// None for single events: the result lists the events that this machine lacks.
 pub fn find(
     metrics: &[MetricEventTexts<'_>],
-    grouping: EventGrouping,
+    grouping: MetricEventGrouping,
     is_counted: impl Fn(&str) -> bool,
     parser: &mut EventParser<'_>,
     host: &Host,
@@ -283,12 +283,12 @@ mod tests {
     use super::*;
     use crate::host::saved_cpu;
 
-    const TOGETHER: EventGrouping = EventGrouping { grouped: true, merged: true };
+    const TOGETHER: MetricEventGrouping = MetricEventGrouping { grouped: true, merged: true };
 
     fn found(
         cpu: &str,
         metrics: &[&[&'static str]],
-        grouping: EventGrouping,
+        grouping: MetricEventGrouping,
     ) -> (Vec<String>, Vec<Option<String>>) {
         let host = saved_cpu(cpu);
         let wanted = |value: &&[&'static str]| MetricEventTexts {
@@ -324,7 +324,7 @@ mod tests {
         let metric = &["UOPS_ISSUED.ANY", "topdown-retiring", "topdown-fe-bound"];
         let (groups, _) = found("sapphire-rapids", &[metric], TOGETHER);
         assert_eq!(groups, ["cpu/slots/ topdown-retiring topdown-fe-bound UOPS_ISSUED.ANY"]);
-        let single = EventGrouping { grouped: false, merged: true };
+        let single = MetricEventGrouping { grouped: false, merged: true };
         let (groups, _) = found("sapphire-rapids", &[metric], single);
         assert_eq!(groups, ["cpu/slots/ topdown-retiring topdown-fe-bound", "UOPS_ISSUED.ANY"]);
     }
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn metrics_may_have_their_own_events() {
         let metrics: [&[&str]; 2] = [&["UOPS_ISSUED.ANY", "duration_time"], &["uops_issued.any"]];
-        let apart = EventGrouping { grouped: true, merged: false };
+        let apart = MetricEventGrouping { grouped: true, merged: false };
         assert_eq!(
             found("skylake-x", &metrics, apart).0,
             ["UOPS_ISSUED.ANY", "duration_time", "uops_issued.any"]

@@ -1,6 +1,6 @@
 //! Opens a checked [`OpenRequest`] on a target. Gives up only those parts that the kernel refuses.
 //!
-//! Takes a [`OpenRequest`] and a [`TargetSlot`]; returns an open event or a [`Refusal`]. One table,
+//! Takes an [`OpenRequest`] and a [`TargetSlot`]; returns an open event or a [`Refusal`]. One table,
 //! [`FALLBACKS`], lists what a request may give up, after which errno, and in which order. A request
 //! remembers what it gave up and does not ask for it again on the next target.
 //!

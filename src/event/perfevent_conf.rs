@@ -1,6 +1,6 @@
 //! PCP's `perfevent.conf` as a source of events: the events that PCP's agent would count on this machine.
 //!
-//! Takes the file's text, the [`Host`] and a [`EventParser`]. Returns events under the file's names, sums of
+//! Takes the file's text, the [`Host`] and an [`EventParser`]. Returns events under the file's names, sums of
 //! events, and the skipped lines with reasons. It translates libpfm4 names to pmc's event text; the caller
 //! computes the sums.
 //!

@@ -1,8 +1,8 @@
 //! A held event: opened according to its definition, then counted and copied on request.
 //!
-//! Receives a [`EntryDefinition`]; provides the published [`PersistentEntry`], [`EntryCounts`], and copies of the rings in sealed
-//! memory. Only the holder accesses the rings. So readers do not affect each other or the event, and a reader
-//! that dies leaves nothing paused.
+//! Receives an [`EntryDefinition`]; provides the published [`PersistentEntry`], [`EntryCounts`], and copies
+//! of the rings in sealed memory. Only the holder accesses the rings. So readers do not affect each other or
+//! the event, and a reader that dies leaves nothing paused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -282,9 +282,9 @@ impl HeldEvent {
         }
     }
 
-    /// Copies the rings: returns a [`RingSnapshot`] as JSON, and the bytes. Both are readable by all users and
-    /// sealed against changes. For `after`, see
-    /// [`Request::RingSnapshot`](crate::persistent::message::Request::Snapshot).
+    /// Copies the rings: returns a [`RingSnapshot`] as JSON, and the bytes. Both are readable by all users
+    /// and sealed against changes. For `after`, see
+    /// [`HolderRequest::Snapshot`](crate::persistent::message::HolderRequest::Snapshot).
     pub(super) fn copy(&mut self, after: Option<&[u64]>) -> Result<[OwnedFd; 2]> {
         let failed = |error: io::Error| {
             Error::io(format!("copying the rings of {}", self.entry.definition.name), error)

@@ -272,7 +272,7 @@ impl Reader {
 
     fn make_layouts(&mut self) {
         self.layouts = Layouts::new(self.events.iter().map(|event| (&event.attr, event.ids.as_slice())));
-        // Twins come after all other events; their samples are those of their siblings.
+        // Fallback events come after all other events; their samples are those of their siblings.
         self.fallback_events = self.events.split_off(self.layouts.event_count());
     }
 
@@ -379,8 +379,8 @@ impl Reader {
         Ok(index)
     }
 
-    /// Reads a chunk of the [`RecordingIndex`] into the buffer. Several threads may do so in parallel, each with its
-    /// own buffer.
+    /// Reads a chunk of the [`RecordingIndex`] into the buffer. Several threads may do so in parallel, each
+    /// with its own buffer.
     ///
     /// # Errors
     /// When reading the file fails.

@@ -1,7 +1,7 @@
 //! Walks the records of a recording: once in order, then in parallel.
 //!
-//! Receives segments (runs of records in a [`ByteSource`]). [`scan`] reads them once and passes every record to
-//! a visitor, which handles records other than samples. It returns an [`RecordingIndex`] of record-aligned
+//! Receives segments (runs of records in a [`ByteSource`]). [`scan`] reads them once and passes every record
+//! to a visitor, which handles records other than samples. It returns a [`RecordingIndex`] of record-aligned
 //! [`Chunk`]s. Any number of threads can then [`load`] chunks in any order, each into its own [`Buffer`].
 //! There is no allocation per record.
 //!

@@ -1,7 +1,7 @@
 //! Bytes with random access: a plain file, or a stream unpacked into a temporary file.
 //!
-//! Receives a path or an open stream; returns a [`ByteSource`]. Files are read with `pread(2)` into buffers and
-//! never mapped: truncating a mapped file would kill the reader with SIGBUS. Streams and packed files are
+//! Receives a path or an open stream; returns a [`ByteSource`]. Files are read with `pread(2)` into buffers
+//! and never mapped: truncating a mapped file would kill the reader with SIGBUS. Streams and packed files are
 //! first unpacked into an unnamed temporary file, so that they can be read twice and in parallel.
 
 use std::fs::{File, OpenOptions};

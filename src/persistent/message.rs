@@ -36,8 +36,8 @@ pub enum HolderRequest {
     AddTogether(Vec<EntryDefinition>),
     /// Read an entry's counts.
     Read { entry: String },
-    /// Copy an entry's records. The answer has two descriptors: a [`RingSnapshot`] as JSON, and the bytes of the
-    /// rings, one ring after the other.
+    /// Copy an entry's records. The answer has two descriptors: a [`RingSnapshot`] as JSON, and the bytes of
+    /// the rings, one ring after the other.
     Snapshot {
         entry: String,
         /// Position of each ring up to which it was copied before ([`RingCopy::end`]); only newer records are

@@ -11,8 +11,8 @@
 //! Addresses and sources of data are only recorded because perf requests them together with stack copies.
 //! They are removed too unless the user requests them.
 //!
-//! A sample that could not be unwound in time stays unchanged and belongs to a *twin* of its event. The twin
-//! has the original attr and separate ids ([`twin_id`]).
+//! A sample that could not be unwound in time stays unchanged and belongs to the *fallback event* of its
+//! event. The fallback event has the original attr and separate ids ([`fallback_event_id`]).
 
 use super::layouts::fallback_event_id;
 use super::sample::ReadValues;
@@ -170,8 +170,8 @@ pub fn write_without_padding(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut
     out.extend_from_slice(&raw.bytes[at + 8 + stack.asked..]);
 }
 
-/// Appends a sample with the id of its event's twin. Returns `false` if the sample's first word is not its id
-/// (`PERF_SAMPLE_IDENTIFIER`).
+/// Appends a sample with the id of the fallback event. Returns `false` if the sample's first word is not its
+/// id (`PERF_SAMPLE_IDENTIFIER`).
 pub fn write_with_fallback_id(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -> bool {
     let first = raw.bytes.get(HEADER..HEADER + 8).and_then(|word| word.first_chunk());
     let id = first.map(|word| u64::from_ne_bytes(*word));

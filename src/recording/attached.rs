@@ -1,7 +1,7 @@
 //! A recording of events that a holder keeps: this recorder takes them over with all that their rings hold.
 //!
-//! Receives an entry and the plan of the recording; returns [`RecordSources`] as if they had been opened here. The
-//! events were configured when the holder opened them, so the plan is adjusted to them.
+//! Receives an entry and the plan of the recording; returns [`RecordSources`] as if they had been opened
+//! here. The events were configured when the holder opened them, so the plan is adjusted to them.
 
 use std::os::fd::OwnedFd;
 

@@ -1,7 +1,7 @@
 //! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: orders from another process while counting or recording.
 //!
-//! Receives bytes; returns [`ControlCommand`]s. Answers each order with a line on ACK: `ack`, like perf, if it was
-//! carried out, or `refused:` and the reason.
+//! Receives bytes; returns [`ControlCommand`]s. Answers each order with a line on ACK: `ack`, like perf, if
+//! it was carried out, or `refused:` and the reason.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};

@@ -1,8 +1,8 @@
 //! One counting measurement, from the first count to the last.
 //!
 //! Receives a [`CountingSetup`] (events, targets, end conditions) and an [`Observer`] that is called at each
-//! interval. Returns the final totals and how the measurement ended ([`MeasurementResult`]). Warns about omitted events;
-//! does not add up counts. [`drive`](super::drive) contains the loop.
+//! interval. Returns the final totals and how the measurement ended ([`MeasurementResult`]). Warns about
+//! omitted events; does not add up counts. [`drive`](super::drive) contains the loop.
 
 use std::io;
 use std::rc::Rc;

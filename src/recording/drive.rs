@@ -1,8 +1,9 @@
 //! The loop of every measurement: starts a measurement handler, serves it while it runs, and ends it.
 //!
-//! Receives something that measures ([`MeasurementHandler`]: a recording into a file, the live sampler, or counters) and
-//! its [`LoopContext`]; returns the finished [`Measurement`]. Decides what wakes the loop, in which order it
-//! handles events, and when the measurement is over. The handler does the work (drain, read, write, show).
+//! Receives something that measures ([`MeasurementHandler`]: a recording into a file, the live sampler, or
+//! counters) and its [`LoopContext`]; returns the finished [`Measurement`]. Decides what wakes the loop, in
+//! which order it handles events, and when the measurement is over. The handler does the work (drain, read,
+//! write, show).
 //!
 //! ```text
 //!   prepare ── reserved? ── start ── release the command ── started ──┐

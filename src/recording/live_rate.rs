@@ -1,9 +1,9 @@
 //! Changes the sampling rate of an event in the live sampler while it runs.
 //!
 //! Receives orders through [`RateOrders`]; answers each with a text: the new rate, or the reason why it stays
-//! the same. [`EventChange`] decides what the kernel can change, except for clocks. The kernel always writes the
-//! period with which a clock was opened into its samples. A file cannot record the new one; a live view can
-//! correct it.
+//! the same. [`EventChange`] decides what the kernel can change, except for clocks. The kernel always writes
+//! the period with which a clock was opened into its samples. A file cannot record the new one; a live view
+//! can correct it.
 //!
 //! ```text
 //! samples    ×   ×   ×   ×   ×    off │ on   ×     ×     ×     ×

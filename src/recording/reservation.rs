@@ -1,10 +1,10 @@
 //! Reservations of the hardware counters, which other users may need too. Before a measurement they are
 //! checked; during it pmc can yield the counters.
 //!
-//! Receives the plan's policy; returns a [`PreparedReservation`] that must be kept while counters are open. [`Activity`]
-//! tracks whether events are on and why not: they are not yet requested (`-D`, `--control`), or someone else
-//! has reserved the hardware (`--reserve=yield`). [`counter::reservation`](crate::counter::reservation)
-//! implements the protocol.
+//! Receives the plan's policy; returns a [`PreparedReservation`] that must be kept while counters are open.
+//! [`Activity`] tracks whether events are on and why not: they are not yet requested (`-D`, `--control`), or
+//! someone else has reserved the hardware (`--reserve=yield`).
+//! [`counter::reservation`](crate::counter::reservation) implements the protocol.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! Interning: stores equal values once, numbered 0, 1, … in order of arrival.
 //!
 //! [`Interner`] stores byte lists (mostly stacks) contiguously, [`SharedInterner`] accepts them from several
-//! threads, and [`DistinctValues`] stores values of one type. Most samples repeat earlier values; each then costs
-//! one hash and one comparison, but no allocation. Values are untrusted (addresses, names). So each table has
-//! its own hash [`HashKeys`], and a recording cannot provoke collisions.
+//! threads, and [`DistinctValues`] stores values of one type. Most samples repeat earlier values; each then
+//! costs one hash and one comparison, but no allocation. Values are untrusted (addresses, names). So each
+//! table has its own hash [`HashKeys`], and a recording cannot provoke collisions.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! Maps addresses to modules and offsets.
 //!
-//! Receives recorded addresses, each with its epoch; returns [`CodeLocation`]s. Knows which words of a raw chain
-//! are addresses, and their CPU modes.
+//! Receives recorded addresses, each with its epoch; returns [`CodeLocation`]s. Knows which words of a raw
+//! chain are addresses, and their CPU modes.
 
 use std::hash::{Hash, Hasher};
 use std::num::{NonZeroU32, NonZeroU64};

@@ -142,7 +142,7 @@ pub(super) fn attribute_words(
 }
 
 /// Returns the costs that the hardware measured for a sample; see
-/// [`Value::weights`](super::samples::Value::weights). 0 if there are none.
+/// [`SampleValue::weights`](super::samples::SampleValue::weights). 0 if there are none.
 pub(super) fn weights_of(sample: &Sample<'_>) -> [u64; 3] {
     if sample.layout().sample_type() & (sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) == 0 {
         return [0; 3];

@@ -1,7 +1,8 @@
 //! Persistent address spaces: keeps all versions, which share their common parts.
 //!
-//! Receives mappings in order; returns a [`SpaceVersion`] after each. A root identifies that version of the space,
-//! and lookups in it stay possible. A fork copies a root. Knows nothing about processes, files or time.
+//! Receives mappings in order; returns a [`SpaceVersion`] after each. A root identifies that version of the
+//! space, and lookups in it stay possible. A fork copies a root. Knows nothing about processes, files or
+//! time.
 //!
 //! ```text
 //!   root 1        root 2 = root 1 + [40,60)     a search tree by start address; a change copies the
@@ -9,9 +10,9 @@
 //!    /  \          /  \
 //!  10    50      10    40   <- 50 was covered
 //! ```
-//! Versions between two forks are not needed, so there a version grows in place ([`OwnedNodes`]). The tree is a
-//! treap: each node has a random priority and is above the nodes with lower priorities. This keeps it shallow
-//! for any addresses: they are untrusted, but the priorities are pmc's.
+//! Versions between two forks are not needed, so there a version grows in place ([`OwnedNodes`]). The tree is
+//! a treap: each node has a random priority and is above the nodes with lower priorities. This keeps it
+//! shallow for any addresses: they are untrusted, but the priorities are pmc's.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -165,8 +166,8 @@ impl AddressSpaces {
         }
     }
 
-    /// Like [`AddressSpaces::replace`], but returns `None` without a change if the new mapping changes the meaning
-    /// of a mapped address.
+    /// Like [`AddressSpaces::replace`], but returns `None` without a change if the new mapping changes the
+    /// meaning of a mapped address.
     pub fn add(&mut self, root: SpaceVersion, own: OwnedNodes, new: MappedModule) -> Option<SpaceVersion> {
         if self.is_free(root, &new) {
             return Some(self.put(root, own, new));

@@ -1,7 +1,7 @@
 //! Lookup results: functions, source lines, and the frames at an address.
 //!
-//! A [`ResolvedFrame`] is small and `Copy`; the [`SymbolNames`] of the [`Symbolizer`](super::Symbolizer) store each name
-//! once. Names are as in the file, not escaped for a terminal.
+//! A [`ResolvedFrame`] is small and `Copy`; the [`SymbolNames`] of the [`Symbolizer`](super::Symbolizer)
+//! store each name once. Names are as in the file, not escaped for a terminal.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub struct Function {
     pub name: Arc<str>,
     /// The mangled name from the symbol table or debug information, for matching.
     pub raw: Arc<str>,
-    /// Start of its code in the module's own numbering ([`AddressFrames::address`]). `None` if only inlined copies
-    /// were seen or the start is unknown.
+    /// Start of its code in the module's own numbering ([`AddressFrames::address`]). `None` if only inlined
+    /// copies were seen or the start is unknown.
     pub start: Option<u64>,
     /// Size of its code in bytes; 0 if unknown.
     pub size: u64,
@@ -41,7 +41,7 @@ pub struct Function {
 
 /// A position in a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SourceLine {
+pub struct SourcePosition {
     /// The file.
     pub file: SourceFileId,
     /// Line number from 1; 0 if the compiler gave none.
@@ -56,7 +56,7 @@ pub struct ResolvedFrame {
     /// The function.
     pub function: FunctionId,
     /// The line being executed (innermost frame), or the line of the call to the next inner frame.
-    pub source: Option<SourceLine>,
+    pub source: Option<SourcePosition>,
     /// Whether the function was inlined into the next outer frame.
     pub inlined: bool,
 }

@@ -21,7 +21,8 @@ use super::name_sources::{ModuleSources, Placeholder, Placeholders, SharedSource
 use super::tables::table::{OwnedSymbol, Symbol, SymbolTable};
 use super::{
     AddressFrames, Debuginfod, FunctionId, Image, MissingDataReason, ModuleDataQuality, ModuleId,
-    ResolvedFrame, SourceLine, SymbolModule, SymbolModuleKind, SymbolNames, SymbolOptions, SymbolQuery, elf,
+    ResolvedFrame, SourcePosition, SymbolModule, SymbolModuleKind, SymbolNames, SymbolOptions, SymbolQuery,
+    elf,
 };
 use crate::address::Avma;
 use crate::session::worker_threads;
@@ -317,7 +318,7 @@ impl Symbolizer {
             frames.clear();
             let last = item.lines.len().checked_sub(1);
             for (at, line) in item.lines.iter().enumerate() {
-                let source = line.file.as_ref().map(|file| SourceLine {
+                let source = line.file.as_ref().map(|file| SourcePosition {
                     file: self.names.add_file(file),
                     line: line.line,
                     column: line.column,

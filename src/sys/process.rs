@@ -98,7 +98,8 @@ fn variables(more: &[(OsString, OsString)]) -> io::Result<Vec<CString>> {
 }
 
 impl PausedChild {
-    /// Forks a child that waits for [`PausedChild::release`] and then executes `argv[0]` (searched on the PATH).
+    /// Forks a child that waits for [`PausedChild::release`] and then executes `argv[0]` (searched on the
+    /// PATH).
     ///
     /// # Errors
     /// `EINVAL` for an argument that contains a NUL, otherwise the errors of `pipe2` and `fork`.
@@ -106,7 +107,8 @@ impl PausedChild {
         Self::start_with(argv, &[], Streams::Shared)
     }
 
-    /// Same as [`PausedChild::start`], with these additional environment variables and these standard streams.
+    /// Same as [`PausedChild::start`], with these additional environment variables and these standard
+    /// streams.
     ///
     /// # Errors
     /// The errors of [`PausedChild::start`].

@@ -152,7 +152,7 @@ pub fn restore_default(signals: &[i32]) {
     }
 }
 
-/// Ignores signals until [`heed`] restores them. Does not affect programs started before.
+/// Ignores signals until [`restore_default`] restores them. Does not affect programs started before.
 pub fn ignore(signals: &[i32]) {
     for &signal in signals {
         // SAFETY: no handler of ours is replaced; ignoring accesses no memory.

@@ -34,8 +34,8 @@ pub(super) struct Entries {
 pub(super) enum EntryIndex {
     /// Start addresses of functions and offsets of their entries, by start.
     List(Vec<(u64, usize)>),
-    /// The linker's index (`.eh_frame_hdr`), which [`Tables`](super::Tables) has verified, with the file
-    /// addresses of the index and of `.eh_frame`.
+    /// The linker's index (`.eh_frame_hdr`), which [`UnwindTables`](super::UnwindTables) has verified, with
+    /// the file addresses of the index and of `.eh_frame`.
     Linkers { header: Arc<[u8]>, address: u64, eh_frame: u64 },
 }
 

@@ -1,9 +1,9 @@
 //! Unwinds stacks that the kernel copied with a sample: converts registers and stack bytes to a chain of
 //! addresses.
 //!
-//! Receives each module's unwind tables once ([`UnwindTables`]), the modules of a process at one time ([`Space`]),
-//! and samples. Returns chains with the reason why each ends ([`ChainEnd`]). Opens no files and knows nothing
-//! about recordings: the caller finds the files. Makes no decisions about symbols.
+//! Receives each module's unwind tables once ([`UnwindTables`]), the modules of a process at one time
+//! ([`Space`]), and samples. Returns chains with the reason why each ends ([`ChainEnd`]). Opens no files and
+//! knows nothing about recordings: the caller finds the files. Makes no decisions about symbols.
 //!
 //! ```text
 //!   Tables (one a file, shared)  --+

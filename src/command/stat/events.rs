@@ -296,7 +296,7 @@ fn bind(
 mod tests {
     use super::super::plan::Metrics as Asked;
     use super::*;
-    use crate::counter::metric_events::EventGrouping;
+    use crate::counter::metric_events::MetricEventGrouping;
     use crate::event::parse;
     use crate::host::saved;
 
@@ -308,7 +308,7 @@ mod tests {
             filters: Vec::new(),
             core_kind: core_kind.map(str::to_owned),
             pmu: pmu.map(str::to_owned),
-            grouping: EventGrouping { grouped: true, merged: true },
+            grouping: MetricEventGrouping { grouped: true, merged: true },
             detailed: 0,
             null: false,
             metrics: Asked { names: Vec::new(), expressions: Vec::new(), topdown: None, thresholds: true },

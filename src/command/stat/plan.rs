@@ -10,7 +10,7 @@ use crate::cli::stat::{Counted, Shown, Stat, StatRecord, StatReport, ToFile};
 use crate::command::plan::{self, delay, duration};
 use crate::command::sampling_options::{self, Whom, overridden, pfm_events};
 use crate::counter::Levels;
-use crate::counter::metric_events::EventGrouping;
+use crate::counter::metric_events::MetricEventGrouping;
 use crate::counter::reservation::Policy;
 use crate::error::{Error, Result, Warning};
 use crate::host::Host;
@@ -61,7 +61,7 @@ pub(super) struct What {
     /// The selected PMU among those with the same events.
     pub(super) pmu: Option<String>,
     /// How to group the events of metrics.
-    pub(super) grouping: EventGrouping,
+    pub(super) grouping: MetricEventGrouping,
     pub(super) detailed: u8,
     /// Measure only the time.
     pub(super) null: bool,
@@ -333,7 +333,10 @@ impl Plan {
                 perfevent_conf: typed.perfevent_conf,
                 core_kind: typed.cputype,
                 pmu: typed.pmu_filter,
-                grouping: EventGrouping { grouped: !typed.metric_no_group, merged: !typed.metric_no_merge },
+                grouping: MetricEventGrouping {
+                    grouped: !typed.metric_no_group,
+                    merged: !typed.metric_no_merge,
+                },
                 events: typed.events.into_iter().chain(pfm_events(&typed.pfm_events)).collect(),
                 detailed: typed.detailed,
                 null: typed.null,

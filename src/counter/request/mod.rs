@@ -1,8 +1,9 @@
 //! Requests to the kernel. After `event`, only this module changes a `perf_event_attr`.
 //!
 //! Takes an [`EventSpec`] (parsed from the event's text), a [`Mode`], [`CounterFlags`], and a CPU for system
-//! modes. Checks what FreeBSD's `pmc_allocate(3)` checks and returns a [`OpenRequest`]. This module completes
-//! it for counting, [`sampling`] for sampling. [`super::open`] opens it and may give up parts of it.
+//! modes. Checks what FreeBSD's `pmc_allocate(3)` checks and returns an [`OpenRequest`]. This module
+//! completes it for counting, [`sampling`] for sampling. [`super::open`] opens it and may give up parts of
+//! it.
 
 pub mod given_up;
 pub mod sampling;

@@ -1,7 +1,7 @@
 //! The lock file and its holders: one byte, shared by all reservers.
 //!
-//! Takes a path; returns a [`LockFile`] that can list its holders and be reserved, a [`CounterReservation`] (held
-//! until dropped), and [`ReservationError`]s that name the holders. [`super`] applies the policies.
+//! Takes a path; returns a [`LockFile`] that can list its holders and be reserved, a [`CounterReservation`]
+//! (held until dropped), and [`ReservationError`]s that name the holders. [`super`] applies the policies.
 //!
 //! # Which kind of lock
 //! A POSIX lock, as in `perfalloc`: a query returns our pid, whereas an open-file-description lock would
@@ -206,7 +206,8 @@ impl LockFile {
     /// Takes the shared lock.
     ///
     /// # Errors
-    /// [`ReservationError::Refused`] if another process has a write lock; otherwise [`ReservationError::NoLocks`].
+    /// [`ReservationError::Refused`] if another process has a write lock; otherwise
+    /// [`ReservationError::NoLocks`].
     pub fn reserve(&self) -> Result<CounterReservation, ReservationError> {
         let mut reservations = self.opened.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         match lock::take(&self.opened.file, LockKind::Read) {

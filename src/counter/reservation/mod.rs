@@ -1,8 +1,8 @@
 //! Reserves the hardware counters, by the protocol of PCP's `perfalloc` and `pmdaperfevent`.
 //!
-//! Takes a [`Policy`] and a [`LockFile`]; returns a [`CounterReservation`] (held until dropped), a [`Watcher`] (to
-//! yield to other users), or a [`ReservationStatus`] (for display), with [`Warning`]s for the user. It implements the
-//! policies; the caller prints the warnings and switches events off and on.
+//! Takes a [`Policy`] and a [`LockFile`]; returns a [`CounterReservation`] (held until dropped), a
+//! [`Watcher`] (to yield to other users), or a [`ReservationStatus`] (for display), with [`Warning`]s for the
+//! user. It implements the policies; the caller prints the warnings and switches events off and on.
 //!
 //! The protocol uses one byte of one file. Reservers hold a shared lock on it. The agent tests the lock ten
 //! times per second and switches its counters off while it is held. It does not reply, so a reserver waits

@@ -43,16 +43,20 @@ impl OutputEvents {
     pub(crate) fn new(plan: &SamplePlan, taken: Vec<RecordedEvent>) -> Self {
         let options = &plan.options;
         let lost = StrippedFields::new(options.fields & sample_type::ADDR != 0, options.user_regs.is_some());
-        let mut twins = Vec::new();
+        let mut fallback_events = Vec::new();
         let mut written = taken.clone();
         for event in written.iter_mut().filter(|_| plan.unwinds) {
             let Some(plain) = lost.attr(&event.attr) else { continue };
             let ids = event.ids.iter().map(|&id| fallback_event_id(id)).collect();
             let name = Some(format!("{} (stack copies)", event.name()));
-            twins.push(RecordedEvent { attr: std::mem::replace(&mut event.attr, plain), ids, name });
+            fallback_events.push(RecordedEvent {
+                attr: std::mem::replace(&mut event.attr, plain),
+                ids,
+                name,
+            });
         }
-        let lost = (!twins.is_empty()).then_some(lost);
-        Self { taken, written, fallback_events: twins, lost, joins: plan.joins }
+        let lost = (!fallback_events.is_empty()).then_some(lost);
+        Self { taken, written, fallback_events, lost, joins: plan.joins }
     }
 }
 
@@ -504,7 +508,7 @@ impl<'a> RecordOutput<'a> {
                 self.events
                     .fallback_events
                     .iter()
-                    .map(|twin| (twin.attr.clone(), twin.name(), twin.ids.clone())),
+                    .map(|event| (event.attr.clone(), event.name(), event.ids.clone())),
             );
         }
         let identified = features::identified(&self.tally, self.plan.build_ids, &mut self.known_ids);

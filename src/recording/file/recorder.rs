@@ -1,8 +1,8 @@
 //! A recording from the first record to the last: handles the rings whenever the loop wakes.
 //!
-//! Receives open rings, an [`RecordOutput`] that has begun, and the plans; returns a [`RecordingResult`]. Decides when rings
-//! are drained and when a file is full. Reports progress through the [`StatusLine`] only. The loop itself is
-//! [`drive`](crate::recording::drive).
+//! Receives open rings, a [`RecordOutput`] that has begun, and the plans; returns a [`RecordingResult`].
+//! Decides when rings are drained and when a file is full. Reports progress through the [`StatusLine`] only.
+//! The loop itself is [`drive`](crate::recording::drive).
 //!
 //! ```text
 //!   prepare: synthesized records ─► work: drain, FINISHED_ROUND; rotate; status ─► stop ─► drain, finish
@@ -142,8 +142,8 @@ impl PreparedRecording<'_> {
     /// Records until the end.
     ///
     /// # Errors
-    /// If the command cannot be started (status 126 or 127), or if waiting fails. The [`RecordingResult`] contains the
-    /// write error, if any.
+    /// If the command cannot be started (status 126 or 127), or if waiting fails. The [`RecordingResult`]
+    /// contains the write error, if any.
     pub(crate) fn run(self) -> Result<RecordingResult> {
         let Self { host, plan, file, sources, triggers, threads, output, held, .. } = self;
         let Self { signals, control, watcher, status, attached, counted, .. } = self;

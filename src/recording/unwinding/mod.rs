@@ -20,8 +20,8 @@
 //!
 //! * *The tables of a huge program are being read* (`table_cache`, a separate thread). The worker waits once
 //!   for [`worker::PATIENCE`]. Then it writes the samples that need them unchanged, with registers and stack
-//!   like perf, for a separate event (a *twin*, see [`record::unwound`](crate::record::unwound)). A reader
-//!   unwinds them later. So a killed recorder loses no more than usual.
+//!   like perf, for a separate event (a *fallback event*, see [`record::unwound`](crate::record::unwound)). A
+//!   reader unwinds them later. So a killed recorder loses no more than usual.
 //! * *There are more samples than the worker can unwind.* When [`HURRY`] bytes wait, or the oldest has waited
 //!   for [`OLD`], or a round takes too long, samples go to the file unchanged, which costs a copy.
 //! * *The disk is slower than that.* When [`MOST`] bytes wait, the rings are not read until some are written.
@@ -29,9 +29,9 @@
 //!
 //! The alternatives are worse. Not reading the rings loses samples after some 60 ms of reading tables,
 //! because a ring of 2 MiB holds 250 copies. An unbounded queue takes memory from the recorded machine. An
-//! unused twin costs nothing: its attr is in the header from the start, but is only made visible with its
-//! first sample. Samples of 32-bit Arm processes also become twins, because perf can unwind them and pmc
-//! cannot.
+//! unused fallback event costs nothing: its attr is in the header from the start, but is only made visible
+//! with its first sample. Samples of 32-bit Arm processes also go to fallback events, because perf can unwind
+//! them and pmc cannot.
 
 mod table_cache;
 mod worker;
@@ -103,7 +103,7 @@ impl std::ops::AddAssign for ChainEndCounts {
 pub(crate) struct UnwoundRound {
     /// Whole records, sorted by time.
     pub(crate) records: Vec<u8>,
-    /// Number of samples that belong to a twin.
+    /// Number of samples that belong to a fallback event.
     pub(crate) kept: u64,
     /// Counts of how the round's chains end.
     pub(crate) ends: ChainEndCounts,

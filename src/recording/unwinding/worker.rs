@@ -378,11 +378,11 @@ mod tests {
         assert_eq!(Records::new(&done.records).filter_map(callers).collect::<Vec<_>>(), [0, 1]);
     }
 
-    /// Shows the written records: `S` for a sample, `T` for a twin's, the name for a comm.
+    /// Shows the written records: `S` for a sample, `T` for one of a fallback event, the name for a comm.
     fn shown(done: &UnwoundRound) -> Vec<String> {
         let plain = StrippedFields::new(false, false).attr(&attr()).unwrap();
-        let twin = attr();
-        let layouts = Layouts::new([(&plain, &[ID][..]), (&twin, &[fallback_event_id(ID)][..])]);
+        let fallback = attr();
+        let layouts = Layouts::new([(&plain, &[ID][..]), (&fallback, &[fallback_event_id(ID)][..])]);
         Records::new(&done.records)
             .map(|record| match record.parse() {
                 Some(Record::Comm(comm)) => String::from_utf8_lossy(comm.comm).into_owned(),

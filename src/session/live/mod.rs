@@ -107,12 +107,12 @@ pub struct Live {
 #[derive(Debug, Default)]
 struct CachedOwner {
     thread: Thread,
-    owner: Option<SampleOwner>,
+    owner: Option<LiveSampleOwner>,
 }
 
 /// The owner of a sample.
 #[derive(Debug, Clone, Copy)]
-struct SampleOwner {
+struct LiveSampleOwner {
     /// Timestamp from which this is valid.
     from: Timestamp,
     /// The thread's name as in [`RowKey::comm`].
@@ -323,7 +323,7 @@ impl Live {
     fn add(&mut self, event: usize, sample: &Sample<'_>, period: u64) {
         let timestamp = sample.time().map_or(Timestamp::MAX, |time| time.0);
         let weights = weights_of(sample);
-        let SampleOwner { comm, epoch, is_over, .. } =
+        let LiveSampleOwner { comm, epoch, is_over, .. } =
             self.owner(sample.thread().unwrap_or_default(), timestamp);
         let attributes = if self.query.attributes.is_empty() {
             0
@@ -353,12 +353,12 @@ impl Live {
     }
 
     /// Returns the owner of a thread's sample.
-    fn owner(&mut self, thread: Thread, timestamp: Timestamp) -> SampleOwner {
+    fn owner(&mut self, thread: Thread, timestamp: Timestamp) -> LiveSampleOwner {
         let Self { last, history, query, liveness, .. } = self;
         if let Some(owner) = last.owner.filter(|owner| last.thread == thread && timestamp >= owner.from) {
             return owner;
         }
-        let owner = SampleOwner {
+        let owner = LiveSampleOwner {
             from: history.unchanged_since(thread.pid, thread.tid),
             comm: match query.ignore_comms {
                 true => ANY_COMM,

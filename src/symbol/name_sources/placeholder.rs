@@ -10,6 +10,7 @@ use object::read::{File, Object, ObjectSection};
 use crate::symbol::files::elf::is_code;
 use crate::symbol::tables::plt;
 
+/// Bytes of an ELF section.
 type SectionSlice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// A name for code without a symbol.

@@ -1,7 +1,7 @@
 //! Functions and variables from an ELF file's symbol tables.
 //!
-//! Receives a parsed file; adds its symbols to a [`SymbolTableBuilder`]. Decides which entries of a table are functions.
-//! Leaves stubs to [`plt`](super::plt), and the choice among several names of an address to
+//! Receives a parsed file; adds its symbols to a [`SymbolTableBuilder`]. Decides which entries of a table are
+//! functions. Leaves stubs to [`plt`](super::plt), and the choice among several names of an address to
 //! [`table`](super::table).
 
 use std::borrow::Cow;

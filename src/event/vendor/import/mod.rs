@@ -33,7 +33,7 @@ const MOST_FILES: usize = 20_000;
 
 /// Summary of an import.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct ImportSummary {
+pub struct VendorImportSummary {
     /// The kind of data: `Intel's perfmon`.
     pub form: &'static str,
     /// Number of CPU models.
@@ -52,7 +52,7 @@ pub struct ImportSummary {
 ///
 /// # Errors
 /// The directory is none of the three kinds, nothing in it can be read, or `into` cannot be written.
-pub fn import(from: &Path, into: &Path) -> Result<ImportSummary> {
+pub fn import(from: &Path, into: &Path) -> Result<VendorImportSummary> {
     let listed = fs::read_dir(from).map_err(|error| {
         Error::io(format!("reading the folder {}", from.display()), error)
             .try_this("name the directory with the copy")
@@ -77,7 +77,7 @@ pub fn import(from: &Path, into: &Path) -> Result<ImportSummary> {
     let models = tables.models();
     let left_out = tables.left_out;
     tables.write(into, form.folder())?;
-    Ok(ImportSummary { form: form.name(), models, events, metrics, left_out, unread })
+    Ok(VendorImportSummary { form: form.name(), models, events, metrics, left_out, unread })
 }
 
 /// The kind of a tree.
