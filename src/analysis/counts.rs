@@ -406,8 +406,8 @@ fn topology(features: &Features) -> Topology {
     // CPUs that were offline have no core.
     let seats =
         topology.cpus.iter().zip(0..).filter(|(_, cpu)| threads.is_empty() || threads.contains_key(cpu));
-    let seat = |(&(core, socket), cpu): (&(u32, u32), u32)| {
-        let seat = CpuLocation {
+    let location = |(&(core, socket), cpu): (&(u32, u32), u32)| {
+        let location = CpuLocation {
             node: nodes.get(&cpu).map(|(node, _)| *node),
             socket,
             die: topology.dies.get(cpu as usize).copied().unwrap_or(0),
@@ -415,9 +415,9 @@ fn topology(features: &Features) -> Topology {
             core,
             thread: threads.get(&cpu).map_or(0, |(_, thread)| *thread),
         };
-        (cpu, seat)
+        (cpu, location)
     };
-    Topology::of(seats.map(seat).collect())
+    Topology::of(seats.map(location).collect())
 }
 
 /// Returns the number of the list that contains each CPU, and the CPU's position in that list. A CPU is in

@@ -67,7 +67,7 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
             interval_ns: None,
             interval_count: None,
         },
-        course: RunSchedule { command, ..RunSchedule::default() },
+        run_schedule: RunSchedule { command, ..RunSchedule::default() },
         streams: Streams::Shared,
         signals: &signals,
         control: None,

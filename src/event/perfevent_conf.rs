@@ -483,11 +483,12 @@ struct PlacementState {
 impl PlacementState {
     fn new(host: &Host) -> Self {
         let topology = Topology::read(host);
-        let mut numbers: Vec<Option<u32>> = topology.iter().map(|(_, seat)| seat.node).collect();
+        let mut numbers: Vec<Option<u32>> = topology.iter().map(|(_, location)| location.node).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let of =
-            |node| topology.iter().filter(move |(_, seat)| seat.node == node).map(|(cpu, _)| cpu).collect();
+        let of = |node| {
+            topology.iter().filter(move |(_, location)| location.node == node).map(|(cpu, _)| cpu).collect()
+        };
         Self {
             online: host.online_cpus(),
             nodes: numbers.into_iter().map(of).collect(),

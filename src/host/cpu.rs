@@ -54,7 +54,7 @@ impl Topology {
                     .iter()
                     .find_map(|name| host.text(format!("{topology}/{name}"))?.parse().ok())
                     .unwrap_or_default();
-                let seat = CpuLocation {
+                let location = CpuLocation {
                     node: nodes.get(&cpu).copied(),
                     socket: id("physical_package_id").unwrap_or(0),
                     die: id("die_id").unwrap_or(0),
@@ -62,7 +62,7 @@ impl Topology {
                     core: id("core_id").unwrap_or(cpu),
                     thread: siblings.iter().take_while(|&sibling| sibling < cpu).count() as u32,
                 };
-                (cpu, seat)
+                (cpu, location)
             })
             .collect();
         Self { seats }
@@ -74,13 +74,13 @@ impl Topology {
     }
 
     /// The position of this CPU; `None` if it is not online.
-    pub fn seat(&self, cpu: u32) -> Option<CpuLocation> {
+    pub fn location(&self, cpu: u32) -> Option<CpuLocation> {
         self.seats.get(&cpu).copied()
     }
 
     /// All CPUs with their positions, by number.
     pub fn iter(&self) -> impl Iterator<Item = (u32, CpuLocation)> + '_ {
-        self.seats.iter().map(|(&cpu, &seat)| (cpu, seat))
+        self.seats.iter().map(|(&cpu, &location)| (cpu, location))
     }
 
     /// The online CPUs.
@@ -90,27 +90,27 @@ impl Topology {
 
     /// Number of sockets.
     pub fn sockets(&self) -> usize {
-        self.distinct(|seat| seat.socket)
+        self.distinct(|location| location.socket)
     }
 
     /// Number of dies.
     pub fn dies(&self) -> usize {
-        self.distinct(|seat| (seat.socket, seat.die))
+        self.distinct(|location| (location.socket, location.die))
     }
 
     /// Number of cores.
     pub fn cores(&self) -> usize {
-        self.distinct(|seat| (seat.socket, seat.die, seat.core))
+        self.distinct(|location| (location.socket, location.die, location.core))
     }
 
     /// Number of NUMA nodes that have CPUs.
     pub fn nodes(&self) -> usize {
-        self.distinct(|seat| seat.node)
+        self.distinct(|location| location.node)
     }
 
     /// Whether a core has more than one hardware thread.
     pub fn smt(&self) -> bool {
-        self.seats.values().any(|seat| seat.thread > 0)
+        self.seats.values().any(|location| location.thread > 0)
     }
 
     fn distinct<T: Ord>(&self, key: impl Fn(&CpuLocation) -> T) -> usize {
@@ -353,11 +353,11 @@ mod tests {
         let topology = Topology::read(&saved("two-sockets"));
         assert_eq!(topology.cpus().to_string(), "0-2,4-7", "CPU 3 is off line");
         assert_eq!(
-            topology.seat(5),
+            topology.location(5),
             Some(CpuLocation { node: Some(1), socket: 1, die: 0, cluster: None, core: 0, thread: 1 }),
             "cpu5 is the second thread of socket 1's first core"
         );
-        assert_eq!(topology.seat(3), None);
+        assert_eq!(topology.location(3), None);
         assert_eq!((topology.sockets(), topology.dies(), topology.cores(), topology.nodes()), (2, 2, 4, 2));
         assert!(topology.smt());
     }
@@ -366,7 +366,7 @@ mod tests {
     fn a_machine_that_says_little_is_one_socket() {
         let topology = Topology::read(&saved("arm-guest"));
         assert_eq!(
-            topology.seat(1),
+            topology.location(1),
             Some(CpuLocation { node: None, socket: 0, die: 0, cluster: None, core: 1, thread: 0 })
         );
         assert_eq!((topology.sockets(), topology.cores(), topology.smt()), (1, 2, false));

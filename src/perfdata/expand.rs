@@ -88,7 +88,7 @@ pub(super) fn expand(
     notes: &mut Vec<RecordingNote>,
 ) -> Result<Segment, PerfdataError> {
     let path = segment.source.path();
-    let mut spool = TempFile::new(path)?;
+    let mut temp_file = TempFile::new(path)?;
     let mut decoder = Decoder::new().map_err(PerfdataError::io("starting to unpack", path))?;
     // Unpacked bytes that do not form a complete record yet.
     let mut pending: Vec<u8> = Vec::new();
@@ -109,13 +109,13 @@ pub(super) fn expand(
             kind::HEADER_TRACING_DATA => {
                 let behind = at + record.len() as u64;
                 if let Some(payload) = segment.source.section(behind, skipped(kind, record, is_foreign))? {
-                    spool.write(record)?;
-                    spool.write(&payload)?;
+                    temp_file.write(record)?;
+                    temp_file.write(&payload)?;
                 }
                 return Ok(true);
             }
             _ => {
-                spool.write(record)?;
+                temp_file.write(record)?;
                 return Ok(true);
             }
         };
@@ -136,7 +136,7 @@ pub(super) fn expand(
             }
             pending.extend_from_slice(&unpacked[..status.bytes_written]);
             let whole = whole_records(&pending, is_foreign);
-            spool.write(&pending[..whole])?;
+            temp_file.write(&pending[..whole])?;
             pending.drain(..whole);
             if pending.len() > usize::from(u16::MAX) {
                 // The pending bytes are not a record: their size field is below a header's size.
@@ -167,7 +167,7 @@ pub(super) fn expand(
     if aux > 0 {
         notes.push(RecordingNote::Aux { bytes: aux });
     }
-    let source = spool.finish()?;
+    let source = temp_file.finish()?;
     let end = source.len();
     Ok(Segment { source: Arc::new(source), start: 0, end })
 }

@@ -59,19 +59,24 @@ impl ByteSource {
     pub(super) fn stream(mut stream: impl Read, path: &Path) -> Result<Self, PerfdataError> {
         let mut magic = Vec::new();
         stream.by_ref().take(4).read_to_end(&mut magic).map_err(PerfdataError::io("reading", path))?;
-        let mut spool = TempFile::new(path)?;
+        let mut temp_file = TempFile::new(path)?;
         let packing = Packing::of(&magic);
         let mut counted = CountingReader { stream: io::Cursor::new(magic).chain(stream), count: 0 };
         let torn = match packing {
-            None => copy(&mut counted, &mut spool, |_| u64::MAX, path),
+            None => copy(&mut counted, &mut temp_file, |_| u64::MAX, path),
             Some(Packing::Gzip) => {
                 let mut unpacked = flate2::read::MultiGzDecoder::new(counted);
-                copy(&mut unpacked, &mut spool, |unpacked| limit(unpacked.get_ref().count), path)
+                copy(&mut unpacked, &mut temp_file, |unpacked| limit(unpacked.get_ref().count), path)
             }
             Some(Packing::Zstd) => {
                 let mut unpacked = zstd::stream::read::Decoder::new(counted)
                     .map_err(PerfdataError::io("unpacking", path))?;
-                copy(&mut unpacked, &mut spool, |unpacked| limit(unpacked.get_ref().get_ref().count), path)
+                copy(
+                    &mut unpacked,
+                    &mut temp_file,
+                    |unpacked| limit(unpacked.get_ref().get_ref().count),
+                    path,
+                )
             }
         };
         match torn {
@@ -82,11 +87,11 @@ impl ByteSource {
             }
             // Of a truncated or damaged packed file, keeps the unpacked part; the records show where they
             // end.
-            Err(CopyError::Read(_)) if packing.is_some() && spool.len > 0 => {}
+            Err(CopyError::Read(_)) if packing.is_some() && temp_file.len > 0 => {}
             Err(CopyError::Read(e)) => return Err(PerfdataError::io("reading", path)(e)),
             Err(CopyError::Write(e)) => return Err(e),
         }
-        spool.finish()
+        temp_file.finish()
     }
 
     /// Returns the size in bytes.
@@ -210,7 +215,7 @@ pub(super) struct TempFile {
 }
 
 impl TempFile {
-    /// Creates a spool in the folder for temporary files, or in memory if that folder does not support
+    /// Creates the file in the folder for temporary files, or in memory if that folder does not support
     /// unnamed files.
     pub(super) fn new(path: &Path) -> Result<Self, PerfdataError> {
         let unnamed = OFlags::TMPFILE.bits() as i32;

@@ -46,7 +46,7 @@ pub(crate) struct CountPlan {
 pub(crate) struct CountingSetup<'a> {
     pub(crate) host: &'a Host,
     pub(crate) plan: CountPlan,
-    pub(crate) course: RunSchedule,
+    pub(crate) run_schedule: RunSchedule,
     /// Destination of the command's output.
     pub(crate) streams: Streams,
     pub(crate) signals: &'a Signals,
@@ -103,15 +103,16 @@ pub(crate) struct MeasurementResult {
 /// If a target does not exist, the command cannot be started (status 126 or 127), descriptors run out, or the
 /// observer fails. A refused event is not an error; the set describes it.
 pub(crate) fn measure(setup: CountingSetup<'_>, observer: &mut dyn Observer) -> Result<MeasurementResult> {
-    let CountingSetup { host, plan, course, streams, signals, control, mut watcher } = setup;
+    let CountingSetup { host, plan, run_schedule, streams, signals, control, mut watcher } = setup;
     // exec must not start counters that another process has already reserved.
     let is_reserved =
         watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), ReservationState::Reserved(_)));
-    let held = launch::hold_for(&course, streams)?;
-    let mut counting = Counting::open(plan, host, &course, held.as_ref(), is_reserved, observer)?;
+    let held = launch::hold_for(&run_schedule, streams)?;
+    let mut counting = Counting::open(plan, host, &run_schedule, held.as_ref(), is_reserved, observer)?;
     let (signals, stop, threads) = (Some(signals), None, counting.threads.clone());
-    let surroundings = LoopContext { host, course: &course, held, threads, signals, control, stop, watcher };
-    let measured = drive(&mut counting, surroundings)?;
+    let context =
+        LoopContext { host, run_schedule: &run_schedule, held, threads, signals, control, stop, watcher };
+    let measured = drive(&mut counting, context)?;
     Ok(MeasurementResult {
         elapsed_ns: measured.now - measured.start,
         yielded_ns: measured.activity.yielded_ns(measured.now),
@@ -158,14 +159,14 @@ impl<'a> Counting<'a> {
     pub(super) fn open(
         plan: CountPlan,
         host: &'a Host,
-        course: &RunSchedule,
+        run_schedule: &RunSchedule,
         held: Option<&PausedChild>,
         is_reserved: bool,
         observer: &'a mut dyn Observer,
     ) -> Result<Self> {
         let CountPlan { mut groups, scope, inherit, levels, interval_ns, interval_count } = plan;
         let ends_with_command = matches!(scope, MeasurementScope::Command);
-        let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
+        let enable_on_exec = ends_with_command && run_schedule.delay == Delay::None && !is_reserved;
         let options = CountOptions { inherit, enable_on_exec, levels };
         let probes = inheritable_probes(&mut groups, inherit, &scope, host);
         sources::refuse_other_targets(groups.iter().flat_map(|(group, _)| &group.events), &scope, host)?;
@@ -177,7 +178,7 @@ impl<'a> Counting<'a> {
         let command = held.map(|held| ThreadInfo {
             tid: held.pid(),
             pid: held.pid(),
-            comm: launch::comm(&course.command),
+            comm: launch::comm(&run_schedule.command),
         });
         let own = command.as_ref().filter(|_| ends_with_command);
         observer.opened(&set, own.map_or(&threads, std::slice::from_ref))?;
@@ -235,8 +236,8 @@ impl<'a> Counting<'a> {
 
     /// Starts the intervals when the events are first on.
     fn begin_beat(&mut self, measurement: &Measurement) {
-        if let Some(beat) = self.interval.as_mut().filter(|_| measurement.activity.was_ever_on()) {
-            beat.next.get_or_insert(measurement.start + beat.step);
+        if let Some(timer) = self.interval.as_mut().filter(|_| measurement.activity.was_ever_on()) {
+            timer.next.get_or_insert(measurement.start + timer.step);
         }
     }
 
@@ -311,11 +312,11 @@ impl MeasurementHandler for Counting<'_> {
         };
         self.read()?;
         self.show(measurement)?;
-        let Some(beat) = &mut self.interval else { return Ok(()) };
+        let Some(timer) = &mut self.interval else { return Ok(()) };
         // Keep the schedule even if printing was slow; skip intervals that have passed.
-        beat.next = Some(due + beat.step * ((now - due) / beat.step + 1));
-        beat.left = beat.left.map(|left| left.saturating_sub(1));
-        if beat.left == Some(0) {
+        timer.next = Some(due + timer.step * ((now - due) / timer.step + 1));
+        timer.left = timer.left.map(|left| left.saturating_sub(1));
+        if timer.left == Some(0) {
             self.interval = None;
             measurement.ending.stopped |= self.command.is_none();
         }

@@ -53,8 +53,8 @@ pub(crate) fn hold(command: &[OsString]) -> Result<PausedChild> {
 }
 
 /// Like [`hold`], for the command of a measurement, if it has one.
-pub(crate) fn hold_for(course: &RunSchedule, streams: Streams) -> Result<Option<PausedChild>> {
-    let RunSchedule { command, environment, .. } = course;
+pub(crate) fn hold_for(run_schedule: &RunSchedule, streams: Streams) -> Result<Option<PausedChild>> {
+    let RunSchedule { command, environment, .. } = run_schedule;
     (!command.is_empty()).then(|| start(command, environment, streams)).transpose()
 }
 

@@ -86,7 +86,7 @@ impl Sampler {
         let (ready, is_ready) = sync_channel(1);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
             let host = Host::live();
-            let opened = launch::hold_for(&plan.sample.course, plan.streams).and_then(|held| {
+            let opened = launch::hold_for(&plan.sample.run_schedule, plan.streams).and_then(|held| {
                 let (sampling, prepared) = Sampling::open(&plan, &host, held.as_ref(), desk, follower)?;
                 open::run_in_real_time(plan.realtime)?;
                 Ok((held, sampling, prepared))
@@ -100,9 +100,9 @@ impl Sampler {
             };
             let state = Arc::clone(&sampling.state);
             sampling.ready = Some(ready);
-            let surroundings = LoopContext {
+            let context = LoopContext {
                 host: &host,
-                course: &plan.sample.course,
+                run_schedule: &plan.sample.run_schedule,
                 held,
                 threads: sampling.threads.clone(),
                 signals: None,
@@ -110,7 +110,7 @@ impl Sampler {
                 stop: Some(stopped.as_fd()),
                 watcher: prepared.watcher.as_mut(),
             };
-            let done = drive(&mut sampling, surroundings);
+            let done = drive(&mut sampling, context);
             state.end();
             match (done, sampling.ready.take()) {
                 // Sampling did not begin: report the reason to the waiting caller.
@@ -271,7 +271,7 @@ impl<'a> Sampling<'a> {
     fn handle_gone_holders(&mut self) -> Result<()> {
         let gone = self.sources.newly_gone().pop().map(|(_, error)| error);
         match gone {
-            Some(error) if self.sources.are_gone() && self.plan.sample.course.command.is_empty() => {
+            Some(error) if self.sources.are_gone() && self.plan.sample.run_schedule.command.is_empty() => {
                 Err(error)
             }
             gone => {

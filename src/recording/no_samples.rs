@@ -24,7 +24,7 @@ pub(crate) fn reason(
     }
     let because = |why: String, remedy| Some(Warning::NoSamples { why, remedy });
     let elapsed = duration(run.elapsed_ns as f64);
-    match plan.course.delay {
+    match plan.run_schedule.delay {
         Delay::Ns(ns) if !run.was_ever_on => {
             let delay = duration(ns as f64);
             return because(

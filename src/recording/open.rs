@@ -38,7 +38,8 @@ pub(crate) type Groups = Vec<(EventGroup, Option<Rc<TargetCgroup>>)>;
 
 /// Returns the requested events with their cgroups. Without a request: the machine's best clock.
 pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
-    let mut parser = EventParser::new(host).measuring(launch::subject(&plan.scope, &plan.course.command));
+    let mut parser =
+        EventParser::new(host).measuring(launch::subject(&plan.scope, &plan.run_schedule.command));
     let mut groups = filters::events(&mut parser, &plan.events, &plan.filters)?;
     if plan.events.is_empty() {
         groups = parser.parse("cycles:P")?;
@@ -180,7 +181,7 @@ pub(crate) fn open(
     let mut threads = threads(&plan.scope, host)?;
     // A recording that yields to reservations must be able to start with its counters off.
     let on_exec = matches!(plan.scope, MeasurementScope::Command)
-        && plan.course.delay == Delay::None
+        && plan.run_schedule.delay == Delay::None
         && plan.reserve != Policy::Yield;
     let events = || groups.iter().flat_map(|(group, _)| &group.events);
     check_flags(events(), &plan.scope, &threads, host)?;
@@ -309,7 +310,7 @@ pub(crate) fn open_triggers(
         ring_pages: Some(PAGES),
         reserve: plan.reserve,
         strict: true,
-        course: plan.course.clone(),
+        run_schedule: plan.run_schedule.clone(),
         ..SamplePlan::on(plan.scope.clone(), options)
     };
     let groups = groups(&plan, host)?;

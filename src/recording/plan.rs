@@ -122,7 +122,7 @@ pub(crate) struct SamplePlan {
     /// How to treat reservations of the hardware counters by others.
     pub(crate) reserve: Policy,
     /// When to measure.
-    pub(crate) course: RunSchedule,
+    pub(crate) run_schedule: RunSchedule,
     /// Whether to print the size of the rings.
     pub(crate) verbose: bool,
 }
@@ -152,7 +152,7 @@ impl SamplePlan {
             aux_sample: None,
             trace: None,
             reserve: Policy::default(),
-            course: RunSchedule::default(),
+            run_schedule: RunSchedule::default(),
             verbose: false,
         }
     }

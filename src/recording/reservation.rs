@@ -108,20 +108,20 @@ impl Activity {
     /// The others start if `at_once`, or wait for [`switch`](Self::switch).
     pub(super) fn begin(
         &mut self,
-        driven: &mut impl EventSwitch,
+        handler: &mut impl EventSwitch,
         at_once: bool,
         is_reserved: bool,
         now: u64,
     ) -> Result<()> {
         if is_reserved {
             self.yielding_since = Some(now);
-            driven.yielding(true);
+            handler.yielding(true);
         }
         if !at_once {
             return Ok(());
         }
         self.note_on();
-        if is_reserved { driven.switch(true, EventChoice::Software) } else { driven.start() }
+        if is_reserved { handler.switch(true, EventChoice::Software) } else { handler.start() }
     }
 
     fn note_on(&mut self) {
@@ -129,27 +129,32 @@ impl Activity {
     }
 
     /// Switches all events on or off. Yielded events stay off.
-    pub(super) fn switch(&mut self, driven: &mut impl EventSwitch, on: bool) -> Result<()> {
+    pub(super) fn switch(&mut self, handler: &mut impl EventSwitch, on: bool) -> Result<()> {
         self.but.clear();
         if !on {
             self.is_on = false;
-            return driven.switch(false, EventChoice::All);
+            return handler.switch(false, EventChoice::All);
         }
         self.note_on();
-        driven.switch(true, self.startable())
+        handler.switch(true, self.startable())
     }
 
     /// Switches the named event on or off. A yielded event stays off.
-    pub(super) fn switch_named(&mut self, driven: &mut impl EventSwitch, name: &str, on: bool) -> Result<()> {
+    pub(super) fn switch_named(
+        &mut self,
+        handler: &mut impl EventSwitch,
+        name: &str,
+        on: bool,
+    ) -> Result<()> {
         match on == self.is_on {
             true => drop(self.but.remove(name)),
             false => drop(self.but.insert(name.to_owned())),
         }
         if !on {
-            return driven.switch_named(false, name, EventChoice::All);
+            return handler.switch_named(false, name, EventChoice::All);
         }
         (self.on_in_interval, self.was_ever_on) = (true, true);
-        driven.switch_named(true, name, self.startable())
+        handler.switch_named(true, name, self.startable())
     }
 
     /// Whether the named event is on, or all events without a name.
@@ -176,23 +181,23 @@ impl Activity {
     /// Yields the hardware to a reservation, or takes it back.
     pub(super) fn apply_reservation(
         &mut self,
-        driven: &mut impl EventSwitch,
+        handler: &mut impl EventSwitch,
         is_reserved: bool,
         now: u64,
     ) -> Result<()> {
         match (is_reserved, self.yielding_since) {
             (true, None) => {
-                driven.yielding(true);
-                driven.switch(false, EventChoice::Hardware)?;
+                handler.yielding(true);
+                handler.switch(false, EventChoice::Hardware)?;
                 self.yielding_since = Some(now);
             }
             (false, Some(since)) => {
-                driven.yielding(false);
+                handler.yielding(false);
                 if self.is_on {
-                    driven.switch(true, EventChoice::Hardware)?;
+                    handler.switch(true, EventChoice::Hardware)?;
                 }
                 for name in &self.but {
-                    driven.switch_named(!self.is_on, name, EventChoice::Hardware)?;
+                    handler.switch_named(!self.is_on, name, EventChoice::Hardware)?;
                 }
                 self.yielded_ns += now.saturating_sub(since);
                 self.yielding_since = None;

@@ -91,7 +91,7 @@ pub struct ChainCompleter<'a> {
 }
 
 impl<'a> ChainCompleter<'a> {
-    /// Creates a stacker for one thread. With `ignore_callers`, chains consist only of the sampled address.
+    /// Creates a completer for one thread. With `ignore_callers`, chains consist only of the sampled address.
     pub fn new(ignore_callers: bool) -> Self {
         Self {
             deferred: None,
@@ -318,10 +318,10 @@ mod tests {
     fn a_walk_takes_the_place_of_the_recorded_part_however_long_that_is() {
         let recorded = [context::marker(CpuMode::Kernel), 0x99, context::USER, 0x1111, 0x2005, 0x3002];
         let chain = |walk: &[u64]| {
-            let mut stacker = ChainCompleter::new(false);
-            stacker.chain.extend(recorded);
-            let is_replaced = stacker.unwound(walk);
-            (is_replaced, stacker.chain)
+            let mut completer = ChainCompleter::new(false);
+            completer.chain.extend(recorded);
+            let is_replaced = completer.unwound(walk);
+            (is_replaced, completer.chain)
         };
         assert_eq!(chain(&[]), (false, recorded.to_vec()));
         for walk in [&[0x1111][..], &[0x1111, 0x2005, context::USER, 0x3002, 0x4007]] {

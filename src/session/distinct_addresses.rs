@@ -48,8 +48,8 @@ pub fn collect(
     unwind: Option<&mut dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Addresses, perfdata::PerfdataError> {
-    let stacker = || ChainCompleter::new(query.ignore_stacks).joining(&session.deferred).like_perf();
-    let new = || (Addresses::default(), stacker());
+    let completer = || ChainCompleter::new(query.ignore_stacks).joining(&session.deferred).like_perf();
+    let new = || (Addresses::default(), completer());
     let look = |own: &mut _, raw: &RawRecord<'_>, position, unwound: &[u64]| {
         sample(session, query, kinds, raw, position, unwound, own);
     };
@@ -74,7 +74,7 @@ fn sample(
     raw: &RawRecord<'_>,
     position: Timestamp,
     unwound: &[u64],
-    (found, stacker): &mut (Addresses, ChainCompleter<'_>),
+    (found, completer): &mut (Addresses, ChainCompleter<'_>),
 ) {
     let Some((_, sample)) = session.reader.layouts().sample(raw) else { return };
     let timestamp = session.timestamp(sample.time().map(|time| time.0), position);
@@ -84,7 +84,7 @@ fn sample(
     let thread = sample.thread().unwrap_or_default();
     let epoch = session.history.epoch(thread.pid, timestamp);
     if kinds.chains {
-        let chain = stacker.chain(&sample, unwound);
+        let chain = completer.chain(&sample, unwound);
         let steps_back = kinds.steps_back(&chain);
         location::walk(chain.words, usize::MAX, |level, address, is_caller| {
             found.add(SampledAddress::code(epoch, level, address).returned_to(steps_back && is_caller));

@@ -349,7 +349,7 @@ struct Worker<'a> {
     session: &'a Session,
     query: &'a SampleQuery,
     layouts: &'a Layouts,
-    stacker: ChainCompleter<'a>,
+    completer: ChainCompleter<'a>,
     reads: bool,
     readings: Readings,
     last: Option<CachedEpoch>,
@@ -372,7 +372,7 @@ impl<'a> Worker<'a> {
             session,
             query,
             layouts: session.reader.layouts(),
-            stacker: ChainCompleter::new(query.ignore_stacks)
+            completer: ChainCompleter::new(query.ignore_stacks)
                 .joining(&session.deferred)
                 .with_history(query.branch_history),
             reads,
@@ -444,7 +444,7 @@ impl<'a> Worker<'a> {
         };
         let value = about.value(if self.query.by_weight { weights[0].max(1) } else { period }, weights);
         let Some((comm, epoch)) = self.owner(&about, sample, &value) else { return };
-        let chain = self.stacker.chain(sample, unwound);
+        let chain = self.completer.chain(sample, unwound);
         let stack = self.interned.stacks.add(position, epoch.0, chain.words.as_bytes());
         let attributes = self.attributes(&about, sample, &value, None);
         let key = RowKey { event: event as u32, stack, comm, attributes };

@@ -422,7 +422,7 @@ impl Snapshot {
 }
 
 fn sockets(host: &Host) -> FxHashMap<u32, i64> {
-    Topology::read(host).iter().map(|(cpu, seat)| (cpu, i64::from(seat.socket))).collect()
+    Topology::read(host).iter().map(|(cpu, location)| (cpu, i64::from(location.socket))).collect()
 }
 
 /// Resolves the numbers in rows to text.

@@ -57,7 +57,7 @@ impl Transcript<'_> {
             script: self,
             session,
             names: RecordingNames::new(session).with_symbols(&self.symbols),
-            stacker: ChainCompleter::new(self.wanted.ignore_stacks).joining(&session.deferred).like_perf(),
+            completer: ChainCompleter::new(self.wanted.ignore_stacks).joining(&session.deferred).like_perf(),
             readings: Readings::default(),
             has_data: session.reader.events().iter().map(is_of_data).collect(),
             leaves: self.leaves(),
@@ -111,7 +111,7 @@ struct EntryMaker<'a> {
     script: &'a Transcript<'a>,
     session: &'a Session,
     names: RecordingNames<'a>,
-    stacker: ChainCompleter<'a>,
+    completer: ChainCompleter<'a>,
     readings: Readings,
     /// Whether the sample addresses of each event are data addresses.
     has_data: Vec<bool>,
@@ -151,7 +151,7 @@ impl EntryMaker<'_> {
         if script.kinds.chains {
             let epoch = self.session.history.epoch(who.pid, timestamp);
             let (addresses, numbers) = (&script.addresses, &mut self.numbers);
-            let chain = self.stacker.chain(&sample, unwound);
+            let chain = self.completer.chain(&sample, unwound);
             let steps_back = script.kinds.steps_back(&chain);
             location::walk(chain.words, request.max_stack, |level, address, is_caller| {
                 let sampled =

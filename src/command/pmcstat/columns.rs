@@ -37,7 +37,7 @@ pub(super) fn run(plan: &Columns, host: &Host) -> Result<Exit> {
     let setup = CountingSetup {
         host,
         plan: counted,
-        course: RunSchedule {
+        run_schedule: RunSchedule {
             command: plan.command.clone(),
             timeout_ns: plan.timeout_ns,
             ..RunSchedule::default()

@@ -62,7 +62,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     // Only pmc may write to the stream: the command's output would be read as records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
-    let held = launch::hold_for(&plan.sample.course, streams)?;
+    let held = launch::hold_for(&plan.sample.run_schedule, streams)?;
     let (sources, threads) = match &mut attached {
         Some(attached) => attached.take(&plan.sample.scope, &host)?,
         None => RecordSources::open(&plan.sample, &host, groups, held.as_ref())?,
@@ -81,7 +81,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         RecordOutput::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
     // The command and the unwinding thread keep their normal priority.
     open::run_in_real_time(plan.realtime)?;
-    let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
+    let mut status = Status::new(!plan.quiet && plan.sample.run_schedule.command.is_empty());
     let recording = PreparedRecording {
         attached,
         host: &host,
@@ -113,7 +113,7 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: RecordingResult) -> Result
     if run.is_full {
         say::warn(&Warning::SizeReached);
     }
-    let exit = run.exit(!plan.sample.course.command.is_empty());
+    let exit = run.exit(!plan.sample.run_schedule.command.is_empty());
     let lost = recorder::lost(&run.totals, &run.readings);
     let reason = no_samples::reason(&plan.sample, events, &run, lost);
     if plan.json {

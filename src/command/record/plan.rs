@@ -171,7 +171,7 @@ impl Plan {
             aux_pages,
             aux_sample: typed.aux_sample.as_deref().map(aux_sample).transpose()?,
             reserve: typed.reserve.parse()?,
-            course: RunSchedule {
+            run_schedule: RunSchedule {
                 command: typed.command,
                 environment: typed.environment,
                 delay,
@@ -211,7 +211,11 @@ impl Plan {
             unwinds: recording.unwind != "deferred",
             joins: !recording.no_join,
             reserve: Policy::Off,
-            course: RunSchedule { command, timeout_ns: timeout_ns.transpose()?, ..RunSchedule::default() },
+            run_schedule: RunSchedule {
+                command,
+                timeout_ns: timeout_ns.transpose()?,
+                ..RunSchedule::default()
+            },
             verbose: recording.verbose > 0,
             ..SamplePlan::on(MeasurementScope::Command, SampleOptions::default())
         };

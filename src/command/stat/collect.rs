@@ -324,23 +324,29 @@ impl Shown {
         if self.aggregation == Aggregation::Cpu {
             return PlaceLabel { cpu: Some(cpu), ..none };
         }
-        let Some(seat) = machine.topology().seat(cpu) else { return none };
+        let Some(location) = machine.topology().location(cpu) else { return none };
         match self.aggregation {
-            Aggregation::Core => {
-                PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), core: Some(seat.core), ..none }
-            }
-            Aggregation::Cluster => {
-                PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), cluster: seat.cluster, ..none }
-            }
+            Aggregation::Core => PlaceLabel {
+                socket: Some(location.socket),
+                die: Some(location.die),
+                core: Some(location.core),
+                ..none
+            },
+            Aggregation::Cluster => PlaceLabel {
+                socket: Some(location.socket),
+                die: Some(location.die),
+                cluster: location.cluster,
+                ..none
+            },
             Aggregation::Cache(level) => PlaceLabel {
-                socket: Some(seat.socket),
-                die: Some(seat.die),
+                socket: Some(location.socket),
+                die: Some(location.die),
                 cache: machine.cache(cpu, level),
                 ..none
             },
-            Aggregation::Die => PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), ..none },
-            Aggregation::Socket => PlaceLabel { socket: Some(seat.socket), ..none },
-            Aggregation::Node => PlaceLabel { node: seat.node, ..none },
+            Aggregation::Die => PlaceLabel { socket: Some(location.socket), die: Some(location.die), ..none },
+            Aggregation::Socket => PlaceLabel { socket: Some(location.socket), ..none },
+            Aggregation::Node => PlaceLabel { node: location.node, ..none },
             _ => none,
         }
     }

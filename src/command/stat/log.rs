@@ -86,7 +86,7 @@ pub(super) fn run(
         synthesis: Synthesis { tasks: true, mappings: false, cgroups: false },
         reserve: plan.reserve,
         strict: true,
-        course: RunSchedule {
+        run_schedule: RunSchedule {
             command: plan.command.clone(),
             delay: plan.when.delay,
             timeout_ns: plan.when.timeout_ns,
@@ -111,7 +111,7 @@ pub(super) fn run(
     let signals = launch::signals(&[])?;
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     let streams = if file.is_stream() { Streams::OutputToError } else { Streams::Shared };
-    let held = launch::hold_for(&sample.course, streams)?;
+    let held = launch::hold_for(&sample.run_schedule, streams)?;
     let groups = groups.into_iter().map(|group| (group, None)).collect();
     let (sources, threads) = RecordSources::open(&sample, host, groups, held.as_ref())?;
     let events = OutputEvents::new(&sample, sources.events());

@@ -217,7 +217,8 @@ impl Counted<'_> {
         };
         // Whether all threads of each measured core are measured.
         let is_core_wide = |cpus: &CpuList| {
-            let core = |cpu| topology.seat(cpu).map(|seat| (seat.socket, seat.die, seat.core));
+            let core =
+                |cpu| topology.location(cpu).map(|location| (location.socket, location.die, location.core));
             topology
                 .iter()
                 .all(|(cpu, _)| cpus.contains(cpu) || !cpus.iter().any(|other| core(other) == core(cpu)))

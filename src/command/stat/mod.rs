@@ -357,7 +357,7 @@ impl Session<'_> {
                 interval_ns: plan.when.interval_ns,
                 interval_count: plan.when.interval_count,
             },
-            course: RunSchedule {
+            run_schedule: RunSchedule {
                 command: command.to_vec(),
                 delay: plan.when.delay,
                 timeout_ns: plan.when.timeout_ns,

@@ -204,7 +204,7 @@ impl Plan {
 
     /// Returns the command to sample, with its arguments; empty if there is none.
     pub(super) fn command(&self) -> &[OsString] {
-        &self.sample.course.command
+        &self.sample.run_schedule.command
     }
 
     /// Returns the sampler's plan; the command gets these standard streams.
@@ -360,7 +360,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         }),
         reserve: typed.reserve.parse()?,
         verbose: typed.verbose > 0,
-        course: RunSchedule { command: typed.command.clone(), ..RunSchedule::default() },
+        run_schedule: RunSchedule { command: typed.command.clone(), ..RunSchedule::default() },
         ..SamplePlan::on(scope, options)
     })
 }

@@ -85,7 +85,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         is_frozen: false,
         row_history: RowHistory::default(),
         over: match plan.sample.scope {
-            _ if !plan.sample.course.command.is_empty() => "ENDED: the command has ended",
+            _ if !plan.sample.run_schedule.command.is_empty() => "ENDED: the command has ended",
             MeasurementScope::Cpus(_) => "ENDED: q says why",
             _ => "ENDED: all sampled processes have ended",
         },
@@ -121,7 +121,7 @@ fn title(plan: &SamplePlan) -> String {
         MeasurementScope::Processes(pids) | MeasurementScope::Families(pids) => format!("pid {}", list(pids)),
         MeasurementScope::Threads(tids) => format!("tid {}", list(tids)),
         MeasurementScope::User(user) => format!("user {user}"),
-        MeasurementScope::Command => launch::name(&plan.course.command),
+        MeasurementScope::Command => launch::name(&plan.run_schedule.command),
         MeasurementScope::AllThreads => String::new(),
     }
 }

@@ -209,9 +209,9 @@ fn topology(host: &Host) -> CpuTopology {
     CpuTopology {
         core_siblings: distinct("package_cpus_list", "core_siblings_list"),
         thread_siblings: distinct("core_cpus_list", "thread_siblings_list"),
-        cpus: topology.iter().map(|(_, seat)| (seat.core, seat.socket)).collect(),
+        cpus: topology.iter().map(|(_, location)| (location.core, location.socket)).collect(),
         die_siblings: distinct("die_cpus_list", "package_cpus_list"),
-        dies: topology.iter().map(|(_, seat)| seat.die).collect(),
+        dies: topology.iter().map(|(_, location)| location.die).collect(),
     }
 }
 

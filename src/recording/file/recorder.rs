@@ -147,9 +147,9 @@ impl PreparedRecording<'_> {
     pub(crate) fn run(self) -> Result<RecordingResult> {
         let Self { host, plan, file, sources, triggers, threads, output, held, .. } = self;
         let Self { signals, control, watcher, status, attached, counted, .. } = self;
-        let course = &plan.course;
+        let run_schedule = &plan.run_schedule;
         let counting = counted.map(|(counted, observer)| {
-            Counting::open(counted, host, course, held.as_ref(), watcher.is_some(), observer)
+            Counting::open(counted, host, run_schedule, held.as_ref(), watcher.is_some(), observer)
         });
         let counting = counting.transpose()?;
         let mut recorder = Recorder {
@@ -176,12 +176,12 @@ impl PreparedRecording<'_> {
             is_detached: false,
         };
         let (signals, stop) = (Some(signals), None);
-        let surroundings = LoopContext { host, course, held, threads, signals, control, stop, watcher };
+        let context = LoopContext { host, run_schedule, held, threads, signals, control, stop, watcher };
         let measured = match counting {
-            None => drive(&mut recorder, surroundings)?,
+            None => drive(&mut recorder, context)?,
             Some(counting) => {
                 let mut both = CombinedMeasurement::new(recorder, counting);
-                let measured = drive(&mut both, surroundings)?;
+                let measured = drive(&mut both, context)?;
                 recorder = both.recording;
                 measured
             }
@@ -332,7 +332,7 @@ impl MeasurementHandler for Recorder<'_> {
             Ok(()) => {
                 self.is_detached = true;
                 if let Some(pid) = self.command {
-                    let name = launch::comm(&self.plan.course.command);
+                    let name = launch::comm(&self.plan.run_schedule.command);
                     say::note(format!("{name} continues as process {pid}; pmc does not wait for it"));
                 }
             }

@@ -82,7 +82,7 @@ pub struct Live {
     query: SampleQuery,
     /// For samples that contain counts.
     readings: Option<Readings>,
-    stacker: ChainCompleter<'static>,
+    completer: ChainCompleter<'static>,
     spare: Batch,
     // Processes, threads and cgroups.
     history: History,
@@ -166,7 +166,7 @@ impl Live {
             periods,
             changed_periods: Vec::new(),
             readings: reads.then(Readings::default),
-            stacker: ChainCompleter::new(query.ignore_stacks),
+            completer: ChainCompleter::new(query.ignore_stacks),
             spare: Batch::default(),
             history: History::new(Modules::default()),
             burden: 0,
@@ -346,7 +346,7 @@ impl Live {
             self.leaf(event, epoch, comm, attributes, sample)
         } else {
             let stack =
-                self.resolver.stack_again(&self.history, epoch, self.stacker.chain(sample, &[]).words);
+                self.resolver.stack_again(&self.history, epoch, self.completer.chain(sample, &[]).words);
             self.table.row(RowKey { event: event as u32, stack, comm, attributes })
         };
         row.add(period, weights);
