@@ -175,13 +175,12 @@ impl History {
     /// Sets a thread's name. An exec empties the process's address space.
     pub(super) fn take_name(&mut self, timestamp: Timestamp, comm: &Comm<'_>) {
         self.name(comm.thread, timestamp, comm.comm);
-        if comm.is_exec
-            && self.current(comm.thread.pid).is_some_and(|epoch| self.root(epoch) != SpaceVersion::EMPTY)
-        {
-            self.begin(comm.thread.pid, timestamp, SpaceVersion::EMPTY);
+        let pid = comm.thread.pid;
+        if comm.is_exec && self.current(pid).is_some_and(|epoch| self.root(epoch) != SpaceVersion::EMPTY) {
+            self.begin(pid, timestamp, SpaceVersion::EMPTY);
         }
         if comm.is_exec && self.data.is_some() {
-            self.begin_data(comm.thread.pid, timestamp, SpaceVersion::EMPTY);
+            self.begin_data(pid, timestamp, SpaceVersion::EMPTY);
         }
     }
 
@@ -313,10 +312,8 @@ impl History {
         if let Some(root) = grown {
             at.root = root;
             // Generated code changes often. A mapping at an unused address does not change the version.
-            if !matches!(
-                self.modules.all()[new.module as usize].kind,
-                ModuleKind::Anonymous(_) | ModuleKind::Opaque
-            ) {
+            let kind = &self.modules.all()[new.module as usize].kind;
+            if !matches!(kind, ModuleKind::Anonymous(_) | ModuleKind::Opaque) {
                 self.versions = self.versions.wrapping_add(1);
                 at.version = self.versions;
             }
@@ -354,8 +351,7 @@ impl History {
     /// Maps the upper half of the address space to the kernel, if the recording has no kernel mapping.
     pub(super) fn complete(&mut self) {
         if self.root(Epoch::KERNEL) == SpaceVersion::EMPTY {
-            let half = 1 << 63;
-            let mapping = Mapping { start: Avma(half), len: half, offset: FileOffset(0) };
+            let mapping = Mapping { start: Avma(1 << 63), len: 1 << 63, offset: FileOffset(0) };
             let module =
                 self.modules.add(ModuleKind::Kernel(None), b"[kernel.kallsyms]", None, 0, mapping, None);
             self.add_to_kernel(MappedModule { mapping, module });

@@ -262,12 +262,7 @@ impl EventSwitch for Recorder<'_> {
         self.sources.switch_named(on, name, events)
     }
 
-    fn change(
-        &self,
-        change: EventChange,
-        name: Option<&str>,
-        is_on: bool,
-    ) -> std::result::Result<(), String> {
+    fn change(&self, change: EventChange, name: Option<&str>, is_on: bool) -> Result<(), String> {
         self.sources.rings().change(change, name, is_on)
     }
 
