@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pmc::abi::Attr;
 use pmc::abi::attr::Flag;
 use pmc::abi::sample_type;
-use pmc::perfdata::{Buffer, Features, Options, Reader, RecordedEvent, Writer};
+use pmc::perfdata::{Buffer, Features, Reader, RecordedEvent, WriteOptions, Writer};
 use pmc::record::kind;
 
 const SAMPLES: u64 = 400_000;
@@ -17,7 +17,7 @@ fn main() {
 }
 
 /// Samples of two events with call chains of 30 addresses, about 130 MB.
-fn recording(options: Options) -> (tempfile::TempDir, PathBuf) {
+fn recording(options: WriteOptions) -> (tempfile::TempDir, PathBuf) {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let path = lab.path().join("perf.data");
     let events = [1u64, 2].map(|id| {
@@ -60,7 +60,7 @@ fn recording(options: Options) -> (tempfile::TempDir, PathBuf) {
 /// The first pass: all record headers, but contents only of side-band records.
 #[divan::bench(sample_count = 10)]
 fn scan(bencher: divan::Bencher<'_, '_>) {
-    let (_lab, path) = recording(Options::default());
+    let (_lab, path) = recording(WriteOptions::default());
     let reader = Reader::open(path).expect("it opens");
     bencher.counter(divan::counter::BytesCount::new(reader.data_size())).bench(|| {
         let index = reader.scan(|record| {
@@ -73,7 +73,7 @@ fn scan(bencher: divan::Bencher<'_, '_>) {
 /// The second pass, in one thread: event, time, thread and chain of every sample.
 #[divan::bench(sample_count = 10)]
 fn samples(bencher: divan::Bencher<'_, '_>) {
-    let (_lab, path) = recording(Options::default());
+    let (_lab, path) = recording(WriteOptions::default());
     let reader = Reader::open(path).expect("it opens");
     let index = reader.scan(|_| {}).expect("it reads");
     bencher.counter(divan::counter::BytesCount::new(reader.data_size())).bench(|| {
@@ -94,7 +94,7 @@ fn samples(bencher: divan::Bencher<'_, '_>) {
 /// Opening a compressed recording, which decompresses it.
 #[divan::bench(sample_count = 5)]
 fn unpack(bencher: divan::Bencher<'_, '_>) {
-    let (_lab, path) = recording(Options { compress: Some(1), ..Options::default() });
+    let (_lab, path) = recording(WriteOptions { compress: Some(1), ..WriteOptions::default() });
     let size = Reader::open(&path).expect("it opens").data_size();
     bencher.counter(divan::counter::BytesCount::new(size)).bench(|| Reader::open(&path).expect("it opens"));
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use divan::Bencher;
 use object::{Object, ObjectSection, ObjectSegment};
 use pmc::address::FileOffset;
-use pmc::symbol::{Depth, Module, Options, Request, SymbolQuery, Symbolizer};
+use pmc::symbol::{Depth, SymbolModule, SymbolOptions, SymbolQuery, SymbolRequest, Symbolizer};
 
 fn main() {
     divan::main();
@@ -31,21 +31,21 @@ fn queries(count: u64) -> Vec<SymbolQuery> {
     (0..count).map(|n| SymbolQuery::from(FileOffset(start + text.size() / count * n))).collect()
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> SymbolOptions {
+    SymbolOptions {
         cache: None,
         debug_dirs: Vec::new(),
         build_id_caches: Vec::new(),
-        ..Options::from_environment()
+        ..SymbolOptions::from_environment()
     }
 }
 
-fn resolve(bencher: Bencher<'_, '_>, depth: Depth, options: &Options) {
+fn resolve(bencher: Bencher<'_, '_>, depth: Depth, options: &SymbolOptions) {
     let queries = queries(2000);
     bencher.bench(|| {
         let mut symbolizer = Symbolizer::new(options.clone()).expect("threads");
-        let module = symbolizer.add(Module::file(program()));
-        symbolizer.resolve(&[Request { module, queries: &queries }], depth, &|_| {})
+        let module = symbolizer.add(SymbolModule::file(program()));
+        symbolizer.resolve(&[SymbolRequest { module, queries: &queries }], depth, &|_| {})
     });
 }
 
@@ -62,7 +62,7 @@ fn inlines(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_count = 10)]
 fn inlines_again_from_the_cache(bencher: Bencher<'_, '_>) {
     let folder = std::env::temp_dir().join(format!("pmc-bench-{}", std::process::id()));
-    let options = Options { cache: Some(folder.clone()), ..options() };
+    let options = SymbolOptions { cache: Some(folder.clone()), ..options() };
     resolve(bencher, Depth::Inlines, &options);
     let _ = std::fs::remove_dir_all(folder);
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use pmc::counter::target::TargetSlot;
-use pmc::counter::{Flags, Mode, allocate};
+use pmc::counter::{CounterFlags, Mode, allocate};
 use pmc::error::{Error, Result};
 use pmc::event;
 use pmc::host::Host;
@@ -38,7 +38,7 @@ pub fn count_overflows(overflows: u32) -> Result<(u32, u32)> {
     let refused = |refusal: Box<pmc::counter::refusal::Refusal>| {
         refusal.explain(&Default::default()).into_error("opening the clock")
     };
-    let flags = Flags::default();
+    let flags = CounterFlags::default();
     let mut request = allocate(&groups[0].events[0], Mode::TaskSampling, flags, None).map_err(refused)?;
     let event = request.open(TargetSlot::OURSELVES, None, None).map_err(refused)?;
     let (fd, signal) = (event.as_fd().as_raw_fd(), libc::SIGRTMIN());

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pmc::counter::target::TargetSlot;
-use pmc::counter::{Flags, Mode, allocate};
+use pmc::counter::{CounterFlags, Mode, allocate};
 use pmc::error::{Error, Result};
 use pmc::event;
 use pmc::host::Host;
@@ -64,7 +64,7 @@ pub fn watch(variable: &Cell<u64>, word: u64, work: impl FnOnce()) -> Result<[u6
     let refused = |refusal: Box<pmc::counter::refusal::Refusal>| {
         refusal.explain(&Default::default()).into_error("watching the variable")
     };
-    let flags = Flags::default();
+    let flags = CounterFlags::default();
     let mut request = allocate(&groups[0].events[0], Mode::TaskSampling, flags, None).map_err(refused)?;
     let event = request.open(TargetSlot::OURSELVES, None, None).map_err(refused)?;
     let switching = |error| Error::io("switching the breakpoint", error);

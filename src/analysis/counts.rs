@@ -13,7 +13,7 @@ use crate::abi::generic::{CONTEXT_SWITCHES, DUMMY};
 use crate::abi::{Attr, sample_type};
 use crate::error::{Error, Result};
 use crate::host::CpuList;
-use crate::host::cpu::{Seat, Topology};
+use crate::host::cpu::{CpuLocation, Topology};
 use crate::perfdata::Features;
 use crate::profile::counts::Aggregation;
 use crate::record::{CpuMap, Record, StatRound, Thread, Update, kind};
@@ -410,8 +410,8 @@ fn topology(features: &Features) -> Topology {
     // CPUs that were offline have no core.
     let seats =
         topology.cpus.iter().zip(0..).filter(|(_, cpu)| threads.is_empty() || threads.contains_key(cpu));
-    let seat = |(&(core, socket), cpu): (&(u32, u32), u32)| {
-        let seat = Seat {
+    let location = |(&(core, socket), cpu): (&(u32, u32), u32)| {
+        let location = CpuLocation {
             node: nodes.get(&cpu).map(|(node, _)| *node),
             socket,
             die: topology.dies.get(cpu as usize).copied().unwrap_or(0),
@@ -419,9 +419,9 @@ fn topology(features: &Features) -> Topology {
             core,
             thread: threads.get(&cpu).map_or(0, |(_, thread)| *thread),
         };
-        (cpu, seat)
+        (cpu, location)
     };
-    Topology::of(seats.map(seat).collect())
+    Topology::of(seats.map(location).collect())
 }
 
 /// Returns the number of the list that contains each CPU, and the CPU's position in that list. A CPU is in

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Analysis, AnalysisRequest, ProgressSink, has_chains, quality};
 use crate::abi::sample_type;
 use crate::error::{Error, Result};
-use crate::perfdata::{Note, Reader};
+use crate::perfdata::{Reader, RecordingNote};
 use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
 use crate::profile::sampled::trust;
 use crate::profile::sampled::{
@@ -143,13 +143,13 @@ fn read(
         profile.events
     };
     let path = path.display().to_string();
-    let named = |note: &Note| format!("{path}: {note}");
+    let named = |note: &RecordingNote| format!("{path}: {note}");
     let notes = session.notes();
     Ok(DiffSide {
         name_failures: analysis.name_failures(),
         notes: quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
         damage: notes.iter().filter(|note| note.is_damage()).map(named).collect(),
-        loses_samples: notes.iter().any(Note::loses_samples),
+        loses_samples: notes.iter().any(RecordingNote::loses_samples),
         file: diff::DiffFile {
             path,
             samples: analysis.sample_count(),
@@ -346,7 +346,7 @@ fn suspicion(event: &DiffEvent, keys: &[SortKey], texts: &StringTable) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::samples::Value;
+    use crate::session::samples::SampleValue;
 
     #[test]
     fn a_name_that_either_has_twice_says_nothing() {
@@ -354,8 +354,8 @@ mod tests {
         let mut event = |files: &[&str]| {
             let row = |file: &&str| sampled::TableRow {
                 cells: vec![RowCell::Text(texts.add(file))],
-                own: Value::default(),
-                total: Value::default(),
+                own: SampleValue::default(),
+                total: SampleValue::default(),
                 ..sampled::TableRow::default()
             };
             Some(sampled::ProfileEvent {

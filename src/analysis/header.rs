@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use crate::abi::attr::{Flag, kind};
 use crate::abi::{Attr, names_of, read_format, sample_type};
 use crate::error::Result;
-use crate::perfdata::{Feature, Form, Reader, RecordTally, RecordedEvent};
+use crate::perfdata::{FeatureNumber, Reader, RecordTally, RecordedEvent, RecordingLayout};
 use crate::profile::header::{ConversionInfo, RecordingHeader, RequestedEvent, VERSION};
 use crate::record::tracepoint::TracingData;
 use crate::sys::clock;
@@ -85,13 +85,16 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
         }
     };
     let form = match reader.form() {
-        Form::File => "file",
-        Form::Pipe => "pipe",
-        Form::Directory => "directory",
+        RecordingLayout::File => "file",
+        RecordingLayout::Pipe => "pipe",
+        RecordingLayout::Directory => "directory",
     };
     say("form", Some(form.to_owned()));
-    let path =
-        if reader.form() == Form::Directory { reader.path().join("data") } else { reader.path().into() };
+    let path = if reader.form() == RecordingLayout::Directory {
+        reader.path().join("data")
+    } else {
+        reader.path().into()
+    };
     // The time of a pipe is that of the recording's start.
     let path = if path.as_os_str() == "-" { "/dev/stdin".into() } else { path };
     let about = std::fs::metadata(path).ok();
@@ -134,7 +137,7 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     }
     let compression = features.compressed.as_ref();
     say("compressed", compression.map(|c| format!("Zstd, level = {}, ratio = {}", c.level, c.ratio)));
-    let missing = Feature::ALL.iter().filter(|feature| features.section(**feature).is_none());
+    let missing = FeatureNumber::ALL.iter().filter(|feature| features.section(**feature).is_none());
     say("missing features", Some(missing.map(|feature| feature.name()).collect::<Vec<_>>().join(" ")));
     facts
 }

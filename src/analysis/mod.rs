@@ -47,8 +47,8 @@ use crate::profile::sampled::{
 };
 use crate::record::kind;
 use crate::session::samples::{self, SampleAttribute};
-use crate::session::{Kind, Location, Resolved, Samples, Session, Value, resolver};
-use crate::symbol::{BuildId, Debuginfod, Depth, Options, kernel};
+use crate::session::{CodeLocation, ModuleKind, ResolvedStacks, SampleValue, Samples, Session, resolver};
+use crate::symbol::{BuildId, Debuginfod, Depth, SymbolOptions, kernel};
 
 /// Shows the progress of long work.
 pub trait ProgressSink: Sync {
@@ -85,7 +85,8 @@ fn is_from_here(session: &Session) -> bool {
     if said.peek().is_some() {
         return said.all(|(recorded, here)| recorded.as_bytes() == here.to_bytes());
     }
-    let kernels = session.history.modules().iter().filter(|module| matches!(module.kind, Kind::Kernel(_)));
+    let kernels =
+        session.history.modules().iter().filter(|module| matches!(module.kind, ModuleKind::Kernel(_)));
     let mut ids = kernels.filter_map(|module| BuildId::new(module.build_id.as_deref()?));
     kernel::running_build_id().is_some_and(|running| ids.any(|id| id.same(&running)))
 }
@@ -107,10 +108,10 @@ fn has_samples(session: &Session) -> Result<()> {
 }
 
 /// Creates a symbolizer that knows the modules of a recording. Does not open any files yet.
-fn symbols_of(session: &Session, options: &Options) -> Result<RecordingSymbols> {
+fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<RecordingSymbols> {
     // With the files of another machine given, this machine's files are not used.
     let live = options.symfs.is_none() && is_from_here(session);
-    let mut symbols = RecordingSymbols::new(&session.history, Options { live, ..options.clone() })?;
+    let mut symbols = RecordingSymbols::new(&session.history, SymbolOptions { live, ..options.clone() })?;
     symbols.know_device(&DeviceFile::all(session.reader.features()));
     Ok(symbols)
 }
@@ -136,7 +137,7 @@ struct AggregatedSamples {
     /// The results of pass 2; its rows and stacks are in `resolved`.
     samples: Samples,
     /// The rows, with resolved stacks.
-    resolved: Resolved,
+    resolved: ResolvedStacks,
     /// The attributes that distinguish rows.
     attributes: Vec<SampleAttribute>,
     /// Where the stacks that pmc unwound end.
@@ -210,7 +211,7 @@ impl Analysis {
     }
 
     /// Returns the total of each event, including samples that thread filters removed.
-    pub fn totals(&self) -> &[Value] {
+    pub fn totals(&self) -> &[SampleValue] {
         &self.samples.samples.totals
     }
 
@@ -243,7 +244,7 @@ impl Analysis {
             let meter = progress.begin(what, 0);
             let (modules, locations) =
                 (self.samples.session.history.modules(), &self.samples.resolved.locations);
-            let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
+            let at = |p: crate::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
             self.symbols.name(modules, locations, depth, self.raw_names, &mut texts, &at)
         };
         // The samples are not shared before they are named for the first time.
@@ -255,7 +256,7 @@ impl Analysis {
     }
 
     /// Returns the address of a named location, as linked in its file.
-    pub fn file_address(&self, location: &Location) -> Option<u64> {
+    pub fn file_address(&self, location: &CodeLocation) -> Option<u64> {
         self.symbols.file_address(location)
     }
 
@@ -270,7 +271,7 @@ impl Analysis {
     /// that naming again finds more.
     pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &dyn ProgressSink) -> bool {
         let meter = progress.begin("asking debuginfod servers", 0);
-        let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
+        let at = |p: crate::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
         let has_more = self.symbols.symbolizer.ask_servers(servers, &at);
         if has_more {
             self.functions = None;

@@ -9,7 +9,7 @@ use super::request::TraceField;
 use super::symbols::RecordingSymbols;
 use crate::abi::CpuMode;
 use crate::profile::sampled::table::RowStrings;
-use crate::record::tracepoint::{Format, Names, Payload, TracingData};
+use crate::record::tracepoint::{KernelNames, Payload, TracepointFormat, TracingData};
 use crate::session::intern::Interner;
 use crate::session::location::{self, SampledAddress};
 use crate::session::{CommId, Epoch, Session};
@@ -29,7 +29,7 @@ pub struct RecordingNames<'a> {
 
 /// A tracepoint's payload, its format, and the kernel's constant texts.
 struct TracepointPayload<'a, 'p> {
-    format: &'a Format,
+    format: &'a TracepointFormat,
     payload: Payload<'p>,
     texts: &'a FxHashMap<u64, String>,
 }
@@ -77,7 +77,7 @@ impl<'a> RecordingNames<'a> {
         if self.raw_traces {
             format.print_fields(payload, out);
         } else {
-            let names = Names { texts: Some(texts), code: &|address| self.code(address) };
+            let names = KernelNames { texts: Some(texts), code: &|address| self.code(address) };
             format.print(payload, names, out);
         }
         true
@@ -157,7 +157,7 @@ impl RowStrings for RecordingNames<'_> {
             payload.print_field(about, &mut raw);
             return Some(raw);
         }
-        let names = Names { texts: Some(texts), code: &|address| self.code(address) };
+        let names = KernelNames { texts: Some(texts), code: &|address| self.code(address) };
         format.print_field(&wanted.field, payload, names)
     }
 }

@@ -8,7 +8,7 @@ use super::has_chains;
 use super::symbols::RecordingSymbols;
 use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::error::{Exit, Result, Warning, say};
-use crate::perfdata::{Note, Reader};
+use crate::perfdata::{Reader, RecordingNote};
 use crate::profile::sampled::quality::{StackCounts, UnsampledEvent, UnwindEnds};
 use crate::profile::sampled::{self, ModuleQuality};
 use crate::record::kind;
@@ -42,7 +42,7 @@ pub fn notes(session: &Session) -> Vec<String> {
 
 /// Whether the file is damaged, so that the number of lost records is unknown.
 pub fn is_damaged(session: &Session) -> bool {
-    session.notes().iter().any(Note::is_damage)
+    session.notes().iter().any(RecordingNote::is_damage)
 }
 
 /// Warns about damage, for outputs that show all other notes themselves. Returns the exit status.
@@ -56,16 +56,16 @@ pub fn warn_of_damage(session: &Session) -> Exit {
 /// When reading the file fails.
 pub fn warn_of_header(reader: &Reader) -> Result<Exit> {
     // The header shows that records are missing; only a scan finds where.
-    let is_cut = reader.notes().iter().any(Note::loses_samples);
+    let is_cut = reader.notes().iter().any(RecordingNote::loses_samples);
     let notes = if is_cut { reader.scan(|_| {})?.notes } else { reader.notes().to_vec() };
     Ok(say_damage(&notes))
 }
 
-fn say_damage(notes: &[Note]) -> Exit {
+fn say_damage(notes: &[RecordingNote]) -> Exit {
     for note in notes.iter().filter(|note| note.is_damage()) {
         say::warn(&Warning::DamagedRecording { what: note.to_string() });
     }
-    if notes.iter().any(Note::loses_samples) { Exit::Failure } else { Exit::Done }
+    if notes.iter().any(RecordingNote::loses_samples) { Exit::Failure } else { Exit::Done }
 }
 
 /// Warns about all notes on the file and about losses, for outputs that have no place for them. Returns the

@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::perfdata::{Buffer, Reader, RecordedEvent};
 use crate::profile::sampled::{Query, SortKey, sort};
 use crate::record::kind;
-use crate::record::tracepoint::{Format, TracingData};
+use crate::record::tracepoint::{TracepointFormat, TracingData};
 use crate::session::parallelism::Parallelism;
 use crate::session::samples::SampleAttribute;
 use crate::session::{CommId, SampleQuery, Session};
-use crate::symbol::{Depth, Options};
+use crate::symbol::{Depth, SymbolOptions};
 use crate::text;
 use crate::units::parse_duration;
 
@@ -68,13 +68,13 @@ pub struct AnalysisRequest {
     pub raw_names: bool,
     /// Whether to print tracepoint payloads field by field instead of using their format string.
     pub raw_traces: bool,
-    /// Where to look for symbols. [`Options::live`] is set if the recording is from this machine.
-    pub symbols: Options,
+    /// Where to look for symbols. [`SymbolOptions::live`] is set if the recording is from this machine.
+    pub symbols: SymbolOptions,
 }
 
 impl AnalysisRequest {
     /// Creates a request for all samples by period, with callers and without sort keys.
-    pub fn new(symbols: Options) -> Self {
+    pub fn new(symbols: SymbolOptions) -> Self {
         Self {
             selection: SampleSelection::default(),
             keys: Vec::new(),
@@ -151,7 +151,8 @@ impl AnalysisRequest {
         let tracing = reader.features().tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
         let tracing = tracing.as_ref();
         let traced = reader.events().iter().filter(|event| event.attr.kind() == attr_kind::TRACEPOINT);
-        let formats: Vec<&Format> = traced.filter_map(|event| tracing?.format(event.attr.config())).collect();
+        let formats: Vec<&TracepointFormat> =
+            traced.filter_map(|event| tracing?.format(event.attr.config())).collect();
         let (mut keys, mut fields) = (Vec::new(), Vec::new());
         for key in std::mem::take(&mut self.keys) {
             let SortKey::TraceField(number) = key else {
@@ -274,13 +275,13 @@ impl TraceField {
     }
 
     /// Whether the key applies to the tracepoint with this format.
-    pub fn is_of(&self, format: &Format) -> bool {
+    pub fn is_of(&self, format: &TracepointFormat) -> bool {
         let full = || format!("{}:{}", format.system, format.name);
         self.event.as_ref().is_none_or(|event| *event == format.name || *event == full())
     }
 
     /// Returns the matching fields in the given formats; all of their fields for `*`.
-    fn found(&self, formats: &[&Format]) -> Vec<Self> {
+    fn found(&self, formats: &[&TracepointFormat]) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         let fields = formats.iter().filter(|format| self.is_of(format)).flat_map(|format| &format.fields);
         for field in fields.filter(|field| !field.is_common()) {

@@ -11,9 +11,10 @@ use crate::address::{Avma, FileOffset};
 use crate::error::Result;
 use crate::perfdata::feature::DeviceFile;
 use crate::profile::sampled::{LocationCalls, StringTable};
-use crate::session::{AddedSymbol, History, Kind, Location, Module};
+use crate::session::{AddedSymbol, CodeLocation, History, Module, ModuleKind};
 use crate::symbol::{
-    self, Answer, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery, Symbolizer,
+    self, AddressFrames, Depth, Function, ModuleId, ResolvedFrame, SymbolOptions, SymbolProgress,
+    SymbolQuery, SymbolRequest, Symbolizer,
 };
 
 /// A symbolizer that knows the modules of a recording.
@@ -35,7 +36,7 @@ impl RecordingSymbols {
     ///
     /// # Errors
     /// When the threads cannot be started.
-    pub fn new(history: &History, options: Options) -> Result<Self> {
+    pub fn new(history: &History, options: SymbolOptions) -> Result<Self> {
         let mut symbols = Self::none(options)?;
         symbols.announce(&history.ksymbols, &history.jitdumps);
         symbols.know(history.modules());
@@ -46,7 +47,7 @@ impl RecordingSymbols {
     ///
     /// # Errors
     /// The errors of [`RecordingSymbols::new`].
-    pub fn none(options: Options) -> Result<Self> {
+    pub fn none(options: SymbolOptions) -> Result<Self> {
         let live = options.live;
         Ok(Self {
             symbolizer: Symbolizer::new(options)?,
@@ -82,8 +83,9 @@ impl RecordingSymbols {
     /// Registers more modules, in order of their numbers.
     pub fn know(&mut self, modules: &[Module]) {
         for module in modules {
-            let is_bpf = module.kind == Kind::Bpf;
-            let add = || symbol::Module::of(module, self.live).map(|module| self.symbolizer.add(module));
+            let is_bpf = module.kind == ModuleKind::Bpf;
+            let add =
+                || symbol::SymbolModule::of(module, self.live).map(|module| self.symbolizer.add(module));
             let id = self.bpf.filter(|_| is_bpf).or_else(add);
             if is_bpf {
                 self.bpf = id;
@@ -96,7 +98,9 @@ impl RecordingSymbols {
     /// again.
     pub fn refresh(&mut self, module: u32) -> bool {
         let Some(id) = self.id(module) else { return false };
-        let symbol::Kind::Anonymous { pid } = self.symbolizer.module(id).kind else { return false };
+        let symbol::SymbolModuleKind::Anonymous { pid } = self.symbolizer.module(id).kind else {
+            return false;
+        };
         let size = symbol::perf_map::size(pid, self.live, None);
         let has_grown = size.is_some() && self.map_sizes.insert(module, size) != Some(size);
         if has_grown {
@@ -111,7 +115,7 @@ impl RecordingSymbols {
     }
 
     /// Returns the symbolizer's query for a location.
-    pub fn query(&self, location: &Location) -> Option<(ModuleId, SymbolQuery)> {
+    pub fn query(&self, location: &CodeLocation) -> Option<(ModuleId, SymbolQuery)> {
         let id = self.id(location.module()?)?;
         let by_offset = self.symbolizer.module(id).kind.by_file_offset();
         let query = if by_offset { FileOffset(location.offset).into() } else { Avma(location.offset).into() };
@@ -120,13 +124,13 @@ impl RecordingSymbols {
 
     /// Returns the offset range around a location in which [`Depth::Names`] gives the same name, as start
     /// and end (exclusive), as far as known.
-    pub fn around(&self, location: &Location) -> Option<(u64, u64)> {
+    pub fn around(&self, location: &CodeLocation) -> Option<(u64, u64)> {
         let (id, query) = self.query(location)?;
         self.symbolizer.around(id, query)
     }
 
     /// Returns the address of a named location, as linked in its file.
-    pub fn file_address(&self, location: &Location) -> Option<u64> {
+    pub fn file_address(&self, location: &CodeLocation) -> Option<u64> {
         let (id, query) = self.query(location)?;
         self.symbolizer.file_address(id, query)
     }
@@ -134,9 +138,9 @@ impl RecordingSymbols {
     /// Resolves all locations together.
     pub fn answers(
         &mut self,
-        locations: &[Location],
+        locations: &[CodeLocation],
         depth: Depth,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &(dyn Fn(SymbolProgress) + Sync),
     ) -> SymbolAnswers {
         let mut asked: Vec<(ModuleId, SymbolQuery, usize)> = (0..)
             .zip(locations)
@@ -145,12 +149,12 @@ impl RecordingSymbols {
         asked.sort_unstable();
         let queries: Vec<SymbolQuery> = asked.iter().map(|(_, query, _)| *query).collect();
         let mut rest = &queries[..];
-        let requests: Vec<Request<'_>> = asked
+        let requests: Vec<SymbolRequest<'_>> = asked
             .chunk_by(|a, b| a.0 == b.0)
             .map(|of_module| {
                 let (queries, others) = rest.split_at(of_module.len());
                 rest = others;
-                Request { module: of_module[0].0, queries }
+                SymbolRequest { module: of_module[0].0, queries }
             })
             .collect();
         let answers = self.symbolizer.resolve(&requests, depth, progress);
@@ -164,7 +168,7 @@ impl RecordingSymbols {
     }
 
     /// Returns the function of a frame.
-    pub fn function(&self, frame: &Frame) -> &Function {
+    pub fn function(&self, frame: &ResolvedFrame) -> &Function {
         self.symbolizer.names().function(frame.function)
     }
 
@@ -172,14 +176,14 @@ impl RecordingSymbols {
     pub fn name(
         &mut self,
         modules: &[Module],
-        locations: &[Location],
+        locations: &[CodeLocation],
         depth: Depth,
         raw_names: bool,
         texts: &mut StringTable,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &(dyn Fn(SymbolProgress) + Sync),
     ) -> LocationCalls {
         let answers = self.answers(locations, depth, progress);
-        let of_data: Vec<Location> = locations.iter().filter(|at| at.data().is_some()).copied().collect();
+        let of_data: Vec<CodeLocation> = locations.iter().filter(|at| at.data().is_some()).copied().collect();
         let variables = match of_data.is_empty() {
             true => SymbolAnswers { answers: Vec::new(), of: Vec::new() },
             false => self.answers(&of_data, Depth::Data, &|_| {}),
@@ -205,14 +209,14 @@ impl RecordingSymbols {
 
 /// The symbolizer's answers, by location number.
 pub struct SymbolAnswers {
-    answers: Vec<Answer>,
+    answers: Vec<AddressFrames>,
     /// Index of the answer, and of the address in it, for each location.
     of: Vec<Option<(usize, usize)>>,
 }
 
 impl SymbolAnswers {
     /// Returns the frames at a location, innermost first, and the location's address in the module's file.
-    pub fn of(&self, location: usize) -> (&[Frame], Option<u64>) {
+    pub fn of(&self, location: usize) -> (&[ResolvedFrame], Option<u64>) {
         match self.of[location] {
             Some((answer, at)) => (self.answers[answer].frames(at), self.answers[answer].address(at)),
             None => (&[], None),
@@ -230,13 +234,13 @@ mod tests {
 
     #[test]
     fn bpf_programs_share_one_list_of_names_that_grows() {
-        let options = Options { live: false, kallsyms: None, ..Options::from_environment() };
+        let options = SymbolOptions { live: false, kallsyms: None, ..SymbolOptions::from_environment() };
         let mut symbols = RecordingSymbols::none(options).expect("a symbolizer");
         let mut modules = Modules::default();
         for number in 0..3u64 {
             let (name, start) = (format!("bpf_{number}"), Avma((1 << 63) + number * 4096));
             let mapping = Mapping { start, len: 64, offset: FileOffset(0) };
-            let module = modules.add(Kind::Bpf, name.as_bytes(), None, 0, mapping, None);
+            let module = modules.add(ModuleKind::Bpf, name.as_bytes(), None, 0, mapping, None);
             symbols.announce(&[(start, 64, Path::new(&name).into())], &[]);
             symbols.know(&modules.all()[module as usize..]);
             let id = symbols.id(module).expect("a module that has names");

@@ -12,11 +12,11 @@ use crate::abi::branch_sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::quality::UnwindEnds;
-use crate::record::Parts;
+use crate::record::SampleParts;
 use crate::record::unwound::has_copy;
-use crate::session::{Chains, Epoch, History, Session, Unwind, UnwindSample};
+use crate::session::{CallChains, Epoch, History, Session, Unwind, UnwindSample};
 use crate::sort;
-use crate::unwind::{Arch, End, Space, StackUnwinder, Stitcher, Tables, UnwoundStack};
+use crate::unwind::{Arch, ChainEnd, Space, StackUnwinder, Stitcher, UnwindTables, UnwoundStack};
 
 /// Minimum number of samples for which several threads are faster than one.
 const WORTHWHILE: usize = 32;
@@ -42,7 +42,7 @@ struct ProcessSpaces<'a> {
     /// Architecture of the recorded machine.
     arch: Arch,
     /// Boxed, because a recording may have a million modules but unwind through few of them.
-    tables: Vec<OnceLock<Option<Box<Tables>>>>,
+    tables: Vec<OnceLock<Option<Box<UnwindTables>>>>,
     /// Address spaces by version of the epoch.
     spaces: FxHashMap<(u32, Arch), Arc<Space>>,
 }
@@ -122,12 +122,12 @@ impl EndCounts {
             return;
         };
         match unwound.end {
-            None | Some(End::Root) => {}
+            None | Some(ChainEnd::Root) => {}
             _ if unwound.is_joined || unwound.is_completed => {}
-            Some(End::Cut) => self.cut += 1,
-            Some(End::Lost) => self.lost += 1,
-            Some(End::Long) => self.long += 1,
-            Some(End::NoTables(address)) => {
+            Some(ChainEnd::Cut) => self.cut += 1,
+            Some(ChainEnd::Lost) => self.lost += 1,
+            Some(ChainEnd::Long) => self.long += 1,
+            Some(ChainEnd::NoTables(address)) => {
                 let module = spaces.history.find(stack.epoch, address).map(|mapped| mapped.module);
                 *self.no_tables.entry(module).or_default() += 1;
             }
@@ -137,16 +137,16 @@ impl EndCounts {
 
 impl ProcessSpaces<'_> {
     /// Returns `None` for a 32-bit Arm process.
-    fn arch_of(&self, parts: &Parts<'_>) -> Option<Arch> {
+    fn arch_of(&self, parts: &SampleParts<'_>) -> Option<Arch> {
         parts.user_regs.and_then(|registers| self.arch.of_process(registers.abi))
     }
 
-    fn tables(&self, module: u32) -> Option<&Tables> {
+    fn tables(&self, module: u32) -> Option<&UnwindTables> {
         let read = || {
             let id = self.symbols.id(module)?;
             let debug = self.symbols.symbolizer.debug(id).map(|image| &**image);
             let binary = self.symbols.symbolizer.binary(id)?;
-            Some(Box::new(Tables::read(binary, debug)?.with_program(Arc::new(binary.clone()))))
+            Some(Box::new(UnwindTables::read(binary, debug)?.with_program(Arc::new(binary.clone()))))
         };
         self.tables.get(module as usize)?.get_or_init(read).as_deref()
     }
@@ -171,7 +171,7 @@ impl ProcessSpaces<'_> {
 }
 
 impl Unwind for RecordingUnwinder<'_> {
-    fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut Chains) {
+    fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut CallChains) {
         let Self { spaces, unwinder, .. } = self;
         let copied = samples.iter().map(|sample| {
             let UnwindSample { thread, epoch, parts, kept_calls: None } = sample.as_ref()? else {

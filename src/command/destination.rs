@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::sys::output_file::{self, Standing};
+use crate::sys::output_file::{self, ExistingFile};
 use crate::sys::replacement::Replacement;
 use crate::sys::standard_output;
 
@@ -43,7 +43,7 @@ impl Destination<'_> {
         }
         // Follows the user's own symbolic links and replaces the target, not the link.
         let place = output_file::look(path).map_err(refused)?;
-        if matches!(place.standing, Standing::Fifo | Standing::Special) {
+        if matches!(place.standing, ExistingFile::Fifo | ExistingFile::Special) {
             return all(output_file::create(path, 0o600, false).map_err(refused)?, write, failed);
         }
         let new = Replacement::new(&place.path);

@@ -12,7 +12,7 @@ use crate::abi::{Attr, generic};
 use crate::cli::info::InfoArgs;
 use crate::counter::capability::{self, Ability, Capability, ThisKernel};
 use crate::counter::core_counters::{self, CoreUnit, CounterState};
-use crate::counter::facts::Facts;
+use crate::counter::facts::MachineFacts;
 use crate::counter::refusal;
 use crate::counter::reservation::{self, LockFile};
 use crate::error::{Error, Exit, Result};
@@ -20,7 +20,7 @@ use crate::event::listing;
 use crate::event::vendor::Vendor;
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
-use crate::host::holders::Holders;
+use crate::host::holders::PerfEventProcesses;
 use crate::profile::machine::{self as shown, MachineReport};
 use crate::sys::credentials::{Limits, LinuxCapability, Seccomp};
 use crate::sys::process;
@@ -81,7 +81,7 @@ fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
 }
 
 fn machine(host: &Host, kernel: &mut ThisKernel) -> MachineReport {
-    let mut facts = Facts::own(host);
+    let mut facts = MachineFacts::own(host);
     let reservation = reservation(host);
     if !reservation.holders.is_empty() {
         facts.reservation = Some(format!("{} reserved the counters", reservation.holders.join(", ")));
@@ -105,7 +105,7 @@ fn machine(host: &Host, kernel: &mut ThisKernel) -> MachineReport {
     }
 }
 
-fn cpu(host: &Host, facts: &Facts) -> shown::CpuReport {
+fn cpu(host: &Host, facts: &MachineFacts) -> shown::CpuReport {
     let (topology, processor) = (Topology::read(host), Processor::read(host));
     shown::CpuReport {
         model: processor.model.map(cleaned),
@@ -203,7 +203,7 @@ fn counters(unit: &CoreUnit) -> shown::CoreCounterReport {
     }
 }
 
-fn hardware_events(facts: &Facts) -> Vec<shown::HardwareEvent> {
+fn hardware_events(facts: &MachineFacts) -> Vec<shown::HardwareEvent> {
     let hardware = generic::GENERIC.iter().filter(|event| event.kind == kind::HARDWARE);
     let tried = hardware.map(|event| {
         let (state, share, reason) = match core_counters::trial(event.config) {
@@ -222,9 +222,9 @@ fn hardware_events(facts: &Facts) -> Vec<shown::HardwareEvent> {
     tried.collect()
 }
 
-fn holders(host: &Host, facts: &Facts, reservation: shown::ReservationReport) -> shown::HolderReport {
-    let found = Holders::find(host, std::process::id());
-    let process = |holder: crate::host::holders::Holder| shown::HolderProcess {
+fn holders(host: &Host, facts: &MachineFacts, reservation: shown::ReservationReport) -> shown::HolderReport {
+    let found = PerfEventProcesses::find(host, std::process::id());
+    let process = |holder: crate::host::holders::PerfEventProcess| shown::HolderProcess {
         pid: holder.pid,
         comm: cleaned(holder.comm),
         uid: holder.uid,
@@ -259,7 +259,7 @@ fn reservation(host: &Host) -> shown::ReservationReport {
     }
 }
 
-fn settings(facts: &Facts) -> shown::KernelSettings {
+fn settings(facts: &MachineFacts) -> shown::KernelSettings {
     let settings = &facts.settings;
     shown::KernelSettings {
         perf_event_paranoid: settings.paranoid,
@@ -276,7 +276,7 @@ fn settings(facts: &Facts) -> shown::KernelSettings {
     }
 }
 
-fn user(host: &Host, facts: &Facts, limits: Limits) -> shown::UserReport {
+fn user(host: &Host, facts: &MachineFacts, limits: Limits) -> shown::UserReport {
     let who = &facts.credentials;
     let allowed = facts.settings.allowance(who.perfmon());
     // The allowance is per CPU. A user who may lock any amount of memory has no limit.

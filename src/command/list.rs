@@ -11,11 +11,11 @@ use super::destination::Destination;
 use super::pager::PagedOutput;
 use super::reasons::{cleaned, no_tracepoint, why};
 use crate::cli::list::ListArgs;
-use crate::counter::facts::Facts;
+use crate::counter::facts::MachineFacts;
 use crate::counter::open::{OpenCache, TrialOpen};
 use crate::counter::refusal::Refusal;
 use crate::error::{Error, Exit, Result};
-use crate::event::listing::{self, Kind, Listed, MarkersByFile, Precise, Sources};
+use crate::event::listing::{self, EventKind, ListedEvent, ListingSources, MarkersByFile, Precise};
 use crate::event::vendor::{self, Vendor};
 use crate::event::{glob, parse};
 use crate::host::Host;
@@ -95,8 +95,8 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
 
 /// The request. Kinds and PMUs form a list, `--unit` narrows it, and words and patterns search it.
 struct ListRequest<'h> {
-    sources: Sources<'h>,
-    kinds: Vec<Kind>,
+    sources: ListingSources<'h>,
+    kinds: Vec<EventKind>,
     pmus: Vec<String>,
     words: Vec<String>,
     unit: Option<UnitFilter>,
@@ -124,16 +124,16 @@ struct UnitFilter {
     name: String,
     pmus: Vec<String>,
     /// The kinds of the kernel's own PMUs, whose events have generic names.
-    kinds: Vec<Kind>,
+    kinds: Vec<EventKind>,
 }
 
 impl UnitFilter {
     /// Returns the PMUs that match this name or pattern.
-    fn named(typed: &str, sources: &Sources<'_>) -> Result<Self> {
+    fn named(typed: &str, sources: &ListingSources<'_>) -> Result<Self> {
         let mut unit = Self { name: cleaned(typed), pmus: Vec::new(), kinds: Vec::new() };
         let fits = |name: &&String| *name == typed || glob::is_pattern(typed) && glob::matches(typed, name);
         for name in sources.pmus.iter().filter(fits) {
-            match Kind::named(name) {
+            match EventKind::named(name) {
                 Some(kind) => unit.kinds.push(kind),
                 None => unit.pmus.push(name.clone()),
             }
@@ -147,14 +147,14 @@ impl UnitFilter {
     }
 
     /// Whether events of this kind can match.
-    fn has_kind(&self, kind: Kind) -> bool {
+    fn has_kind(&self, kind: EventKind) -> bool {
         self.kinds.contains(&kind) || is_a_pmus(kind) && !self.pmus.is_empty()
     }
 }
 
 /// Whether events of this kind name their PMU.
-fn is_a_pmus(kind: Kind) -> bool {
-    matches!(kind, Kind::Pmu | Kind::Vendor | Kind::Raw)
+fn is_a_pmus(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Pmu | EventKind::Vendor | EventKind::Raw)
 }
 
 /// Whether the PMU is one of these, or an instance of one.
@@ -165,7 +165,7 @@ fn is_among(pmus: &[String], pmu: &str) -> bool {
 impl<'h> ListRequest<'h> {
     fn new(typed: &ListArgs, host: &'h Host) -> Result<Self> {
         let mut wanted = Self {
-            sources: Sources::of(host).with_markers(markers),
+            sources: ListingSources::of(host).with_markers(markers),
             kinds: Vec::new(),
             pmus: Vec::new(),
             words: Vec::new(),
@@ -176,10 +176,10 @@ impl<'h> ListRequest<'h> {
         };
         let pmus = &wanted.sources.pmus;
         for word in &typed.words {
-            match (Kind::named(word), word.as_str()) {
+            match (EventKind::named(word), word.as_str()) {
                 // In perf the word covers all named events of PMUs.
-                (Some(Kind::Pmu), _) => wanted.kinds.extend([Kind::Pmu, Kind::Vendor]),
-                (Some(kind), "sdt") => wanted.kinds.extend([kind, Kind::Marker]),
+                (Some(EventKind::Pmu), _) => wanted.kinds.extend([EventKind::Pmu, EventKind::Vendor]),
+                (Some(kind), "sdt") => wanted.kinds.extend([kind, EventKind::Marker]),
                 (Some(kind), _) => wanted.kinds.push(kind),
                 (_, "metric" | "metrics") => wanted.metrics = MetricChoice::Each,
                 (_, "metricgroup" | "metricgroups") => wanted.metrics = MetricChoice::Groups,
@@ -201,7 +201,7 @@ impl<'h> ListRequest<'h> {
         self.kinds.is_empty() && self.pmus.is_empty()
     }
 
-    fn kind(&self, kind: Kind) -> bool {
+    fn kind(&self, kind: EventKind) -> bool {
         let is_named = self.kinds.contains(&kind)
             || is_a_pmus(kind) && !self.pmus.is_empty()
             || self.is_of_all_kinds() && !self.only_metrics;
@@ -228,8 +228,8 @@ impl<'h> ListRequest<'h> {
     }
 
     /// Returns the selected metrics of the vendor's tables for the cores of this machine.
-    fn vendor_metrics(&self) -> impl Iterator<Item = vendor::Metric<'_>> {
-        let Sources { pmus: here, vendor, .. } = &self.sources;
+    fn vendor_metrics(&self) -> impl Iterator<Item = vendor::VendorMetric<'_>> {
+        let ListingSources { pmus: here, vendor, .. } = &self.sources;
         let metrics = (self.metrics != MetricChoice::None).then(|| vendor.metrics()).into_iter().flatten();
         metrics.filter(move |metric| {
             let is_here = here.contains(metric.pmu)
@@ -242,7 +242,7 @@ impl<'h> ListRequest<'h> {
         })
     }
 
-    fn takes(&self, listed: &Listed) -> bool {
+    fn takes(&self, listed: &ListedEvent) -> bool {
         // A PMU restricts only events of PMUs. Other requested kinds stay complete.
         let is_of = |pmus: &[String]| listed.pmu.as_ref().is_some_and(|pmu| is_among(pmus, pmu));
         let pmu_fits = (self.pmus.is_empty() || self.kinds.contains(&listed.kind) || is_of(&self.pmus))
@@ -256,7 +256,7 @@ impl<'h> ListRequest<'h> {
 
     /// Returns the error for an empty result, with suggestions.
     fn nothing(&self) -> Error {
-        let Sources { host, vendor, .. } = &self.sources;
+        let ListingSources { host, vendor, .. } = &self.sources;
         let all: Vec<String> = self.sources.names().map(|name| cleaned(&name)).collect();
         let words: Vec<String> = self.words.iter().map(|word| format!("`{word}`")).collect();
         let mut near: Vec<&str> = self
@@ -280,7 +280,7 @@ impl<'h> ListRequest<'h> {
             }
             _ => error,
         };
-        let known = vendor.models().first().filter(|_| self.kinds.contains(&Kind::Vendor));
+        let known = vendor.models().first().filter(|_| self.kinds.contains(&EventKind::Vendor));
         let error = match known.filter(|model| host.pmu(&model.pmu).is_none()) {
             Some(model) => error.why(format!(
                 "the events of the table {} are counted by the PMU {}, which is not here",
@@ -348,11 +348,11 @@ fn names(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
 /// spaces.
 fn raw_dump(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
-    let facts = Facts::own(host);
+    let facts = MachineFacts::own(host);
     let mut trier = EventTrier::new(host, &facts);
     let mut found = false;
     // perf does not print FreeBSD's names.
-    for listed in select(wanted).filter(|listed| !listed.form && listed.kind != Kind::FreeBsd) {
+    for listed in select(wanted).filter(|listed| !listed.form && listed.kind != EventKind::FreeBsd) {
         let entry = trier.entry(&listed, false, false);
         if entry.opens != EventAvailability::No {
             for name in [&entry.name].into_iter().chain(&entry.aliases) {
@@ -439,7 +439,7 @@ fn metrics(wanted: &ListRequest<'_>) -> Vec<CatalogEntry> {
         unit: metric.scale.to_owned(),
         ..entry(metric.name, "metric", metric.help.to_owned(), Some(metric.expression.to_owned()))
     };
-    let of_vendor = |metric: vendor::Metric<'_>| {
+    let of_vendor = |metric: vendor::VendorMetric<'_>| {
         let model = wanted.sources.vendor.models().iter().find(|model| model.pmu == metric.pmu);
         let said = |text: &str| (!text.is_empty()).then(|| cleaned(text));
         let perf = PerfListEntry {
@@ -467,15 +467,15 @@ fn metrics(wanted: &ListRequest<'_>) -> Vec<CatalogEntry> {
     wanted.metrics().map(metric).chain(wanted.vendor_metrics().map(of_vendor)).collect()
 }
 
-fn select<'a>(wanted: &'a ListRequest<'_>) -> impl Iterator<Item = Listed> + 'a {
-    let kinds = Kind::ALL.into_iter().filter(|&kind| wanted.kind(kind));
+fn select<'a>(wanted: &'a ListRequest<'_>) -> impl Iterator<Item = ListedEvent> + 'a {
+    let kinds = EventKind::ALL.into_iter().filter(|&kind| wanted.kind(kind));
     kinds.flat_map(|kind| wanted.sources.of_kind(kind)).filter(|listed| wanted.takes(listed))
 }
 
 /// Writes the events; returns `false` if there are none.
 fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
-    let facts = Facts::own(host);
+    let facts = MachineFacts::own(host);
     let mut trier = EventTrier::new(host, &facts);
     // Reading the attributes of tracepoints takes thousands of files, so read them only if they are
     // shown.
@@ -488,10 +488,13 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
         entry
     });
     let unreadable = || -> Vec<UnreadableKind> {
-        let asked = wanted.kind(Kind::Tracepoint);
+        let asked = wanted.kind(EventKind::Tracepoint);
         let error = host.tracepoint_systems().err().filter(|_| asked);
         let reason = error.map(|error| why("", no_tracepoint(error)));
-        reason.map(|reason| UnreadableKind { kind: Kind::Tracepoint.word(), reason }).into_iter().collect()
+        reason
+            .map(|reason| UnreadableKind { kind: EventKind::Tracepoint.word(), reason })
+            .into_iter()
+            .collect()
     };
     // Unreadable tracepoints are only of interest if tracepoints were requested.
     let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
@@ -529,20 +532,20 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
 struct EventTrier<'a> {
     host: &'a Host,
     pmus: Vec<String>,
-    facts: &'a Facts,
+    facts: &'a MachineFacts,
     cache: OpenCache,
     /// Results of the representative events: one per PMU for vendor events, and one for all tracepoints.
     tried: BTreeMap<String, (EventAvailability, Option<MissingReason>)>,
 }
 
 impl<'a> EventTrier<'a> {
-    fn new(host: &'a Host, facts: &'a Facts) -> Self {
+    fn new(host: &'a Host, facts: &'a MachineFacts) -> Self {
         let pmus = host.pmu_names();
         Self { host, pmus, facts, cache: OpenCache::new(&facts.online), tried: BTreeMap::new() }
     }
 
-    fn entry(&mut self, listed: &Listed, exact: bool, long: bool) -> CatalogEntry {
-        let tracepoint = listed.kind == Kind::Tracepoint;
+    fn entry(&mut self, listed: &ListedEvent, exact: bool, long: bool) -> CatalogEntry {
+        let tracepoint = listed.kind == EventKind::Tracepoint;
         let mut entry = CatalogEntry {
             name: cleaned(&listed.name),
             aliases: listed.aliases.iter().map(|&alias| alias.to_owned()).collect(),
@@ -563,14 +566,14 @@ impl<'a> EventTrier<'a> {
         }
         // Avoids trying each of thousands of events.
         let stands_for = match listed.kind {
-            Kind::Tracepoint => Some(String::new()),
-            Kind::Vendor => listed.pmu.clone(),
-            Kind::Marker => Some(listed.kind.word().to_owned()),
+            EventKind::Tracepoint => Some(String::new()),
+            EventKind::Vendor => listed.pmu.clone(),
+            EventKind::Marker => Some(listed.kind.word().to_owned()),
             _ => None,
         };
         let earlier = stands_for.as_ref().and_then(|all| self.tried.get(all).cloned());
         // For a selected CPU model other than this machine's, the reason for one event applies to all.
-        let is_absent = listed.kind == Kind::Vendor
+        let is_absent = listed.kind == EventKind::Vendor
             && listed
                 .pmu
                 .as_ref()
@@ -596,10 +599,10 @@ impl<'a> EventTrier<'a> {
     }
 
     /// Fills in the encoding and, with `try_it`, whether the event opens.
-    fn resolve(&mut self, listed: &Listed, entry: &mut CatalogEntry, try_it: bool) {
+    fn resolve(&mut self, listed: &ListedEvent, entry: &mut CatalogEntry, try_it: bool) {
         // The encoding of a vendor event avoids a search among thousands of names.
         let text = match listed.kind {
-            Kind::Vendor | Kind::Marker => listed.means.as_ref().unwrap_or(&listed.name),
+            EventKind::Vendor | EventKind::Marker => listed.means.as_ref().unwrap_or(&listed.name),
             _ => &listed.name,
         };
         let groups = match parse(text, self.host) {
@@ -651,7 +654,7 @@ impl<'a> EventTrier<'a> {
 }
 
 /// Returns the vendor's description of an event.
-fn of_manual(listed: &Listed, manual: &listing::Manual) -> VendorInfo {
+fn of_manual(listed: &ListedEvent, manual: &listing::VendorDetails) -> VendorInfo {
     let own = listed.name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let perf = PerfListEntry {
         unit: listed.pmu.as_ref().map(cleaned),

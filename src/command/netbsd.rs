@@ -6,15 +6,15 @@ use std::ffi::OsString;
 use super::plan;
 use crate::cli::netbsd::{NetbsdCommand, parse};
 use crate::counter::Levels;
-use crate::counter::counter_set::{CounterSet, Reading};
-use crate::counter::facts::Facts;
+use crate::counter::counter_set::{CounterReading, CounterSet};
+use crate::counter::facts::MachineFacts;
 use crate::error::{Error, Exit, Result, say};
-use crate::event::Parser;
+use crate::event::EventParser;
 use crate::host::Host;
-use crate::host::process::Thread;
-use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Setup, measure};
+use crate::host::process::ThreadInfo;
+use crate::recording::counting::{CountPlan, CountingSetup, IntervalReadings, Observer, measure};
 use crate::recording::launch;
-use crate::recording::plan::{Course, Scope};
+use crate::recording::plan::{MeasurementScope, RunSchedule};
 use crate::sys::process::Streams;
 
 const USAGE: u8 = 1;
@@ -46,8 +46,8 @@ pub(super) fn if_old(words: &[OsString]) -> Option<Exit> {
 
 fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
     let host = &Host::live();
-    let scope = Scope::Command;
-    let mut parser = Parser::new(host).measuring(launch::subject(&scope, &command));
+    let scope = MeasurementScope::Command;
+    let mut parser = EventParser::new(host).measuring(launch::subject(&scope, &command));
     // An appended level applies only to the last event.
     let whole = parser.parse_single(event, &format!("pmc stat --user-kernel -e {event} -- COMMAND"))?;
     plan::check_levels("-c", whole.iter().flat_map(|group| &group.events))?;
@@ -57,7 +57,7 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
     }
     // The command receives keyboard signals; pmc continues until it has ended.
     let signals = launch::signals(&[])?;
-    let setup = Setup {
+    let setup = CountingSetup {
         host,
         plan: CountPlan {
             groups,
@@ -67,7 +67,7 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
             interval_ns: None,
             interval_count: None,
         },
-        course: Course { command, ..Course::default() },
+        run_schedule: RunSchedule { command, ..RunSchedule::default() },
         streams: Streams::Shared,
         signals: &signals,
         control: None,
@@ -77,7 +77,7 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
     // The first half of the events is for user mode; a hybrid machine has several per half.
     let users = run.set.specs().len() / 2;
     let sum = |is_user: bool| {
-        let own = |reading: &&Reading| (reading.event < users) == is_user;
+        let own = |reading: &&CounterReading| (reading.event < users) == is_user;
         let counts = run.readings.iter().filter(own).filter_map(|reading| reading.count?.scaled());
         counts.reduce(|a, b| a + b)
     };
@@ -95,13 +95,13 @@ struct RefusalCheck<'a> {
 }
 
 impl Observer for RefusalCheck<'_> {
-    fn opened(&mut self, set: &CounterSet, _: &[Thread]) -> Result<()> {
+    fn opened(&mut self, set: &CounterSet, _: &[ThreadInfo]) -> Result<()> {
         let users = set.specs().len() / 2;
         let refused = |range: std::ops::Range<usize>| {
             set.refusals().skip(range.start).take(range.len()).flatten().next()
         };
         let explain = |refusal: &crate::counter::refusal::Refusal| {
-            refusal.clone().isolate().explain(&Facts::own(self.host))
+            refusal.clone().isolate().explain(&MachineFacts::own(self.host))
         };
         if let Some(refusal) = refused(0..users) {
             let error = explain(refusal).into_error(format!("counting {}", self.event));

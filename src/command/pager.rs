@@ -170,7 +170,7 @@ impl Pager {
         let written = text.flush();
         drop(text);
         let status = process.wait();
-        signal::heed(&ITS_OWN);
+        signal::restore_default(&ITS_OWN);
         match status?.code() {
             // The shell's statuses for a program that it cannot run.
             Some(126 | 127) => Err(io::Error::other("the pager did not start: see PAGER, or --no-pager")),

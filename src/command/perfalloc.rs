@@ -17,7 +17,7 @@ use crate::cli::perfalloc::{PerfallocCommand, PerfallocOptions, parse};
 use crate::counter::reservation::{self, LockFile};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
-use crate::sys::background::{self, Side};
+use crate::sys::background::{self, BackgroundSide};
 use crate::sys::signal::{self, Signals};
 
 const NAME: &str = "perfalloc";
@@ -78,8 +78,8 @@ fn reserve(typed: PerfallocOptions) -> Result<Exit> {
         None => {
             if typed.background {
                 match background::fork().map_err(|error| failed("fork", &error))? {
-                    Side::Parent => return Ok(Exit::Done),
-                    Side::Child => settle_in_background(&path)?,
+                    BackgroundSide::Parent => return Ok(Exit::Done),
+                    BackgroundSide::Child => settle_in_background(&path)?,
                 }
             }
             hold(&path)
@@ -92,11 +92,11 @@ fn reserve(typed: PerfallocOptions) -> Result<Exit> {
 fn beside(command: &OsStr, arguments: &[OsString], path: &Path) -> Result<Exit> {
     let parent = std::process::id();
     match background::fork().map_err(|error| failed("fork", &error))? {
-        Side::Parent => {
+        BackgroundSide::Parent => {
             let error = Command::new(command).args(arguments).exec();
             Err(failed(&command.to_string_lossy(), &error))
         }
-        Side::Child => {
+        BackgroundSide::Child => {
             if !background::hang_up_with(parent).map_err(|error| failed("prctl", &error))? {
                 return Ok(Exit::Done);
             }
@@ -123,20 +123,24 @@ fn hold(path: &Path) -> Result<Exit> {
 fn hold_file(file: &LockFile) -> Result<Exit> {
     let _reservation = file.reserve().map_err(words)?;
     let ending = [signal::INT, signal::HUP];
-    signal::heed(&ending);
+    signal::restore_default(&ending);
     Signals::catch(&ending).and_then(|signals| signals.wait()).map_err(|error| failed("signal", &error))?;
     Ok(Exit::Done)
 }
 
 /// Converts to the original's messages: the failed call and the system's error.
-fn words(error: reservation::Error) -> Error {
+fn words(error: reservation::ReservationError) -> Error {
     match error {
-        reservation::Error::Missing(path) => {
+        reservation::ReservationError::Missing(path) => {
             Error::new(format!("open {}: No such file or directory", path.display()))
         }
-        reservation::Error::Unusable { path, source } => failed(&format!("open {}", path.display()), &source),
-        reservation::Error::NoLocks { source, .. } => failed("fcntl", &source),
-        reservation::Error::Refused { .. } => Error::new("fcntl: Resource temporarily unavailable"),
+        reservation::ReservationError::Unusable { path, source } => {
+            failed(&format!("open {}", path.display()), &source)
+        }
+        reservation::ReservationError::NoLocks { source, .. } => failed("fcntl", &source),
+        reservation::ReservationError::Refused { .. } => {
+            Error::new("fcntl: Resource temporarily unavailable")
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::profile::sampled::SortKey;
 use crate::profile::sampled::sort::REFUSED;
 use crate::profile::sampled::table::RowSelection;
 use crate::recording::plan::Delay;
-use crate::symbol::{Debuginfod, Options};
+use crate::symbol::{Debuginfod, SymbolOptions};
 use crate::sys::standard_input;
 use crate::terminal::theme::Background;
 use crate::text;
@@ -88,10 +88,10 @@ pub(super) fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Re
 ///
 /// # Errors
 /// debuginfod is requested, but no server is configured.
-pub(super) fn symbol_options(typed: &SymbolFiles) -> Result<Options> {
-    let environment = Options::from_environment();
+pub(super) fn symbol_options(typed: &SymbolFiles) -> Result<SymbolOptions> {
+    let environment = SymbolOptions::from_environment();
     let servers = if typed.no_debuginfod { None } else { debuginfod(typed.debuginfod.as_ref())? };
-    Ok(Options {
+    Ok(SymbolOptions {
         symfs: typed.symfs.clone(),
         kallsyms: typed.kallsyms.clone(),
         vmlinux: typed.vmlinux.clone(),

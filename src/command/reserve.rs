@@ -16,11 +16,11 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::cli;
-use crate::counter::reservation::{LockFile, Prepared, acquire};
+use crate::counter::reservation::{LockFile, PreparedReservation, acquire};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::recording::launch;
-use crate::sys::background::{self, Side};
+use crate::sys::background::{self, BackgroundSide};
 use crate::sys::signal::{self, Signals};
 use crate::text::as_json;
 
@@ -37,7 +37,7 @@ pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {
         create(&path, is_chosen)?;
     }
     // Background jobs have SIGINT ignored. SIGHUP stays ignored: the user wants that with `nohup`.
-    signal::heed(&[signal::INT, signal::TERM, signal::CHLD]);
+    signal::restore_default(&[signal::INT, signal::TERM, signal::CHLD]);
     if !typed.command.is_empty() {
         if typed.background {
             say::warn(&Warning::BackgroundIgnored);
@@ -75,7 +75,7 @@ const VERSION: u32 = 1;
 
 /// Acquires the reservation and reports it, as JSON for programs (`json`) or as text. The caller must
 /// keep the result.
-fn reserve(path: &Path, json: bool) -> Result<Prepared> {
+fn reserve(path: &Path, json: bool) -> Result<PreparedReservation> {
     let prepared = LockFile::open(path).and_then(|file| acquire(&file));
     let prepared = prepared.map_err(|error| error.explain("count without it: leave pmc reserve away"))?;
     if json {
@@ -129,8 +129,8 @@ fn leave() -> Result<ForkSide> {
     let failed = |error| Error::io("going to the background", error);
     let (mut outcome, report) = io::pipe().map_err(failed)?;
     match background::fork().map_err(failed)? {
-        Side::Child => Ok(ForkSide::Background(report)),
-        Side::Parent => {
+        BackgroundSide::Child => Ok(ForkSide::Background(report)),
+        BackgroundSide::Parent => {
             drop(report);
             // End of file without a byte: the child has failed and has printed the reason.
             let mut byte = [0];

@@ -11,7 +11,7 @@ use crate::error::{Error, Result, Warning};
 use crate::event::libpfm::event_text;
 use crate::host::{CpuList, Host};
 use crate::recording::launch;
-use crate::recording::plan::Scope;
+use crate::recording::plan::MeasurementScope;
 use crate::sys::page_size;
 
 /// Returns the events of `--pfm-events` as event text.
@@ -46,10 +46,10 @@ pub(super) fn are_held(events: &[String]) -> bool {
 }
 
 /// Returns the selected targets; the command, if no other target is selected.
-pub(super) fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<Scope> {
+pub(super) fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<MeasurementScope> {
     if !typed.pids.is_empty() {
         let lists = typed.pids.iter().map(|word| processes(word, host)).collect::<Result<Vec<_>>>()?;
-        return Ok(Scope::Processes(lists.concat()));
+        return Ok(MeasurementScope::Processes(lists.concat()));
     }
     if !typed.tids.is_empty() {
         let id = |word: &String| {
@@ -57,10 +57,10 @@ pub(super) fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<Scope> {
                 Error::usage(format!("`{word}` is not a thread id")).try_this("a list of numbers: 12,345")
             })
         };
-        return Ok(Scope::Threads(typed.tids.iter().map(id).collect::<Result<_>>()?));
+        return Ok(MeasurementScope::Threads(typed.tids.iter().map(id).collect::<Result<_>>()?));
     }
     if let Some(user) = typed.user {
-        return Ok(Scope::User(user.to_owned()));
+        return Ok(MeasurementScope::User(user.to_owned()));
     }
     let cpus = typed.cpus.map(|text| {
         text.parse::<CpuList>()
@@ -71,14 +71,14 @@ pub(super) fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<Scope> {
         return Err(Error::usage("-C: the list of CPUs is empty").try_this("a list such as 0-3,8"));
     }
     if typed.all_cpus || cpus.is_some() {
-        return Ok(Scope::Cpus(target::cpus(host, cpus.as_ref()).map_err(launch::no_target)?));
+        return Ok(MeasurementScope::Cpus(target::cpus(host, cpus.as_ref()).map_err(launch::no_target)?));
     }
-    Ok(Scope::Command)
+    Ok(MeasurementScope::Command)
 }
 
 /// Returns the default target without a command: all CPUs, as in perf.
-pub(super) fn whole_machine(host: &Host) -> Result<Scope> {
-    Ok(Scope::Cpus(target::cpus(host, None).map_err(launch::no_target)?))
+pub(super) fn whole_machine(host: &Host) -> Result<MeasurementScope> {
+    Ok(MeasurementScope::Cpus(target::cpus(host, None).map_err(launch::no_target)?))
 }
 
 fn number(word: &str) -> Option<u32> {

@@ -1,6 +1,6 @@
 //! Finds out which uses of pmc work on this machine for this user, by trying the requests of each use.
 //!
-//! Takes [`Facts`], a tracepoint's ID, and a [`Kernel`] on which to try requests (the real one, or a
+//! Takes [`MachineFacts`], a tracepoint's ID, and a [`Kernel`] on which to try requests (the real one, or a
 //! test's). Returns a [`Capability`] for each use. It draws no conclusions from settings; they only explain
 //! the kernel's refusals.
 //!
@@ -13,10 +13,10 @@
 //!    not
 //! ```
 
-use super::facts::Facts;
+use super::facts::MachineFacts;
 use super::refusal::{Explanation, Refusal};
 use super::request::sampling::{self, CallGraph, DEFAULT_STACK, Rate, SampleOptions, SampleRole};
-use super::request::{Flags, Levels, Mode, Request, allocate};
+use super::request::{CounterFlags, Levels, Mode, OpenRequest, allocate};
 use super::target::TargetSlot;
 use crate::abi::attr::kind;
 use crate::abi::branch_sample_type;
@@ -58,7 +58,7 @@ pub trait Kernel {
     /// The refusal of the call that failed.
     fn accepts(
         &mut self,
-        request: &mut Request,
+        request: &mut OpenRequest,
         slot: TargetSlot,
         ring_pages: usize,
     ) -> Result<(), Box<Refusal>>;
@@ -81,7 +81,7 @@ impl ThisKernel {
 impl Kernel for ThisKernel {
     fn accepts(
         &mut self,
-        request: &mut Request,
+        request: &mut OpenRequest,
         slot: TargetSlot,
         ring_pages: usize,
     ) -> Result<(), Box<Refusal>> {
@@ -98,14 +98,14 @@ impl Kernel for ThisKernel {
     }
 }
 
-fn ring_refused(request: &Request, pages: usize, error: &std::io::Error) -> Box<Refusal> {
+fn ring_refused(request: &OpenRequest, pages: usize, error: &std::io::Error) -> Box<Refusal> {
     let bytes = (pages as u64 + 1) * page_size() as u64;
     Box::new(Refusal::of_ring(request.event(), request.attr().clone(), bytes, error))
 }
 
 /// How a use measures its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
+enum EventUse {
     Count,
     Sample,
     CopyStack,
@@ -115,23 +115,23 @@ enum Use {
 
 /// Scope of a use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum CapabilityScope {
     Own,
     Others,
     Cpus,
 }
 
 /// The uses to try.
-const USES: [(&str, &str, Use, Scope); 9] = [
-    ("stat", "count a command", Use::Count, Scope::Own),
-    ("stat -p", "count another user's process", Use::Count, Scope::Others),
-    ("stat -a", "count all CPUs", Use::Count, Scope::Cpus),
-    ("stat -e sched:*", "count tracepoints", Use::Tracepoint, Scope::Own),
-    ("record", "sample a command", Use::Sample, Scope::Own),
-    ("record -a", "sample all CPUs", Use::Sample, Scope::Cpus),
-    ("record --call-graph dwarf", "stacks without frame pointers", Use::CopyStack, Scope::Own),
-    ("record -b", "taken branches", Use::Branches, Scope::Own),
-    ("top", "watch all CPUs", Use::Sample, Scope::Cpus),
+const USES: [(&str, &str, EventUse, CapabilityScope); 9] = [
+    ("stat", "count a command", EventUse::Count, CapabilityScope::Own),
+    ("stat -p", "count another user's process", EventUse::Count, CapabilityScope::Others),
+    ("stat -a", "count all CPUs", EventUse::Count, CapabilityScope::Cpus),
+    ("stat -e sched:*", "count tracepoints", EventUse::Tracepoint, CapabilityScope::Own),
+    ("record", "sample a command", EventUse::Sample, CapabilityScope::Own),
+    ("record -a", "sample all CPUs", EventUse::Sample, CapabilityScope::Cpus),
+    ("record --call-graph dwarf", "stacks without frame pointers", EventUse::CopyStack, CapabilityScope::Own),
+    ("record -b", "taken branches", EventUse::Branches, CapabilityScope::Own),
+    ("top", "watch all CPUs", EventUse::Sample, CapabilityScope::Cpus),
 ];
 
 /// Ring pages for sampling: the default limit of `perf_event_mlock_kb` with 4 KiB pages.
@@ -144,16 +144,16 @@ const FREQUENCY: u64 = 1000;
 /// Tries every use. `tracepoint` is the ID of a common tracepoint, or the reason why there is none.
 pub fn capabilities(
     kernel: &mut dyn Kernel,
-    facts: &Facts,
+    facts: &MachineFacts,
     tracepoint: &Result<u64, Explanation>,
 ) -> Vec<Capability> {
     USES.iter()
         .map(|&(command, purpose, use_, scope)| {
             let mut trial = UseTrial { kernel, facts, use_, scope, missing: Vec::new() };
             let usable = match (use_, tracepoint) {
-                (Use::Tracepoint, Err(why)) => trial.lacks("", why.clone()),
-                (Use::Tracepoint, Ok(id)) => trial.opens("", kind::TRACEPOINT, *id),
-                (Use::Branches, _) => trial.opens("", kind::HARDWARE, CPU_CYCLES),
+                (EventUse::Tracepoint, Err(why)) => trial.lacks("", why.clone()),
+                (EventUse::Tracepoint, Ok(id)) => trial.opens("", kind::TRACEPOINT, *id),
+                (EventUse::Branches, _) => trial.opens("", kind::HARDWARE, CPU_CYCLES),
                 _ => trial.climb(),
             };
             let ability = match (usable, trial.missing.is_empty()) {
@@ -168,9 +168,9 @@ pub fn capabilities(
 
 struct UseTrial<'a> {
     kernel: &'a mut dyn Kernel,
-    facts: &'a Facts,
-    use_: Use,
-    scope: Scope,
+    facts: &'a MachineFacts,
+    use_: EventUse,
+    scope: CapabilityScope,
     missing: Vec<(&'static str, Explanation)>,
 }
 
@@ -185,7 +185,7 @@ impl UseTrial<'_> {
         if let Err(refusal) = self.kernel.accepts(&mut clock, slot, 0) {
             return self.refused("", &refusal);
         }
-        let samples = matches!(self.use_, Use::Sample | Use::CopyStack);
+        let samples = matches!(self.use_, EventUse::Sample | EventUse::CopyStack);
         if samples && let Err(large) = self.kernel.accepts(&mut clock, slot, RING_PAGES) {
             if let Err(small) = self.kernel.accepts(&mut clock, slot, SMALL_RING_PAGES) {
                 return self.refused("", &small);
@@ -216,31 +216,33 @@ impl UseTrial<'_> {
 
     fn slot(&self) -> TargetSlot {
         match self.scope {
-            Scope::Own => TargetSlot::OURSELVES,
-            Scope::Others => TargetSlot { tid: Some(1), cpu: None },
-            Scope::Cpus => TargetSlot { tid: None, cpu: Some(self.facts.online.first().unwrap_or(0)) },
+            CapabilityScope::Own => TargetSlot::OURSELVES,
+            CapabilityScope::Others => TargetSlot { tid: Some(1), cpu: None },
+            CapabilityScope::Cpus => {
+                TargetSlot { tid: None, cpu: Some(self.facts.online.first().unwrap_or(0)) }
+            }
         }
     }
 
     /// The request that the use makes for this event.
-    fn request(&self, kind: u32, config: u64) -> Result<Request, Box<Refusal>> {
+    fn request(&self, kind: u32, config: u64) -> Result<OpenRequest, Box<Refusal>> {
         let spec = EventSpec::generic(kind, config);
-        let (system, cpu) = (self.scope == Scope::Cpus, self.slot().cpu);
-        if matches!(self.use_, Use::Count | Use::Tracepoint) {
+        let (system, cpu) = (self.scope == CapabilityScope::Cpus, self.slot().cpu);
+        if matches!(self.use_, EventUse::Count | EventUse::Tracepoint) {
             let mode = if system { Mode::SystemCounting } else { Mode::TaskCounting };
-            return allocate(&spec, mode, Flags::default(), cpu);
+            return allocate(&spec, mode, CounterFlags::default(), cpu);
         }
         let allowed = self.facts.settings.max_sample_rate.unwrap_or(FREQUENCY);
         let branches = branch_sample_type::USER | branch_sample_type::ANY;
         let options = SampleOptions {
             rate: Rate::Frequency(allowed.clamp(1, FREQUENCY)),
             call_graph: match self.use_ {
-                Use::CopyStack => Some(CallGraph::Dwarf(DEFAULT_STACK)),
-                Use::Branches => None,
+                EventUse::CopyStack => Some(CallGraph::Dwarf(DEFAULT_STACK)),
+                EventUse::Branches => None,
                 _ => Some(CallGraph::Fp),
             },
-            branches: (self.use_ == Use::Branches).then_some(branches),
-            levels: if self.use_ == Use::Branches { Levels::User } else { Levels::AsWritten },
+            branches: (self.use_ == EventUse::Branches).then_some(branches),
+            levels: if self.use_ == EventUse::Branches { Levels::User } else { Levels::AsWritten },
             inherit: false,
             ..SampleOptions::default()
         };
@@ -264,7 +266,7 @@ mod tests {
     impl<F: FnMut(&Attr, TargetSlot, usize) -> Result<(), i32>> Kernel for Rule<F> {
         fn accepts(
             &mut self,
-            request: &mut Request,
+            request: &mut OpenRequest,
             slot: TargetSlot,
             ring: usize,
         ) -> Result<(), Box<Refusal>> {
@@ -282,8 +284,10 @@ mod tests {
         rule: impl FnMut(&Attr, TargetSlot, usize) -> Result<(), i32>,
     ) -> Vec<Capability> {
         let bits = if uid == 0 { u64::MAX } else { 0 };
-        let facts =
-            Facts::read(&saved(machine), Credentials { uid, capabilities: bits, ..Credentials::default() });
+        let facts = MachineFacts::read(
+            &saved(machine),
+            Credentials { uid, capabilities: bits, ..Credentials::default() },
+        );
         capabilities(&mut Rule(rule), &facts, &Ok(77))
     }
 

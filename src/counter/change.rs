@@ -22,7 +22,7 @@ pub fn is_clock(attr: &Attr) -> bool {
 
 /// A change to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum EventChange {
     /// Sample every N occurrences.
     Period(u64),
     /// Sample N times per second.
@@ -34,7 +34,7 @@ pub enum Change {
     Address(u64),
 }
 
-impl Change {
+impl EventChange {
     /// Changes these instances. `is_on` says whether they count at the moment.
     ///
     /// # Errors
@@ -132,19 +132,19 @@ mod tests {
         let mut clock = Attr::new(kind::SOFTWARE, CPU_CLOCK);
         let mut faults = Attr::new(kind::SOFTWARE, 2);
         for attr in [&mut clock, &mut faults] {
-            assert!(Change::Period(5).check(attr).unwrap_err().contains("takes no samples"));
+            assert!(EventChange::Period(5).check(attr).unwrap_err().contains("takes no samples"));
             attr.set_freq(99);
             attr.set_sample_type(sample_type::PERIOD);
-            assert_eq!(Change::ClockPeriod(5).check(attr).is_ok(), is_clock(attr));
-            assert!(Change::Period(5).check(attr).unwrap_err().contains("order `freq`"));
-            assert!(Change::Address(5).check(attr).unwrap_err().contains("breakpoints"));
+            assert_eq!(EventChange::ClockPeriod(5).check(attr).is_ok(), is_clock(attr));
+            assert!(EventChange::Period(5).check(attr).unwrap_err().contains("order `freq`"));
+            assert!(EventChange::Address(5).check(attr).unwrap_err().contains("breakpoints"));
         }
-        assert!(Change::Frequency(5).check(&clock).unwrap_err().contains("old period"));
-        assert_eq!(Change::Frequency(5).check(&faults), Ok(()));
+        assert!(EventChange::Frequency(5).check(&clock).unwrap_err().contains("old period"));
+        assert_eq!(EventChange::Frequency(5).check(&faults), Ok(()));
         faults.set_period(9);
-        assert!(Change::Period(5).check(&faults).unwrap_err().contains("without hardware"));
+        assert!(EventChange::Period(5).check(&faults).unwrap_err().contains("without hardware"));
         faults.set_freq(9);
         faults.set_sample_type(0);
-        assert!(Change::Frequency(5).check(&faults).unwrap_err().contains("record with -P"));
+        assert!(EventChange::Frequency(5).check(&faults).unwrap_err().contains("record with -P"));
     }
 }

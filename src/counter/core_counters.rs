@@ -1,8 +1,8 @@
 //! Finds the number of counters per core, their width, and how many are free, by asking the CPU and by
 //! opening events.
 //!
-//! Takes [`Facts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. It reports both
-//! sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that does not fit:
+//! Takes [`MachineFacts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. It reports
+//! both sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that does not fit:
 //!
 //! ```text
 //! leader      pinned  event A   accepted
@@ -17,9 +17,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::facts::{Facts, KnownPmu};
+use super::facts::{KnownPmu, MachineFacts};
 use super::refusal::Refusal;
-use super::request::{Flags, Levels, Mode, Request, Start, allocate};
+use super::request::{CounterFlags, CountingStart, Levels, Mode, OpenRequest, allocate};
 use super::target::TargetSlot;
 use crate::abi::attr::kind;
 use crate::abi::generic;
@@ -40,14 +40,14 @@ pub struct CoreUnit {
     /// The numbers reported by the CPU.
     pub claimed: Option<CoreCounters>,
     /// The numbers found by opening events; `None` if the kernel accepts no suitable event.
-    pub probed: Option<Probed>,
+    pub probed: Option<ProbedCounters>,
     /// Counter width in bits, from the kernel's shared page; `None` if not available.
     pub width: Option<u16>,
 }
 
 /// Counters found by opening events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probed {
+pub struct ProbedCounters {
     /// Number of general counters.
     pub general: u32,
     /// Number of further counters that accepted cycles, instructions or ref-cycles while the general ones
@@ -100,7 +100,7 @@ impl CounterState {
 
 /// Finds the counters of every kind of core of this machine. Takes a few milliseconds per kind. Empty if no
 /// core PMU is registered.
-pub fn core_units(facts: &Facts) -> Vec<CoreUnit> {
+pub fn core_units(facts: &MachineFacts) -> Vec<CoreUnit> {
     facts.core_pmus().map(|pmu| on_a_core_of(pmu, || core_unit(pmu, facts))).collect()
 }
 
@@ -123,7 +123,7 @@ fn on_a_core_of<T: Send>(pmu: &KnownPmu, ask: impl Fn() -> T + Send + Sync) -> T
     })
 }
 
-fn core_unit(pmu: &KnownPmu, facts: &Facts) -> CoreUnit {
+fn core_unit(pmu: &KnownPmu, facts: &MachineFacts) -> CoreUnit {
     let hybrid = facts.core_pmus().count() > 1;
     let generic = |number: u64| {
         let named = if hybrid { u64::from(pmu.kind) << 32 } else { 0 };
@@ -139,15 +139,15 @@ fn core_unit(pmu: &KnownPmu, facts: &Facts) -> CoreUnit {
 }
 
 /// A hardware event on pmc's own process in user mode, which most users may open.
-fn request(config: u64) -> Result<Request, Box<Refusal>> {
+fn request(config: u64) -> Result<OpenRequest, Box<Refusal>> {
     let spec = EventSpec::generic(kind::HARDWARE, config);
-    let mut request = allocate(&spec, Mode::TaskCounting, Flags::default(), None)?;
+    let mut request = allocate(&spec, Mode::TaskCounting, CounterFlags::default(), None)?;
     request.levels(Levels::User);
     Ok(request)
 }
 
 /// Finds the event that fills the most counters; its group size is the number of counters.
-fn probe(generic: &impl Fn(u64) -> Option<Request>) -> Option<Probed> {
+fn probe(generic: &impl Fn(u64) -> Option<OpenRequest>) -> Option<ProbedCounters> {
     // Instructions come last, and only if nothing else opens: a fixed counter of theirs would be counted
     // with the general ones.
     let (instructions, others) = GENERAL_EVENTS.split_last()?;
@@ -171,7 +171,7 @@ fn probe(generic: &impl Fn(u64) -> Option<Request>) -> Option<Probed> {
     drop(group);
     let request = generic(number)?;
     let free = (1..=general).rev().find(|&size| takes(&fill(&request, size)));
-    Some(Probed {
+    Some(ProbedCounters {
         general: general as u32,
         fixed: fixed as u32,
         free: Some(free.unwrap_or(0) as u32),
@@ -184,10 +184,10 @@ fn probe(generic: &impl Fn(u64) -> Option<Request>) -> Option<Probed> {
 /// A pinned group is either scheduled immediately or permanently in error. The leader is disabled until an
 /// exec that never happens: the Arm driver does not count events that are disabled in another way, and
 /// would accept one too many.
-fn fill(request: &Request, most: usize) -> Vec<EventFd> {
+fn fill(request: &OpenRequest, most: usize) -> Vec<EventFd> {
     let mut leader = request.clone();
     leader.pinned(true);
-    leader.start(Start::Exec);
+    leader.start(CountingStart::Exec);
     let mut group: Vec<EventFd> = Vec::new();
     while group.len() < most {
         let opened = match group.first() {
@@ -201,9 +201,9 @@ fn fill(request: &Request, most: usize) -> Vec<EventFd> {
 }
 
 /// Opens one more member, which starts with its leader.
-fn member(request: &Request, leader: &EventFd) -> Option<EventFd> {
+fn member(request: &OpenRequest, leader: &EventFd) -> Option<EventFd> {
     let mut member = request.clone();
-    member.start(Start::AtOnce);
+    member.start(CountingStart::AtOnce);
     member.open(TargetSlot::OURSELVES, None, Some(leader)).ok()
 }
 
@@ -219,7 +219,7 @@ fn takes(group: &[EventFd]) -> bool {
 }
 
 /// The counter width, from the shared page, while the event is on a counter.
-fn width(mut request: Request) -> Option<u16> {
+fn width(mut request: OpenRequest) -> Option<u16> {
     let event = request.open(TargetSlot::OURSELVES, None, None).ok()?;
     let page = HeaderPage::map(&event).ok()?;
     event.switch(true).ok()?;
@@ -273,7 +273,7 @@ mod tests {
     /// counters.
     #[test]
     fn this_machine_agrees_with_itself() {
-        let facts = Facts::own(&crate::host::Host::live());
+        let facts = MachineFacts::own(&crate::host::Host::live());
         let units = core_units(&facts);
         assert_eq!(units.len(), facts.core_pmus().count());
         for unit in units {
@@ -290,7 +290,7 @@ mod tests {
     fn groups_grow_until_the_kernel_refuses() {
         let request = |config| {
             let spec = EventSpec::generic(kind::SOFTWARE, config);
-            let mut request = allocate(&spec, Mode::TaskCounting, Flags::default(), None).unwrap();
+            let mut request = allocate(&spec, Mode::TaskCounting, CounterFlags::default(), None).unwrap();
             request.levels(Levels::User);
             request
         };

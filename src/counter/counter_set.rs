@@ -16,13 +16,13 @@
 use std::io;
 use std::rc::Rc;
 
-use super::change::Change;
+use super::change::EventChange;
 use super::filters;
 use super::inherited_probes::ProbeDefinition;
 use super::refusal::{Refusal, RefusalKind};
 use super::request::given_up::Fallback;
-use super::request::{Flags, Levels, Mode, Request, Start, allocate, check_cpus};
-use super::target::{Cgroup, TargetSlot};
+use super::request::{CounterFlags, CountingStart, Levels, Mode, OpenRequest, allocate, check_cpus};
+use super::target::{TargetCgroup, TargetSlot};
 use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
 use crate::event::{EventGroup, EventSpec};
@@ -44,7 +44,7 @@ pub struct CountOptions {
 
 /// The counters of one group in one slot.
 #[derive(Debug)]
-struct Bundle {
+struct GroupCounters {
     group: usize,
     slot: TargetSlot,
     /// The first member leads the group.
@@ -71,11 +71,11 @@ struct CountedGroup {
 }
 
 #[derive(Debug)]
-struct CountedEvent {
+struct CounterSetEvent {
     spec: EventSpec,
-    cgroup: Option<Rc<Cgroup>>,
+    cgroup: Option<Rc<TargetCgroup>>,
     /// Created on the first open; records what it gave up.
-    request: Option<Request>,
+    request: Option<OpenRequest>,
     /// Why the kernel refused the event. A refused event has no counters.
     refusal: Option<Box<Refusal>>,
     /// Slots in which a refused event should have counted.
@@ -86,9 +86,9 @@ struct CountedEvent {
 #[derive(Debug)]
 pub struct CounterSet {
     options: CountOptions,
-    events: Vec<CountedEvent>,
+    events: Vec<CounterSetEvent>,
     groups: Vec<CountedGroup>,
-    bundles: Vec<Bundle>,
+    bundles: Vec<GroupCounters>,
     broken_groups: usize,
     words: Vec<u64>,
     /// Dropped after the counters.
@@ -97,7 +97,7 @@ pub struct CounterSet {
 
 /// A reading of one event's counter in one slot.
 #[derive(Debug, Clone, Copy)]
-pub struct Reading {
+pub struct CounterReading {
     /// Index of the event, in the order of [`CounterSet::new`].
     pub event: usize,
     /// The slot.
@@ -109,7 +109,7 @@ pub struct Reading {
 
 /// Result of opening the set in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opened {
+pub enum SlotOpenResult {
     /// The slot exists; the kernel may have refused some events.
     Yes,
     /// The thread or CPU no longer exists.
@@ -119,7 +119,7 @@ pub enum Opened {
 impl CounterSet {
     /// Creates a set with nothing open. Events are numbered across the groups in order. Each group may be
     /// bound to a cgroup.
-    pub fn new(groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>, options: CountOptions) -> Self {
+    pub fn new(groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>, options: CountOptions) -> Self {
         let mut set = Self {
             options,
             events: Vec::new(),
@@ -132,7 +132,7 @@ impl CounterSet {
         for (group, cgroup) in groups {
             let first = set.events.len();
             let events = group.events.into_iter();
-            set.events.extend(events.map(|spec| CountedEvent {
+            set.events.extend(events.map(|spec| CounterSetEvent {
                 spec,
                 cgroup: cgroup.clone(),
                 request: None,
@@ -168,20 +168,20 @@ impl CounterSet {
     /// kernel.
     pub fn user_only(&self) -> impl ExactSizeIterator<Item = bool> {
         let given_up =
-            |event: &CountedEvent| event.request.as_ref().map(Request::given_up).unwrap_or_default();
+            |event: &CounterSetEvent| event.request.as_ref().map(OpenRequest::given_up).unwrap_or_default();
         self.events.iter().map(move |event| given_up(event).has(Fallback::UserOnly))
     }
 
     /// For each event, in order: whether it counts in kernel mode. `true` for events that were never
     /// opened.
     pub fn sees_kernel(&self) -> impl ExactSizeIterator<Item = bool> {
-        let sees = |request: &Request| !request.attr().get(Flag::ExcludeKernel);
+        let sees = |request: &OpenRequest| !request.attr().get(Flag::ExcludeKernel);
         self.events.iter().map(move |event| event.request.as_ref().is_none_or(sees))
     }
 
     /// The attributes passed to the kernel, in order; `None` for events that need no counter.
     pub fn attrs(&self) -> impl ExactSizeIterator<Item = Option<&Attr>> {
-        self.events.iter().map(|event| event.request.as_ref().map(Request::attr).or(event.spec.attr()))
+        self.events.iter().map(|event| event.request.as_ref().map(OpenRequest::attr).or(event.spec.attr()))
     }
 
     /// The number of each event's kernel group, in order. Events with the same number are counted over
@@ -221,14 +221,14 @@ impl CounterSet {
 
     /// Opens every group in this slot, disabled. In a thread's slot it skips groups that count whole
     /// devices; see [`CounterSet::open_devices`].
-    pub fn open(&mut self, slot: TargetSlot) -> Opened {
+    pub fn open(&mut self, slot: TargetSlot) -> SlotOpenResult {
         let mut group = 0;
         while group < self.groups.len() {
             let leader = &self.events[self.groups[group].members[0]].spec;
             let bound = leader.cpus.as_ref();
             let opened = match (slot.tid, slot.cpu) {
                 // A device event is opened once, on the CPUs designated for it.
-                (Some(_), _) if leader.system_wide => Opened::Yes,
+                (Some(_), _) if leader.system_wide => SlotOpenResult::Yes,
                 // `cpu=LIST` on a task: one counter per listed CPU.
                 (Some(_), _) if bound.is_some() => {
                     let cpus = bound.cloned().unwrap_or_default();
@@ -239,17 +239,17 @@ impl CounterSet {
                     if there(bound) && there(leader.core_cpus.as_ref()) {
                         self.open_group(group, slot)
                     } else {
-                        Opened::Yes
+                        SlotOpenResult::Yes
                     }
                 }
                 _ => self.open_group(group, slot),
             };
-            if opened == Opened::Gone {
-                return Opened::Gone;
+            if opened == SlotOpenResult::Gone {
+                return SlotOpenResult::Gone;
             }
             group += 1;
         }
-        Opened::Yes
+        SlotOpenResult::Yes
     }
 
     /// Opens the groups that count a whole device on the CPUs designated for it, whatever the target.
@@ -264,23 +264,23 @@ impl CounterSet {
         }
     }
 
-    fn open_on_each(&mut self, group: usize, tid: Option<u32>, cpus: &CpuList) -> Opened {
-        let mut there = Opened::Gone;
+    fn open_on_each(&mut self, group: usize, tid: Option<u32>, cpus: &CpuList) -> SlotOpenResult {
+        let mut there = SlotOpenResult::Gone;
         for cpu in cpus.iter() {
-            if self.open_group(group, TargetSlot { tid, cpu: Some(cpu) }) == Opened::Yes {
-                there = Opened::Yes;
+            if self.open_group(group, TargetSlot { tid, cpu: Some(cpu) }) == SlotOpenResult::Yes {
+                there = SlotOpenResult::Yes;
             }
         }
         there
     }
 
-    fn open_group(&mut self, group: usize, slot: TargetSlot) -> Opened {
+    fn open_group(&mut self, group: usize, slot: TargetSlot) -> SlotOpenResult {
         match self.try_group(group, slot) {
             Attempt::Opened(bundle) => {
                 self.bundles.extend(bundle);
-                Opened::Yes
+                SlotOpenResult::Yes
             }
-            Attempt::Gone => Opened::Gone,
+            Attempt::Gone => SlotOpenResult::Gone,
             Attempt::DoesNotFit => {
                 self.break_up(group);
                 self.open_group(group, slot)
@@ -334,9 +334,9 @@ impl CounterSet {
             }
             let leads = opened.is_empty();
             let start = match (leads, on_exec) {
-                (false, _) => Start::AtOnce,
-                (true, false) => Start::Enabled,
-                (true, true) => Start::Exec,
+                (false, _) => CountingStart::AtOnce,
+                (true, false) => CountingStart::Enabled,
+                (true, true) => CountingStart::Exec,
             };
             match self.open_event(event, slot, opened.first().map(|leader| &leader.fd), start, grouped) {
                 Ok(member) => opened.push(member),
@@ -350,7 +350,7 @@ impl CounterSet {
                 Err(refusal) => self.refuse(event, slot, Box::new(refusal.after(opened.len()))),
             }
         }
-        let bundle = Bundle { group, slot, members: opened, grouped, on_exec };
+        let bundle = GroupCounters { group, slot, members: opened, grouped, on_exec };
         Attempt::Opened((!bundle.members.is_empty()).then_some(bundle))
     }
 
@@ -378,7 +378,7 @@ impl CounterSet {
                 continue;
             };
             for &member in &group.members {
-                let CountedEvent { spec, refusal: refused, refused_in, .. } = &mut self.events[member];
+                let CounterSetEvent { spec, refusal: refused, refused_in, .. } = &mut self.events[member];
                 let own = refused.insert(refusal.clone());
                 own.event.clone_from(&spec.name);
                 refused_in.extend_from_slice(slots);
@@ -391,17 +391,17 @@ impl CounterSet {
         event: usize,
         slot: TargetSlot,
         leader: Option<&EventFd>,
-        start: Start,
+        start: CountingStart,
         grouped: bool,
     ) -> Result<Member, Box<Refusal>> {
         let CountOptions { inherit, levels, .. } = self.options;
-        let CountedEvent { spec, cgroup, request, .. } = &mut self.events[event];
+        let CounterSetEvent { spec, cgroup, request, .. } = &mut self.events[event];
         let request = match request {
             Some(request) => request,
             None => {
                 let mode = if slot.tid.is_some() { Mode::TaskCounting } else { Mode::SystemCounting };
                 let callchain = spec.qualifiers.callchain;
-                let flags = Flags { descendants: inherit, callchain, ..Flags::default() };
+                let flags = CounterFlags { descendants: inherit, callchain, ..CounterFlags::default() };
                 let made = allocate(spec, mode, flags, slot.cpu.filter(|_| slot.tid.is_none()))?;
                 let request = request.insert(made);
                 request.levels(levels);
@@ -445,8 +445,8 @@ impl CounterSet {
     /// Changes the event of this name, or all events if there is no name. `is_on` says whether they count.
     ///
     /// # Errors
-    /// As [`Change::make`].
-    pub fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> Result<(), String> {
+    /// As [`EventChange::make`].
+    pub fn change(&self, change: EventChange, name: Option<&str>, is_on: bool) -> Result<(), String> {
         let members = self.bundles.iter().flat_map(|bundle| &bundle.members).filter_map(|member| {
             let event = &self.events[member.event];
             let is_meant = name.is_none_or(|name| name == event.spec.name);
@@ -464,7 +464,7 @@ impl CounterSet {
     ///
     /// # Errors
     /// The kernel's error for the first filter that it refuses, with the event and the filter text.
-    pub fn set_filters(&self) -> Result<(), filters::Refused<'_>> {
+    pub fn set_filters(&self) -> Result<(), filters::RefusedFilter<'_>> {
         let members = self.bundles.iter().flat_map(|bundle| &bundle.members);
         filters::set(members.map(|member| (&self.events[member.event].spec, &member.fd)))
     }
@@ -481,9 +481,9 @@ impl CounterSet {
     /// # Errors
     /// The kernel's error. A read that fails with `ECHILD`, because inherited counters are changing, is
     /// retried a few times.
-    pub fn read(&mut self, mut receive: impl FnMut(Reading)) -> io::Result<()> {
+    pub fn read(&mut self, mut receive: impl FnMut(CounterReading)) -> io::Result<()> {
         for bundle in &self.bundles {
-            let Bundle { slot, members, grouped, .. } = bundle;
+            let GroupCounters { slot, members, grouped, .. } = bundle;
             if *grouped {
                 // nr, enabled, running, then value and id for each member
                 self.words.resize(3 + 2 * members.len(), 0);
@@ -497,7 +497,7 @@ impl CounterSet {
                         enabled_ns: times[1],
                         running_ns: times[2],
                     });
-                    receive(Reading { event: member.event, slot: *slot, count });
+                    receive(CounterReading { event: member.event, slot: *slot, count });
                 }
             } else {
                 self.words.resize(3, 0);
@@ -508,11 +508,11 @@ impl CounterSet {
                     enabled_ns: self.words[1],
                     running_ns: self.words[2],
                 });
-                receive(Reading { event: *event, slot: *slot, count });
+                receive(CounterReading { event: *event, slot: *slot, count });
             }
         }
         for (event, counted) in self.events.iter().enumerate() {
-            counted.refused_in.iter().for_each(|&slot| receive(Reading { event, slot, count: None }));
+            counted.refused_in.iter().for_each(|&slot| receive(CounterReading { event, slot, count: None }));
         }
         Ok(())
     }
@@ -531,7 +531,7 @@ impl CounterSet {
 }
 
 enum Attempt {
-    Opened(Option<Bundle>),
+    Opened(Option<GroupCounters>),
     DoesNotFit,
     Gone,
 }

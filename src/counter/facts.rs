@@ -7,7 +7,7 @@
 use crate::abi::Attr;
 use crate::abi::attr::kind;
 use crate::host::cpu::Processor;
-use crate::host::settings::Settings;
+use crate::host::settings::PerfEventSettings;
 use crate::host::{CpuList, Host};
 use crate::sys::credentials::{Credentials, Limits};
 
@@ -33,9 +33,9 @@ impl KnownPmu {
 
 /// A snapshot of the machine and this process.
 #[derive(Debug, Clone, Default)]
-pub struct Facts {
+pub struct MachineFacts {
     /// Kernel settings.
-    pub settings: Settings,
+    pub settings: PerfEventSettings,
     /// PMUs in sysfs, by name.
     pub pmus: Vec<KnownPmu>,
     /// Online CPUs.
@@ -58,7 +58,7 @@ pub struct Facts {
     pub reservation: Option<String>,
 }
 
-impl Facts {
+impl MachineFacts {
     /// Reads the facts of this machine and this process.
     pub fn own(host: &Host) -> Self {
         let mut facts = Self::read(host, Credentials::own());
@@ -74,7 +74,7 @@ impl Facts {
         let list = |path: &str| host.text(path).and_then(|t| t.parse().ok());
         let processor = Processor::read(host);
         Self {
-            settings: Settings::read(host),
+            settings: PerfEventSettings::read(host),
             pmus: pmus(host),
             online: host.online_cpus(),
             possible: list("/sys/devices/system/cpu/possible").unwrap_or_default(),
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn requests_find_their_pmu() {
-        let facts = Facts::read(&saved("hybrid"), Credentials::default());
+        let facts = MachineFacts::read(&saved("hybrid"), Credentials::default());
         let name = |kind, config| facts.pmu_of(&Attr::new(kind, config)).map(|pmu| pmu.name.as_str());
         assert_eq!(name(kind::HARDWARE, 0), Some("cpu_core"));
         assert_eq!(name(kind::HARDWARE, 10 << 32), Some("cpu_atom"));
@@ -152,13 +152,13 @@ mod tests {
 
     #[test]
     fn a_machine_without_core_pmu_is_recognised() {
-        let facts = Facts::read(&saved("vm-without-pmu"), Credentials::default());
+        let facts = MachineFacts::read(&saved("vm-without-pmu"), Credentials::default());
         assert_eq!(facts.core_pmus().count(), 0);
         assert!(facts.virtual_machine);
         assert!(facts.pmu_of(&Attr::new(kind::RAW, 0x1c2)).is_none());
         assert!(facts.lacks_hardware(&Attr::new(kind::RAW, 0x1c2)));
         assert!(!facts.lacks_hardware(&Attr::new(kind::SOFTWARE, 0)));
         // Without sysfs, the PMUs are unknown.
-        assert!(!Facts::default().lacks_hardware(&Attr::new(kind::HARDWARE, 0)));
+        assert!(!MachineFacts::default().lacks_hardware(&Attr::new(kind::HARDWARE, 0)));
     }
 }

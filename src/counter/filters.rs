@@ -7,10 +7,12 @@ use crate::event::EventSpec;
 use crate::sys::perf::EventFd;
 
 /// A filter that the kernel refused: the event, the filter text, and the kernel's error.
-pub type Refused<'a> = (&'a EventSpec, &'a str, io::Error);
+pub type RefusedFilter<'a> = (&'a EventSpec, &'a str, io::Error);
 
 /// Sets the filters of open events.
-pub(super) fn set<'a>(open: impl Iterator<Item = (&'a EventSpec, &'a EventFd)>) -> Result<(), Refused<'a>> {
+pub(super) fn set<'a>(
+    open: impl Iterator<Item = (&'a EventSpec, &'a EventFd)>,
+) -> Result<(), RefusedFilter<'a>> {
     for (spec, fd) in open {
         let Some(filter) = &spec.filter else { continue };
         let c = CString::new(filter.as_str()).map_err(io::Error::from);

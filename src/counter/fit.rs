@@ -4,8 +4,8 @@
 //! even on an empty PMU. Returns the groups in passes, each of which fits. The check ignores counters that
 //! another user holds permanently (a watchdog, a pinned event).
 
-use super::facts::Facts;
-use super::request::{Flags, Mode, Start, allocate};
+use super::facts::MachineFacts;
+use super::request::{CounterFlags, CountingStart, Mode, allocate};
 use super::target::TargetSlot;
 use crate::event::EventGroup;
 use crate::sys::errno;
@@ -14,7 +14,7 @@ use crate::sys::perf::EventFd;
 /// Returns the groups' indices in passes; the groups of a pass are on the counters together all the time.
 /// Events that need no counter, or cannot be opened, go into the first pass. A group too large for the
 /// machine gets its own pass.
-pub fn passes(groups: &[&EventGroup], facts: &Facts) -> Vec<Vec<usize>> {
+pub fn passes(groups: &[&EventGroup], facts: &MachineFacts) -> Vec<Vec<usize>> {
     let mut passes: Vec<Pass> = Vec::new();
     let mut free = Vec::new();
     for (index, group) in groups.iter().enumerate() {
@@ -66,7 +66,7 @@ struct Pass {
 
 impl Pass {
     /// Adds a group if all of it fits in this pass.
-    fn takes(&mut self, group: &EventGroup, facts: &Facts) -> bool {
+    fn takes(&mut self, group: &EventGroup, facts: &MachineFacts) -> bool {
         let before: Vec<usize> = self.open.iter().map(|(_, events)| events.len()).collect();
         for event in &group.events {
             let pmu = event.attr().and_then(|attr| facts.pmu_of(attr));
@@ -75,12 +75,12 @@ impl Pass {
                 Some(_) => (Mode::SystemCounting, TargetSlot { tid: None, cpu }),
                 None => (Mode::TaskCounting, TargetSlot::OURSELVES),
             };
-            let Ok(mut request) = allocate(event, mode, Flags::default(), cpu) else { continue };
+            let Ok(mut request) = allocate(event, mode, CounterFlags::default(), cpu) else { continue };
             let pmu = pmu.map(|pmu| pmu.kind);
             let beside = self.open.iter().position(|(kind, _)| *kind == pmu);
             // The events need not count. But on Arm the kernel checks only events that can be enabled, so the
             // leader waits for an exec that never happens, and the members start with their leader.
-            request.start(if beside.is_none() { Start::Exec } else { Start::AtOnce });
+            request.start(if beside.is_none() { CountingStart::Exec } else { CountingStart::AtOnce });
             // The whole pass is one group, so no event may be pinned by its text.
             request.pinned(false);
             let leader = beside.and_then(|at| self.open[at].1.first());
@@ -110,7 +110,7 @@ mod tests {
         let host = Host::live();
         let text = "task-clock,page-faults,{context-switches,cpu-migrations}";
         let groups = crate::event::parse(text, &host).unwrap();
-        let passes = passes(&groups.iter().collect::<Vec<_>>(), &Facts::own(&host));
+        let passes = passes(&groups.iter().collect::<Vec<_>>(), &MachineFacts::own(&host));
         assert_eq!(passes, [vec![0, 1, 2]]);
     }
 }

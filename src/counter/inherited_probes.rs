@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::abi::Attr;
 use crate::abi::attr::{WORDS, kind};
-use crate::event::{EventSpec, Source};
+use crate::event::{EventSource, EventSpec};
 use crate::host::Host;
 use crate::sys::errno;
 
@@ -61,7 +61,7 @@ pub fn make_inheritable<'a>(
     let (mut definitions, mut left_out) = (Vec::new(), Vec::new());
     for spec in events.filter(|spec| spec.qualifiers.inherit.unwrap_or(inherit)) {
         let is_kernel = spec.pmu.as_deref() == Some("kprobe");
-        let Source::Kernel(attr) = &mut spec.source else { continue };
+        let EventSource::Kernel(attr) = &mut spec.source else { continue };
         if attr.config1_text().is_none() {
             continue;
         }

@@ -1,23 +1,23 @@
 //! Groups the events of metrics so that they fit on this machine's counters.
 //!
-//! Takes the event texts of each metric, resolves them with the [`Parser`], determines which counters each
-//! event needs, and lets [`schedule`] group them. Returns groups to open, and the events that this machine
-//! lacks.
+//! Takes the event texts of each metric, resolves them with the [`EventParser`], determines which counters
+//! each event needs, and lets [`schedule`] group them. Returns groups to open, and the events that this
+//! machine lacks.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use super::facts::Facts;
+use super::facts::MachineFacts;
 use super::fit;
-use super::schedule::{self, FIRST_FIXED, Need};
+use super::schedule::{self, CounterNeed, FIRST_FIXED};
 use crate::abi::attr::kind;
 use crate::abi::generic;
-use crate::event::{Counters, EventGroup, EventSpec, ParseError, Parser, Source};
+use crate::event::{EventGroup, EventParser, EventSource, EventSpec, ParseError, PmuCounters};
 use crate::host::Host;
 
 /// The events of a metric, as texts for `-e`.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted<'a> {
+pub struct MetricEventTexts<'a> {
     /// Events for the metric's value, all of which are required.
     pub value: Vec<&'a str>,
     /// Events for its threshold; missing ones are left out.
@@ -28,7 +28,7 @@ pub struct Wanted<'a> {
 
 /// How to group events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grouping {
+pub struct MetricEventGrouping {
     /// Schedule a metric's events together if possible.
     pub grouped: bool,
     /// Count events shared by several metrics once.
@@ -49,22 +49,22 @@ pub struct MetricEvents {
 /// # Errors
 /// None for single events: the result lists the events that this machine lacks.
 pub fn find(
-    metrics: &[Wanted<'_>],
-    grouping: Grouping,
+    metrics: &[MetricEventTexts<'_>],
+    grouping: MetricEventGrouping,
     is_counted: impl Fn(&str) -> bool,
-    parser: &mut Parser<'_>,
+    parser: &mut EventParser<'_>,
     host: &Host,
 ) -> MetricEvents {
     if metrics.is_empty() {
         // Avoids reading files needlessly.
         return MetricEvents::default();
     }
-    let mut known = Known { texts: Vec::new(), specs: Vec::new(), by_text: HashMap::new() };
+    let mut known = MetricEventSpecs { texts: Vec::new(), specs: Vec::new(), by_text: HashMap::new() };
     let mut found = MetricEvents::default();
     let mut sets: [Vec<Vec<usize>>; 3] = Default::default();
     for metric in metrics {
         let mut lacks = None;
-        let mut indices = |texts: &[&str], known: &mut Known, lacks: &mut Option<_>| {
+        let mut indices = |texts: &[&str], known: &mut MetricEventSpecs, lacks: &mut Option<_>| {
             let mut set = Vec::new();
             for text in texts.iter().filter(|text| !is_counted(text)) {
                 match known.index(text, parser) {
@@ -103,7 +103,8 @@ pub fn find(
     schedule::fill(&mut groups, &optional, &needs);
     if !grouping.grouped {
         // Slots and their parts are the exception: the parts cannot be read without the slots.
-        let of_slots = |&event: &usize| matches!(needs[event], Need::Slots(_) | Need::PartOfSlots(_));
+        let of_slots =
+            |&event: &usize| matches!(needs[event], CounterNeed::Slots(_) | CounterNeed::PartOfSlots(_));
         let parts = |group: Vec<usize>| match group.iter().any(of_slots) {
             true => vec![group],
             false => group.into_iter().map(|event| vec![event]).collect(),
@@ -117,22 +118,22 @@ pub fn find(
         let parsed = parser.parse(&text).unwrap_or_default();
         found.groups.extend(parsed.into_iter().flat_map(|group| match is_limited(&group) {
             true => vec![group],
-            false => ask_the_kernel(group, facts.get_or_init(|| Facts::own(host))),
+            false => ask_the_kernel(group, facts.get_or_init(|| MachineFacts::own(host))),
         }));
     }
     found
 }
 
 /// The events named by metrics: their texts, and one spec of each.
-struct Known {
+struct MetricEventSpecs {
     texts: Vec<String>,
     specs: Vec<EventSpec>,
     /// Keyed by the text in lower case.
     by_text: HashMap<String, Result<usize, Box<ParseError>>>,
 }
 
-impl Known {
-    fn index(&mut self, text: &str, parser: &mut Parser<'_>) -> Result<usize, Box<ParseError>> {
+impl MetricEventSpecs {
+    fn index(&mut self, text: &str, parser: &mut EventParser<'_>) -> Result<usize, Box<ParseError>> {
         let Self { texts, specs, by_text } = self;
         let add = || {
             let spec = parser.parse(text)?.into_iter().flat_map(|group| group.events).next();
@@ -145,7 +146,7 @@ impl Known {
 
     /// Adds a set with the slots event for each PMU whose parts of the slots are used, since the parts cannot
     /// be read without it. Formulas need not name it.
-    fn add_slots(&mut self, sets: &mut Vec<Vec<usize>>, slots: &Slots, parser: &mut Parser<'_>) {
+    fn add_slots(&mut self, sets: &mut Vec<Vec<usize>>, slots: &Slots, parser: &mut EventParser<'_>) {
         let pmus: Vec<(u32, Option<String>)> = self
             .specs
             .iter()
@@ -170,7 +171,7 @@ fn is_limited(group: &EventGroup) -> bool {
 }
 
 /// Splits a weak group into parts that the kernel accepts.
-fn ask_the_kernel(group: EventGroup, facts: &Facts) -> Vec<EventGroup> {
+fn ask_the_kernel(group: EventGroup, facts: &MachineFacts) -> Vec<EventGroup> {
     let singles: Vec<EventGroup> =
         group.events.iter().map(|spec| EventGroup { events: vec![spec.clone()], ..group }).collect();
     let passes = fit::passes(&singles.iter().collect::<Vec<_>>(), facts);
@@ -182,9 +183,9 @@ fn ask_the_kernel(group: EventGroup, facts: &Facts) -> Vec<EventGroup> {
     passes.iter().map(part).collect()
 }
 
-/// The counters that the vendor's table lists for an event, as bits of [`Need::OneOf`].
+/// The counters that the vendor's table lists for an event, as bits of [`CounterNeed::OneOf`].
 fn counters(spec: &EventSpec) -> Option<u64> {
-    let Counters { general, fixed } = spec.counters?;
+    let PmuCounters { general, fixed } = spec.counters?;
     Some(general & !FIXED | fixed.map_or(0, |number| 1 << (FIRST_FIXED + u32::from(number))))
 }
 
@@ -196,7 +197,7 @@ const REF_CYCLES: u64 = 9;
 const FIXED: u64 = !0 << FIRST_FIXED;
 
 /// What each event requires.
-fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<Need> {
+fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<CounterNeed> {
     // The kernel's watchdog occupies the cycles counter.
     let is_watched = host.number("/proc/sys/kernel/nmi_watchdog") == Some(1);
     let free = if is_watched { !(1 << (FIRST_FIXED + 1)) } else { !0 };
@@ -208,10 +209,12 @@ fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<Need> {
     let need = |spec: &EventSpec| {
         let pmu = kind_of(spec);
         match &spec.source {
-            Source::Kernel(attr) if matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT) => Need::Nothing,
-            Source::Kernel(_) if slots.is(spec) => Need::Slots(pmu),
-            Source::Kernel(_) if slots.is_part(spec) => Need::PartOfSlots(pmu),
-            Source::Kernel(attr) if spec.takes_counter() => {
+            EventSource::Kernel(attr) if matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT) => {
+                CounterNeed::Nothing
+            }
+            EventSource::Kernel(_) if slots.is(spec) => CounterNeed::Slots(pmu),
+            EventSource::Kernel(_) if slots.is_part(spec) => CounterNeed::PartOfSlots(pmu),
+            EventSource::Kernel(attr) if spec.takes_counter() => {
                 let all = all[&pmu];
                 let general = if all & !FIXED == 0 { !FIXED } else { all & !FIXED };
                 // With this bit the event also counts the core's other hardware thread.
@@ -227,12 +230,12 @@ fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<Need> {
                     (None, kind::HARDWARE, generic::CPU_CYCLES) => general | fixed(1),
                     (None, kind::HARDWARE, INSTRUCTIONS) => general | fixed(0),
                     (None, kind::HARDWARE, REF_CYCLES) if fixed(2) != 0 => fixed(2),
-                    (None, _, _) if spec.system_wide => return Need::Alone,
+                    (None, _, _) if spec.system_wide => return CounterNeed::Alone,
                     (None, ..) => general,
                 };
-                Need::OneOf(pmu, usable & free)
+                CounterNeed::OneOf(pmu, usable & free)
             }
-            _ => Need::Alone,
+            _ => CounterNeed::Alone,
         }
     };
     specs.iter().map(need).collect()
@@ -280,17 +283,20 @@ mod tests {
     use super::*;
     use crate::host::saved_cpu;
 
-    const TOGETHER: Grouping = Grouping { grouped: true, merged: true };
+    const TOGETHER: MetricEventGrouping = MetricEventGrouping { grouped: true, merged: true };
 
     fn found(
         cpu: &str,
         metrics: &[&[&'static str]],
-        grouping: Grouping,
+        grouping: MetricEventGrouping,
     ) -> (Vec<String>, Vec<Option<String>>) {
         let host = saved_cpu(cpu);
-        let wanted = |value: &&[&'static str]| Wanted { value: value.to_vec(), ..Wanted::default() };
-        let metrics: Vec<Wanted<'_>> = metrics.iter().map(wanted).collect();
-        let found = find(&metrics, grouping, |_| false, &mut Parser::new(&host), &host);
+        let wanted = |value: &&[&'static str]| MetricEventTexts {
+            value: value.to_vec(),
+            ..MetricEventTexts::default()
+        };
+        let metrics: Vec<MetricEventTexts<'_>> = metrics.iter().map(wanted).collect();
+        let found = find(&metrics, grouping, |_| false, &mut EventParser::new(&host), &host);
         let names =
             |group: &EventGroup| group.events.iter().map(|e| e.name.as_str()).collect::<Vec<_>>().join(" ");
         let lacking = found.lacking.into_iter().map(|lack| lack.map(|(text, _)| text));
@@ -318,7 +324,7 @@ mod tests {
         let metric = &["UOPS_ISSUED.ANY", "topdown-retiring", "topdown-fe-bound"];
         let (groups, _) = found("sapphire-rapids", &[metric], TOGETHER);
         assert_eq!(groups, ["cpu/slots/ topdown-retiring topdown-fe-bound UOPS_ISSUED.ANY"]);
-        let single = Grouping { grouped: false, merged: true };
+        let single = MetricEventGrouping { grouped: false, merged: true };
         let (groups, _) = found("sapphire-rapids", &[metric], single);
         assert_eq!(groups, ["cpu/slots/ topdown-retiring topdown-fe-bound", "UOPS_ISSUED.ANY"]);
     }
@@ -326,7 +332,7 @@ mod tests {
     #[test]
     fn metrics_may_have_their_own_events() {
         let metrics: [&[&str]; 2] = [&["UOPS_ISSUED.ANY", "duration_time"], &["uops_issued.any"]];
-        let apart = Grouping { grouped: true, merged: false };
+        let apart = MetricEventGrouping { grouped: true, merged: false };
         assert_eq!(
             found("skylake-x", &metrics, apart).0,
             ["UOPS_ISSUED.ANY", "duration_time", "uops_issued.any"]

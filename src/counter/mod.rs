@@ -5,7 +5,7 @@
 //!                                             | gives up what the kernel refuses: open::FALLBACKS
 //! ```
 //! Every request comes from [`allocate`], like FreeBSD's `pmc_allocate(3)`, and is opened by
-//! [`Request::open`]. These modules use them:
+//! [`OpenRequest::open`]. These modules use them:
 //!
 //! - [`counter_set`] counts, and [`rings`] samples.
 //! - [`open::OpenCache`] opens events for trial in `pmc list`.
@@ -32,4 +32,4 @@ pub mod rings;
 pub mod schedule;
 pub mod target;
 
-pub use request::{Flags, Levels, Mode, Request, allocate};
+pub use request::{CounterFlags, Levels, Mode, OpenRequest, allocate};

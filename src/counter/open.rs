@@ -1,6 +1,6 @@
-//! Opens a checked [`Request`] on a target. Gives up only those parts that the kernel refuses.
+//! Opens a checked [`OpenRequest`] on a target. Gives up only those parts that the kernel refuses.
 //!
-//! Takes a [`Request`] and a [`TargetSlot`]; returns an open event or a [`Refusal`]. One table,
+//! Takes an [`OpenRequest`] and a [`TargetSlot`]; returns an open event or a [`Refusal`]. One table,
 //! [`FALLBACKS`], lists what a request may give up, after which errno, and in which order. A request
 //! remembers what it gave up and does not ask for it again on the next target.
 //!
@@ -16,12 +16,12 @@ use std::io;
 
 use super::refusal::Refusal;
 use super::request::given_up::{Fallback, GivenUp};
-use super::request::{Flags, Levels, Mode, Request, allocate};
-use super::target::{Cgroup, TargetSlot};
+use super::request::{CounterFlags, Levels, Mode, OpenRequest, allocate};
+use super::target::{TargetCgroup, TargetSlot};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::{CPU_CLOCK, CPU_CYCLES};
 use crate::abi::{Attr, branch_sample_type, read_format, sample_type};
-use crate::event::{EventSpec, Source};
+use crate::event::{EventSource, EventSpec};
 use crate::host::CpuList;
 use crate::sys::errno;
 use crate::sys::perf::EventFd;
@@ -30,7 +30,7 @@ use crate::sys::perf::EventFd;
 struct FallbackRow {
     what: Fallback,
     after: &'static [i32],
-    applies: fn(&Request, &Attr) -> bool,
+    applies: fn(&OpenRequest, &Attr) -> bool,
     give_up: fn(&mut Attr),
 }
 
@@ -91,7 +91,7 @@ const FALLBACKS: [FallbackRow; 9] = [
     newer(Fallback::ExecNames, |attr| attr.set(Flag::CommExec, false)),
 ];
 
-impl Request {
+impl OpenRequest {
     /// The parts that the kernel refused.
     pub fn given_up(&self) -> GivenUp {
         self.given_up
@@ -106,7 +106,7 @@ impl Request {
     pub fn open(
         &mut self,
         slot: TargetSlot,
-        cgroup: Option<&Cgroup>,
+        cgroup: Option<&TargetCgroup>,
         leader: Option<&EventFd>,
     ) -> Result<EventFd, Box<Refusal>> {
         let Some(target) = slot.target(cgroup) else {
@@ -204,7 +204,7 @@ fn is_privilege(refusal: &Refusal) -> bool {
 fn in_user_mode(kind: u32, config: u64, mode: Mode, slot: TargetSlot) -> Result<(), Box<Refusal>> {
     /// A long period, so that the sample rate limit cannot be the cause of a refusal.
     const PERIOD: u64 = 1 << 20;
-    let mut request = allocate(&EventSpec::generic(kind, config), mode, Flags::default(), slot.cpu)?;
+    let mut request = allocate(&EventSpec::generic(kind, config), mode, CounterFlags::default(), slot.cpu)?;
     request.levels(Levels::User);
     if mode.samples() {
         request.change(|attr| attr.set_period(PERIOD));
@@ -250,7 +250,7 @@ impl OpenCache {
 
     /// Opens this event for trial.
     pub fn trial(&mut self, spec: &EventSpec) -> TrialOpen {
-        let Source::Kernel(attr) = &spec.source else { return TrialOpen::Opens };
+        let EventSource::Kernel(attr) = &spec.source else { return TrialOpen::Opens };
         let tracepoint = attr.kind() == kind::TRACEPOINT;
         if let Some(known) = self.tracepoint.as_ref().filter(|_| tracepoint) {
             return known.clone();
@@ -261,7 +261,7 @@ impl OpenCache {
             Some(cpu) => (Mode::SystemCounting, TargetSlot { tid: None, cpu: Some(cpu) }),
             None => (Mode::TaskCounting, TargetSlot::OURSELVES),
         };
-        let request = match allocate(spec, mode, Flags::default(), device) {
+        let request = match allocate(spec, mode, CounterFlags::default(), device) {
             Ok(request) => request,
             Err(refusal) => return TrialOpen::Refused(*refusal),
         };
@@ -278,7 +278,7 @@ impl OpenCache {
         outcome
     }
 
-    fn open(&mut self, mut request: Request, slot: TargetSlot) -> TrialOpen {
+    fn open(&mut self, mut request: OpenRequest, slot: TargetSlot) -> TrialOpen {
         let event = match request.open(slot, None, None) {
             Ok(event) => event,
             Err(refusal) => return TrialOpen::Refused(*refusal),

@@ -23,18 +23,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 pub use self::adopted::OpenEvents;
-pub use self::readings::{Reading, by_thread};
+pub use self::readings::{InstanceReading, by_thread};
 pub use self::records::CopiedRing;
 pub use self::traces::{AuxOptions, TracePiece};
 
-use super::change::Change;
+use super::change::EventChange;
 use super::filters;
 use super::inherited_probes::ProbeDefinition;
 use super::refusal::Refusal;
 use super::request::given_up::GivenUp;
 use super::request::sampling::{self, SampleOptions, SampleRole};
-use super::request::{Request, check_cpus};
-use super::target::{Cgroup, TargetSlot};
+use super::request::{OpenRequest, check_cpus};
+use super::target::{TargetCgroup, TargetSlot};
 use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::DUMMY;
@@ -47,10 +47,10 @@ use crate::sys::{errno, page_size};
 
 /// An event and its request, the same for all slots.
 #[derive(Debug)]
-struct SampledEvent {
+struct RingEvent {
     spec: EventSpec,
-    cgroup: Option<Rc<Cgroup>>,
-    request: Request,
+    cgroup: Option<Rc<TargetCgroup>>,
+    request: OpenRequest,
     leads: bool,
 }
 
@@ -104,7 +104,7 @@ pub struct Instance {
 /// Sampling events and their rings.
 #[derive(Debug, Default)]
 pub struct Rings {
-    events: Vec<SampledEvent>,
+    events: Vec<RingEvent>,
     /// Indices into `events`; the first of each group leads.
     groups: Vec<Vec<usize>>,
     open: Vec<SampledSlot>,
@@ -155,7 +155,7 @@ impl Rings {
     /// # Errors
     /// The refusal of an event that cannot be sampled because the kernel does not count it.
     pub fn new(
-        groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
+        groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>,
         options: &SampleOptions,
         setting: RingOptions,
     ) -> Result<Self, Box<Refusal>> {
@@ -239,8 +239,8 @@ impl Rings {
         self.events.iter().try_for_each(|event| check_cpus(&event.spec, online, sampled))
     }
 
-    fn add(&mut self, spec: EventSpec, cgroup: Option<Rc<Cgroup>>, request: Request, leads: bool) {
-        self.events.push(SampledEvent { spec, cgroup, request, leads });
+    fn add(&mut self, spec: EventSpec, cgroup: Option<Rc<TargetCgroup>>, request: OpenRequest, leads: bool) {
+        self.events.push(RingEvent { spec, cgroup, request, leads });
     }
 
     /// Number of descriptors needed to open the events in this many slots.
@@ -455,7 +455,7 @@ impl Rings {
     ///
     /// # Errors
     /// The kernel's error for the first filter that it refuses, with the event and the filter text.
-    pub fn set_filters(&self) -> Result<(), filters::Refused<'_>> {
+    pub fn set_filters(&self) -> Result<(), filters::RefusedFilter<'_>> {
         filters::set(self.open.iter().map(|open| (&self.events[open.event].spec, &open.fd)))
     }
 
@@ -518,8 +518,8 @@ impl Rings {
     /// they count.
     ///
     /// # Errors
-    /// As [`Change::make`].
-    pub fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> Result<(), String> {
+    /// As [`EventChange::make`].
+    pub fn change(&self, change: EventChange, name: Option<&str>, is_on: bool) -> Result<(), String> {
         let sampled = self.sampled_events();
         let meant = |event: usize| match name {
             Some(name) => self.events[event].spec.name == name,
@@ -651,7 +651,7 @@ impl Rings {
     }
 }
 
-impl SampledEvent {
+impl RingEvent {
     /// Whether the event can be opened in this slot. With `per_thread`, threads have slots on any CPU, and
     /// slots on single CPUs are for events bound to that CPU.
     fn takes(&self, slot: TargetSlot, per_thread: bool) -> bool {

@@ -18,7 +18,7 @@ pub const FIRST_FIXED: u32 = 32;
 
 /// The counters that an event needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
+pub enum CounterNeed {
     /// No hardware counter; can join any group: a software event.
     Nothing,
     /// No group: counted by pmc itself, or by a device whose counters need no scheduling.
@@ -33,7 +33,7 @@ pub enum Need {
     PartOfSlots(u32),
 }
 
-impl Need {
+impl CounterNeed {
     fn pmu(self) -> Option<u32> {
         match self {
             Self::Nothing | Self::Alone => None,
@@ -47,17 +47,16 @@ impl Need {
 ///
 /// For each set and PMU, the events that are in no group yet join the group that shares most events with
 /// the set, if they fit. Otherwise they form a new group, or several if they are too many for one.
-pub fn groups(sets: &[Vec<usize>], needs: &[Need]) -> Vec<Vec<usize>> {
+pub fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for pmu in sets.iter().flatten().filter_map(|&event| match needs[event] {
-        Need::Slots(pmu) | Need::PartOfSlots(pmu) => Some(pmu),
+        CounterNeed::Slots(pmu) | CounterNeed::PartOfSlots(pmu) => Some(pmu),
         _ => None,
     }) {
         // Slots and their parts must be read together, whichever metrics need them.
-        let of_slots =
-            |event: &usize| matches!(needs[*event], Need::Slots(p) | Need::PartOfSlots(p) if p == pmu);
+        let of_slots = |event: &usize| matches!(needs[*event], CounterNeed::Slots(p) | CounterNeed::PartOfSlots(p) if p == pmu);
         let mut group: Vec<usize> = sets.iter().flatten().copied().filter(of_slots).collect();
-        sort::by_key(&mut group, |&event| (!matches!(needs[event], Need::Slots(_)), event));
+        sort::by_key(&mut group, |&event| (!matches!(needs[event], CounterNeed::Slots(_)), event));
         group.dedup();
         if !groups.contains(&group) {
             groups.push(group);
@@ -72,7 +71,7 @@ pub fn groups(sets: &[Vec<usize>], needs: &[Need]) -> Vec<Vec<usize>> {
         for &pmu in &pmus {
             // Events that need no counter join the hardware events of their metric, so that both cover the
             // same time.
-            let beside = |need| need == Need::Nothing && pmus.len() == 1;
+            let beside = |need| need == CounterNeed::Nothing && pmus.len() == 1;
             let part = |event: &usize| needs[*event].pmu() == Some(pmu) || beside(needs[*event]);
             let part: Vec<usize> = set.iter().copied().filter(part).collect();
             let mut missing: Vec<usize> = part.iter().copied().filter(|&event| !is_placed[event]).collect();
@@ -81,7 +80,7 @@ pub fn groups(sets: &[Vec<usize>], needs: &[Need]) -> Vec<Vec<usize>> {
             place(&mut groups, &part, missing, needs);
         }
         for &event in set {
-            if !is_placed[event] && (needs[event] == Need::Alone || pmus.is_empty()) {
+            if !is_placed[event] && (needs[event] == CounterNeed::Alone || pmus.is_empty()) {
                 is_placed[event] = true;
                 groups.push(vec![event]);
             }
@@ -98,14 +97,14 @@ pub fn groups(sets: &[Vec<usize>], needs: &[Need]) -> Vec<Vec<usize>> {
 }
 
 /// Adds each set to a group that has room for all of its new events.
-pub fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[Need]) {
+pub fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[CounterNeed]) {
     for set in sets {
         let is_new = |event: &&usize| !groups.iter().any(|group| group.contains(event));
         let missing: Vec<usize> = set.iter().filter(is_new).copied().collect();
         let takes = |group: &Vec<usize>| {
             let leader = needs[group[0]];
             let is_beside = |event: &usize| match needs[*event] {
-                Need::PartOfSlots(pmu) => leader == Need::Slots(pmu),
+                CounterNeed::PartOfSlots(pmu) => leader == CounterNeed::Slots(pmu),
                 need => need.pmu().is_some() && need.pmu() == leader.pmu(),
             };
             missing.iter().all(is_beside) && fits(group.iter().chain(&missing).map(|&event| needs[event]))
@@ -115,7 +114,7 @@ pub fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[Need]) {
 }
 
 /// Places those events of a set that are in no group yet.
-fn place(groups: &mut Vec<Vec<usize>>, part: &[usize], mut missing: Vec<usize>, needs: &[Need]) {
+fn place(groups: &mut Vec<Vec<usize>>, part: &[usize], mut missing: Vec<usize>, needs: &[CounterNeed]) {
     let shared = |group: &Vec<usize>| group.iter().filter(|event| part.contains(event)).count();
     while !missing.is_empty() {
         let with =
@@ -138,27 +137,27 @@ fn place(groups: &mut Vec<Vec<usize>>, part: &[usize], mut missing: Vec<usize>, 
 }
 
 /// Whether events with these needs, all of one PMU, fit on its counters together.
-fn fits(needs: impl Iterator<Item = Need>) -> bool {
+fn fits(needs: impl Iterator<Item = CounterNeed>) -> bool {
     let wanted: Vec<u64> = needs
         .filter_map(|need| match need {
-            Need::OneOf(_, counters) => Some(counters),
-            Need::Slots(_) => Some(1 << (FIRST_FIXED + 3)),
-            Need::Nothing | Need::PartOfSlots(_) | Need::Alone => None,
+            CounterNeed::OneOf(_, counters) => Some(counters),
+            CounterNeed::Slots(_) => Some(1 << (FIRST_FIXED + 3)),
+            CounterNeed::Nothing | CounterNeed::PartOfSlots(_) | CounterNeed::Alone => None,
         })
         .collect();
     // Matches events to counters by augmenting paths.
     let mut holders = [None; u64::BITS as usize];
-    (0..wanted.len()).all(|event| settle(event, &wanted, &mut holders, &mut 0))
+    (0..wanted.len()).all(|event| assign_counter(event, &wanted, &mut holders, &mut 0))
 }
 
 /// Finds a counter for an event; the event that holds it may have to move to another one.
-fn settle(event: usize, wanted: &[u64], holders: &mut [Option<usize>; 64], tried: &mut u64) -> bool {
+fn assign_counter(event: usize, wanted: &[u64], holders: &mut [Option<usize>; 64], tried: &mut u64) -> bool {
     for counter in 0..holders.len() {
         if (wanted[event] & !*tried) >> counter & 1 == 0 {
             continue;
         }
         *tried |= 1 << counter;
-        if holders[counter].is_none_or(|holder| settle(holder, wanted, holders, tried)) {
+        if holders[counter].is_none_or(|holder| assign_counter(holder, wanted, holders, tried)) {
             holders[counter] = Some(event);
             return true;
         }
@@ -170,12 +169,12 @@ fn settle(event: usize, wanted: &[u64], holders: &mut [Option<usize>; 64], tried
 mod tests {
     use super::*;
 
-    const ANY: Need = Need::OneOf(4, 0xf);
-    const CYCLES: Need = Need::OneOf(4, 1 << 33);
+    const ANY: CounterNeed = CounterNeed::OneOf(4, 0xf);
+    const CYCLES: CounterNeed = CounterNeed::OneOf(4, 1 << 33);
 
     #[test]
     fn a_metric_that_fits_is_one_group_and_its_events_are_counted_once() {
-        let needs = [CYCLES, ANY, ANY, ANY, ANY, Need::Nothing];
+        let needs = [CYCLES, ANY, ANY, ANY, ANY, CounterNeed::Nothing];
         assert_eq!(groups(&[vec![0, 1, 2, 3, 4, 5], vec![0, 2]], &needs), [vec![0, 1, 2, 3, 4, 5]]);
         // Another set that shares an event, with room for it.
         assert_eq!(groups(&[vec![0, 1], vec![0, 2]], &needs), [vec![0, 1, 2]]);
@@ -193,23 +192,30 @@ mod tests {
     #[test]
     fn restrictions_are_kept() {
         // Two events that need counter 2.
-        let needs = [Need::OneOf(4, 0b100), Need::OneOf(4, 0b100), ANY];
+        let needs = [CounterNeed::OneOf(4, 0b100), CounterNeed::OneOf(4, 0b100), ANY];
         assert_eq!(groups(&[vec![0, 1, 2]], &needs), [vec![0, 2], vec![1]]);
         // An event with a choice does not block them.
-        let needs = [Need::OneOf(4, 0b11), Need::OneOf(4, 0b11), Need::OneOf(4, 0b111), Need::OneOf(4, 0b1)];
+        let needs = [
+            CounterNeed::OneOf(4, 0b11),
+            CounterNeed::OneOf(4, 0b11),
+            CounterNeed::OneOf(4, 0b111),
+            CounterNeed::OneOf(4, 0b1),
+        ];
         assert_eq!(groups(&[vec![0, 1, 2]], &needs), [vec![0, 1, 2]]);
         assert_eq!(groups(&[vec![0, 1, 2, 3]], &needs), [vec![0, 1, 2], vec![3]]);
     }
 
     #[test]
     fn the_slots_lead_their_parts() {
-        let needs = [Need::PartOfSlots(4), ANY, Need::Slots(4), Need::PartOfSlots(4), ANY];
+        let needs =
+            [CounterNeed::PartOfSlots(4), ANY, CounterNeed::Slots(4), CounterNeed::PartOfSlots(4), ANY];
         assert_eq!(groups(&[vec![0, 1], vec![3, 2, 4]], &needs), [vec![2, 0, 3, 1, 4]]);
     }
 
     #[test]
     fn what_is_optional_takes_no_turn() {
-        let needs = [CYCLES, ANY, ANY, ANY, ANY, ANY, Need::OneOf(4, 1 << 32), Need::OneOf(10, 1)];
+        let needs =
+            [CYCLES, ANY, ANY, ANY, ANY, ANY, CounterNeed::OneOf(4, 1 << 32), CounterNeed::OneOf(10, 1)];
         let mut groups = groups(&[vec![0, 1, 2, 3]], &needs);
         fill(&mut groups, &[vec![0, 4, 5], vec![6, 7], vec![1, 4, 6]], &needs);
         assert_eq!(groups, [vec![0, 1, 2, 3, 4, 6]]);
@@ -217,7 +223,7 @@ mod tests {
 
     #[test]
     fn each_pmu_has_its_groups() {
-        let needs = [ANY, Need::OneOf(10, 0x3f), Need::Alone, Need::Nothing];
+        let needs = [ANY, CounterNeed::OneOf(10, 0x3f), CounterNeed::Alone, CounterNeed::Nothing];
         assert_eq!(groups(&[vec![0, 1, 2, 3]], &needs), [vec![0], vec![1], vec![2], vec![3]]);
         assert_eq!(groups(&[vec![3, 2]], &needs), [vec![3], vec![2]]);
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use crate::abi::Attr;
 use crate::abi::attr::Flag;
-use crate::host::process::Thread;
+use crate::host::process::ThreadInfo;
 use crate::host::{CpuList, Host};
 use crate::sort;
 use crate::sys::perf::{EventFd, OpenTarget};
@@ -21,7 +21,7 @@ pub enum Target {
     /// The command with this pid, held before its exec; its descendants inherit the counters.
     Command(u32),
     /// These threads.
-    Threads(Vec<Thread>),
+    Threads(Vec<ThreadInfo>),
     /// Everything on these CPUs.
     System(CpuList),
 }
@@ -48,7 +48,7 @@ impl TargetSlot {
 
     /// The arguments for `perf_event_open(2)`. A cgroup's tasks can only be counted on a CPU. `None` if the
     /// slot is empty.
-    pub(super) fn target(self, cgroup: Option<&Cgroup>) -> Option<OpenTarget<'_>> {
+    pub(super) fn target(self, cgroup: Option<&TargetCgroup>) -> Option<OpenTarget<'_>> {
         Some(match (self.tid, self.cpu, cgroup) {
             (_, Some(cpu), Some(cgroup)) => OpenTarget::CgroupOnCpu(cgroup.as_fd(), cpu),
             (Some(tid), Some(cpu), None) => OpenTarget::TaskOnCpu(tid, cpu),
@@ -116,7 +116,7 @@ pub enum TargetError {
 ///
 /// # Errors
 /// The process that never existed or cannot be examined.
-pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, TargetError> {
+pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError> {
     let mut all = Vec::new();
     for &pid in pids {
         all.extend(host.threads(pid).ok_or(TargetError::NoProcess(pid))?);
@@ -128,7 +128,7 @@ pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, Ta
 ///
 /// # Errors
 /// The process that does not exist.
-pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, TargetError> {
+pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError> {
     let mut all = threads_of_processes(host, pids)?;
     let parents: Vec<(u32, u32)> =
         host.processes().into_iter().filter_map(|pid| Some((pid, host.parent(pid)?))).collect();
@@ -151,7 +151,7 @@ pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, Tar
 ///
 /// # Errors
 /// The thread that does not exist.
-pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<Thread>, TargetError> {
+pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError> {
     let found: Result<Vec<_>, _> =
         tids.iter().map(|&tid| host.thread(tid).ok_or(TargetError::NoThread(tid))).collect();
     Ok(sorted(found?))
@@ -161,9 +161,9 @@ pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<Thread>, TargetError> {
 ///
 /// # Errors
 /// The user does not exist or has no process.
-pub fn threads_of_user(host: &Host, user: &str) -> Result<Vec<Thread>, TargetError> {
+pub fn threads_of_user(host: &Host, user: &str) -> Result<Vec<ThreadInfo>, TargetError> {
     let uid = host.user(user).ok_or_else(|| TargetError::NoUser(user.to_owned()))?;
-    let all: Vec<Thread> = host
+    let all: Vec<ThreadInfo> = host
         .processes()
         .into_iter()
         .filter(|&pid| pid != std::process::id() && host.owner(pid) == Some(uid))
@@ -174,19 +174,19 @@ pub fn threads_of_user(host: &Host, user: &str) -> Result<Vec<Thread>, TargetErr
 }
 
 /// The threads of every process except pmc.
-pub fn all_threads(host: &Host) -> Vec<Thread> {
+pub fn all_threads(host: &Host) -> Vec<ThreadInfo> {
     let pids = host.processes().into_iter().filter(|&pid| pid != std::process::id());
     sorted(pids.filter_map(|pid| host.threads(pid)).flatten().collect())
 }
 
-fn sorted(mut threads: Vec<Thread>) -> Vec<Thread> {
+fn sorted(mut threads: Vec<ThreadInfo>) -> Vec<ThreadInfo> {
     sort::by_key(&mut threads, |t| t.tid);
     threads.dedup_by_key(|t| t.tid);
     threads
 }
 
 /// Whether any of these threads is alive. Checks from the end of the list and removes dead threads.
-pub fn any_lives(host: &Host, threads: &mut Vec<Thread>) -> bool {
+pub fn any_lives(host: &Host, threads: &mut Vec<ThreadInfo>) -> bool {
     while let Some(thread) = threads.last() {
         if host.lives(thread.tid) {
             return true;
@@ -212,12 +212,12 @@ pub fn cpus(host: &Host, wanted: Option<&CpuList>) -> Result<CpuList, TargetErro
 
 /// A cgroup whose tasks are counted, with its open directory.
 #[derive(Debug)]
-pub struct Cgroup {
+pub struct TargetCgroup {
     name: String,
     directory: File,
 }
 
-impl Cgroup {
+impl TargetCgroup {
     /// Opens the directory of a cgroup, given by its path below the hierarchy's mount point.
     ///
     /// # Errors
@@ -236,7 +236,7 @@ impl Cgroup {
     }
 }
 
-impl AsFd for Cgroup {
+impl AsFd for TargetCgroup {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }

@@ -4,14 +4,14 @@
 //! reads many files, but runs only after an error.
 
 use super::error::Fault;
-use super::names::Names;
-use super::syntax::{self, Word};
+use super::names::VendorNames;
+use super::syntax::{self, EventWord};
 use super::{Tool, freebsd_aliases, glob};
 use crate::abi::generic;
 use crate::host::Host;
 
 /// Every event name on this machine, for suggestions.
-pub(super) fn event_names(host: &Host, makers: &Names<'_>) -> Vec<String> {
+pub(super) fn event_names(host: &Host, makers: &VendorNames<'_>) -> Vec<String> {
     let mut names: Vec<String> = fixed_names().into_iter().map(str::to_owned).collect();
     names.extend(cache_names());
     for pmu in host.pmu_names() {
@@ -24,7 +24,7 @@ pub(super) fn event_names(host: &Host, makers: &Names<'_>) -> Vec<String> {
     names
 }
 
-pub(super) fn unknown(host: &Host, makers: &Names<'_>, word: Word<'_>) -> Fault {
+pub(super) fn unknown(host: &Host, makers: &VendorNames<'_>, word: EventWord<'_>) -> Fault {
     let mut names = event_names(host, makers);
     if let Ok(tracepoints) = host.tracepoints() {
         names.extend(tracepoints);
@@ -49,7 +49,7 @@ pub(super) fn unknown(host: &Host, makers: &Names<'_>, word: Word<'_>) -> Fault 
         .try_this("pmc list shows the events of this machine")
 }
 
-pub(super) fn unknown_pmu(host: &Host, word: Word<'_>) -> Fault {
+pub(super) fn unknown_pmu(host: &Host, word: EventWord<'_>) -> Fault {
     let mut pmus: Vec<String> = host.pmu_names().iter().map(|name| stem(name).to_owned()).collect();
     pmus.dedup();
     let list = if pmus.is_empty() { "none".to_owned() } else { pmus.join(", ") };

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::text;
 
 /// A byte range of the event text, `start..end`.
-pub type Span = Range<usize>;
+pub type TextSpan = Range<usize>;
 
 /// Columns of the text to show around the word.
 const SHOWN: usize = 90;
@@ -20,7 +20,7 @@ pub struct ParseError {
     /// The whole text.
     pub text: String,
     /// The invalid word; may be empty if something is missing.
-    pub span: Span,
+    pub span: TextSpan,
     /// The error, as one clause without a full stop.
     pub message: String,
     /// The expected text.
@@ -38,10 +38,10 @@ pub struct ParseError {
 pub(super) struct Fault(Box<ParseError>);
 
 /// Shorthand for this folder.
-pub(super) type Result<T, E = Fault> = std::result::Result<T, E>;
+pub(super) type ParseResult<T, E = Fault> = std::result::Result<T, E>;
 
 impl Fault {
-    pub(super) fn at(span: &Span, message: impl Into<String>) -> Self {
+    pub(super) fn at(span: &TextSpan, message: impl Into<String>) -> Self {
         Self(Box::new(ParseError {
             text: String::new(),
             span: span.clone(),
@@ -70,7 +70,7 @@ impl Fault {
 
     /// Converts an error in an alias's text to an error of the alias `word`, with the same cause and
     /// remedy.
-    pub(super) fn of_alias(self, word: &str, span: &Span, means: &str) -> Self {
+    pub(super) fn of_alias(self, word: &str, span: &TextSpan, means: &str) -> Self {
         let ParseError { message, cause, remedy, .. } = *self.within(means);
         let own = format!("`{word}` stands for `{means}`: {message}");
         let mut fault = Self::at(span, own);

@@ -5,7 +5,7 @@
 //! of `mask`, `rsp` and the others differ by event or model: numbers are accepted, names are refused with
 //! the reason.
 
-use super::error::{Fault, Result};
+use super::error::{Fault, ParseResult};
 use super::syntax::{MASKS as NAMES, Term, number};
 
 /// Words and their bits.
@@ -26,7 +26,7 @@ const MASKS: [(&str, &str, Bits); NAMES.len()] = [
 ];
 
 /// Returns the field and its number. Words are joined by `+`; `unitmask` has a sequence of letters.
-pub(super) fn read(qualifier: &Term<'_>) -> Result<(&'static str, String)> {
+pub(super) fn read(qualifier: &Term<'_>) -> ParseResult<(&'static str, String)> {
     let name = qualifier.name.text;
     let Some((_, field, words)) = MASKS.iter().find(|(own, ..)| *own == name) else {
         return Err(Fault::at(&qualifier.span(), format!("`{name}` is no mask")));

@@ -14,7 +14,7 @@ use crate::host::pmu::Pmu;
 
 /// The kind of an event, in list order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum EventKind {
     /// Generic hardware events.
     Hardware,
     /// Generic cache events.
@@ -41,7 +41,7 @@ pub enum Kind {
     Tracepoint,
 }
 
-impl Kind {
+impl EventKind {
     /// All kinds, in list order.
     pub const ALL: [Self; 12] = [
         Self::Hardware,
@@ -89,9 +89,9 @@ impl Kind {
 
 /// An entry of the list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct ListedEvent {
     /// The entry's kind.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// The text to type, or a template with placeholders in capitals.
     pub name: String,
     /// Other names of the same event.
@@ -109,12 +109,12 @@ pub struct Listed {
     /// Whether it is a template, which cannot be opened unchanged.
     pub form: bool,
     /// Details from the vendor's table, for manual events.
-    pub manual: Option<Manual>,
+    pub manual: Option<VendorDetails>,
 }
 
 /// A vendor table's details of an event, in addition to its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manual {
+pub struct VendorDetails {
     /// The table: `skylakex`.
     pub table: String,
     /// Whether the user imported it.
@@ -138,8 +138,8 @@ pub enum Precise {
     Only,
 }
 
-impl Listed {
-    fn new(kind: Kind, name: impl Into<String>, text: impl Into<String>) -> Self {
+impl ListedEvent {
+    fn new(kind: EventKind, name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             kind,
             name: name.into(),
@@ -154,14 +154,14 @@ impl Listed {
         }
     }
 
-    fn form(kind: Kind, name: impl Into<String>, text: impl Into<String>) -> Self {
+    fn form(kind: EventKind, name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { form: true, ..Self::new(kind, name, text) }
     }
 }
 
 /// Sources of the list.
 #[derive(Debug)]
-pub struct Sources<'h> {
+pub struct ListingSources<'h> {
     /// The machine.
     pub host: &'h Host,
     /// The vendor tables for its CPUs.
@@ -174,7 +174,7 @@ pub struct Sources<'h> {
 /// Markers as `PROVIDER:NAME`, by file path.
 pub type MarkersByFile = Vec<(String, Vec<String>)>;
 
-impl<'h> Sources<'h> {
+impl<'h> ListingSources<'h> {
     /// Creates the sources of this machine.
     pub fn of(host: &'h Host) -> Self {
         Self { host, vendor: Vendor::of(host), pmus: pmu_names(host), find_markers: Vec::new }
@@ -188,40 +188,40 @@ impl<'h> Sources<'h> {
 
     /// The entries of a kind. Tracepoints are empty if tracefs cannot be read; [`Host::tracefs`] returns
     /// the reason.
-    pub fn of_kind(&self, kind: Kind) -> Box<dyn Iterator<Item = Listed> + '_> {
+    pub fn of_kind(&self, kind: EventKind) -> Box<dyn Iterator<Item = ListedEvent> + '_> {
         let host = self.host;
         match kind {
-            Kind::Hardware => Box::new(generic_events(kind, attr::kind::HARDWARE)),
-            Kind::Software => Box::new(generic_events(kind, attr::kind::SOFTWARE)),
-            Kind::Tool => {
-                Box::new(Tool::ALL.iter().map(|(_, name, text)| Listed::new(Kind::Tool, *name, *text)))
-            }
-            Kind::Cache => {
-                Box::new(generic::cache_events().map(|(name, _, text)| Listed::new(Kind::Cache, name, text)))
-            }
-            Kind::Pmu => {
+            EventKind::Hardware => Box::new(generic_events(kind, attr::kind::HARDWARE)),
+            EventKind::Software => Box::new(generic_events(kind, attr::kind::SOFTWARE)),
+            EventKind::Tool => Box::new(
+                Tool::ALL.iter().map(|(_, name, text)| ListedEvent::new(EventKind::Tool, *name, *text)),
+            ),
+            EventKind::Cache => Box::new(
+                generic::cache_events().map(|(name, _, text)| ListedEvent::new(EventKind::Cache, name, text)),
+            ),
+            EventKind::Pmu => {
                 Box::new(pmus(host).flat_map(|(shown, pmu)| pmu_events(&shown, &pmu)).chain(held(host)))
             }
-            Kind::Vendor => Box::new(vendor_events(&self.vendor, &self.pmus).into_iter()),
-            Kind::Raw => Box::new(std::iter::once(raw_code()).chain(pmus(host).filter_map(raw_terms))),
-            Kind::Breakpoint => Box::new(std::iter::once(Listed::form(
-                Kind::Breakpoint,
+            EventKind::Vendor => Box::new(vendor_events(&self.vendor, &self.pmus).into_iter()),
+            EventKind::Raw => Box::new(std::iter::once(raw_code()).chain(pmus(host).filter_map(raw_terms))),
+            EventKind::Breakpoint => Box::new(std::iter::once(ListedEvent::form(
+                EventKind::Breakpoint,
                 "mem:ADDRESS[/LENGTH][:rwx]",
                 "reads, writes or executions of an address (hardware breakpoint); also mem:&SYMBOL",
             ))),
-            Kind::Probe => {
-                Box::new(PROBES.iter().map(|(form, text)| Listed::form(Kind::Probe, *form, *text)))
+            EventKind::Probe => {
+                Box::new(PROBES.iter().map(|(form, text)| ListedEvent::form(EventKind::Probe, *form, *text)))
             }
-            Kind::Marker => Box::new((self.find_markers)().into_iter().flat_map(markers_of)),
-            Kind::FreeBsd => Box::new(freebsd_aliases::names(host).map(|(name, means)| Listed {
+            EventKind::Marker => Box::new((self.find_markers)().into_iter().flat_map(markers_of)),
+            EventKind::FreeBsd => Box::new(freebsd_aliases::names(host).map(|(name, means)| ListedEvent {
                 means: Some(means.to_owned()),
-                ..Listed::new(Kind::FreeBsd, name, format!("FreeBSD's name for {means}"))
+                ..ListedEvent::new(EventKind::FreeBsd, name, format!("FreeBSD's name for {means}"))
             })),
-            Kind::Tracepoint => match host.tracepoints() {
+            EventKind::Tracepoint => match host.tracepoints() {
                 Ok(names) => Box::new(
                     names
                         .filter(|name| !is_record_only(host, name))
-                        .map(|name| Listed::new(Kind::Tracepoint, name, "")),
+                        .map(|name| ListedEvent::new(EventKind::Tracepoint, name, "")),
                 ),
                 Err(_) => Box::new(std::iter::empty()),
             },
@@ -231,8 +231,8 @@ impl<'h> Sources<'h> {
     /// Names for completion: every event with its aliases, and the terms of each PMU as `PMU/TERM=`.
     pub fn names(&self) -> impl Iterator<Item = String> + '_ {
         let is_deprecated =
-            |listed: &Listed| listed.manual.as_ref().is_some_and(|manual| manual.is_deprecated);
-        let events = Kind::ALL.into_iter().flat_map(move |kind| self.of_kind(kind));
+            |listed: &ListedEvent| listed.manual.as_ref().is_some_and(|manual| manual.is_deprecated);
+        let events = EventKind::ALL.into_iter().flat_map(move |kind| self.of_kind(kind));
         let named = events.filter(move |listed| !listed.form && !is_deprecated(listed)).flat_map(|listed| {
             std::iter::once(listed.name).chain(listed.aliases.iter().map(|&alias| alias.to_owned()))
         });
@@ -258,10 +258,10 @@ fn is_record_only(host: &Host, name: &str) -> bool {
         .is_some_and(|(system, name)| system == "ftrace" && host.tracepoint_id(system, name).is_err())
 }
 
-fn generic_events(kind: Kind, attr_kind: u32) -> impl Iterator<Item = Listed> {
+fn generic_events(kind: EventKind, attr_kind: u32) -> impl Iterator<Item = ListedEvent> {
     generic::GENERIC.iter().filter(move |event| event.kind == attr_kind).map(move |event| {
         let (name, aliases) = event.names.split_first().unwrap_or((&"", &[]));
-        Listed { aliases, ..Listed::new(kind, *name, event.text) }
+        ListedEvent { aliases, ..ListedEvent::new(kind, *name, event.text) }
     })
 }
 
@@ -306,7 +306,7 @@ pub fn pmu_names(host: &Host) -> BTreeSet<String> {
 
 /// Manual events for PMUs of this machine, as the user may type them: names in lower case as in perf, with
 /// a PMU if several core types have the same name.
-fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
+fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<ListedEvent> {
     let kinds: BTreeSet<&str> =
         vendor.models().iter().map(|model| model.pmu.as_str()).filter(|pmu| !pmu.is_empty()).collect();
     let mut of_cores: BTreeMap<String, u32> = BTreeMap::new();
@@ -315,11 +315,11 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
             *of_cores.entry(event.name.to_ascii_lowercase()).or_default() += 1;
         }
     }
-    let listed = |event: vendor::Event<'_>| {
+    let listed = |event: vendor::VendorEvent<'_>| {
         let name = event.name.to_ascii_lowercase();
         let is_shared = of_cores.get(&name).is_some_and(|&kinds| kinds > 1);
         let has = |flag: char| event.flags.contains(flag);
-        let manual = Manual {
+        let manual = VendorDetails {
             table: event.model.to_owned(),
             is_imported: event.is_imported,
             counters: event.counters.to_owned(),
@@ -331,12 +331,12 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
             period: event.period,
             is_deprecated: has('d'),
         };
-        Listed {
+        ListedEvent {
             pmu: Some(event.pmu.to_owned()),
             means: Some(format!("{}/{}/", event.pmu, event.terms)),
             manual: Some(manual),
-            ..Listed::new(
-                Kind::Vendor,
+            ..ListedEvent::new(
+                EventKind::Vendor,
                 if is_shared { format!("{}/{name}/", event.pmu) } else { name },
                 event.text.unwrap_or_default(),
             )
@@ -348,22 +348,22 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
 }
 
 /// The markers of a file.
-fn markers_of((path, names): (String, Vec<String>)) -> impl Iterator<Item = Listed> {
-    names.into_iter().map(move |name| Listed {
+fn markers_of((path, names): (String, Vec<String>)) -> impl Iterator<Item = ListedEvent> {
+    names.into_iter().map(move |name| ListedEvent {
         means: Some(format!("sdt:{path}:{name}")),
-        ..Listed::new(Kind::Marker, format!("sdt_{name}"), format!("marker of {path}"))
+        ..ListedEvent::new(EventKind::Marker, format!("sdt_{name}"), format!("marker of {path}"))
     })
 }
 
 /// The events that holders keep open for this user.
-fn held(host: &Host) -> impl Iterator<Item = Listed> {
+fn held(host: &Host) -> impl Iterator<Item = ListedEvent> {
     let runs = |pmu: &Pmu| pmu.run_directory().is_some_and(has_holder);
     let held = host.published_pmus().into_iter().filter(runs);
     held.flat_map(|pmu| pmu_events(&pmu.name, &pmu))
-        .map(|event| Listed { text: "held open: see pmc persist show".to_owned(), ..event })
+        .map(|event| ListedEvent { text: "held open: see pmc persist show".to_owned(), ..event })
 }
 
-fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<Listed> {
+fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<ListedEvent> {
     let entries = pmu.events().into_iter().filter_map(|name| {
         let event = pmu.event(&name)?;
         // The user must supply terms without a value; they are shown with the name, as in perf.
@@ -371,32 +371,32 @@ fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<Listed> {
             event.terms.split(',').map(str::trim).filter(|term| term.ends_with("=?")).collect();
         let form = !open.is_empty();
         let text = [&[name.as_str()], open.as_slice()].concat().join(",");
-        Some(Listed {
+        Some(ListedEvent {
             pmu: Some(pmu.name.clone()),
             means: Some(event.terms.clone()),
             unit: event.unit.clone(),
             scale: event.scale,
             form,
-            ..Listed::new(Kind::Pmu, format!("{shown}/{text}/"), "")
+            ..ListedEvent::new(EventKind::Pmu, format!("{shown}/{text}/"), "")
         })
     });
     entries.collect()
 }
 
-fn raw_code() -> Listed {
-    Listed::form(Kind::Raw, "rHEX", "an event of the core PMU by its code, such as r1a8")
+fn raw_code() -> ListedEvent {
+    ListedEvent::form(EventKind::Raw, "rHEX", "an event of the core PMU by its code, such as r1a8")
 }
 
-fn raw_terms((shown, pmu): (String, Pmu)) -> Option<Listed> {
+fn raw_terms((shown, pmu): (String, Pmu)) -> Option<ListedEvent> {
     let terms = pmu.terms();
     if terms.is_empty() {
         return None;
     }
     let form =
         format!("{shown}/{}/", terms.iter().map(|term| format!("{term}=N")).collect::<Vec<_>>().join(","));
-    Some(Listed {
+    Some(ListedEvent {
         pmu: Some(pmu.name.clone()),
-        ..Listed::form(Kind::Raw, form, format!("an event of {shown} by its terms, any of them"))
+        ..ListedEvent::form(EventKind::Raw, form, format!("an event of {shown} by its terms, any of them"))
     })
 }
 
@@ -421,12 +421,14 @@ mod tests {
     fn what_is_listed_can_be_typed() {
         let mut seen = 0;
         for (machine, host) in machines().into_iter().chain([("this one".to_owned(), Host::live())]) {
-            let sources = Sources::of(&host);
-            let kinds = Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Tracepoint | Kind::Vendor));
+            let sources = ListingSources::of(&host);
+            let kinds = EventKind::ALL
+                .into_iter()
+                .filter(|kind| !matches!(kind, EventKind::Tracepoint | EventKind::Vendor));
             for kind in kinds {
                 for listed in sources.of_kind(kind).filter(|listed| !listed.form) {
                     // A FreeBSD name may stand for an event that this machine lacks.
-                    if kind != Kind::FreeBsd {
+                    if kind != EventKind::FreeBsd {
                         assert!(parse(&listed.name, &host).is_ok(), "{machine}: {}", listed.name);
                         seen += 1;
                     }
@@ -439,17 +441,17 @@ mod tests {
     #[test]
     fn category_words_are_perfs() {
         for (word, kind) in [
-            ("hw", Kind::Hardware),
-            ("sw", Kind::Software),
-            ("cache", Kind::Cache),
-            ("hwcache", Kind::Cache),
-            ("pmu", Kind::Pmu),
-            ("tool", Kind::Tool),
-            ("tracepoint", Kind::Tracepoint),
+            ("hw", EventKind::Hardware),
+            ("sw", EventKind::Software),
+            ("cache", EventKind::Cache),
+            ("hwcache", EventKind::Cache),
+            ("pmu", EventKind::Pmu),
+            ("tool", EventKind::Tool),
+            ("tracepoint", EventKind::Tracepoint),
         ] {
-            assert_eq!(Kind::named(word), Some(kind));
+            assert_eq!(EventKind::named(word), Some(kind));
         }
-        assert_eq!(Kind::named("cycles"), None);
+        assert_eq!(EventKind::named("cycles"), None);
     }
 
     #[test]
@@ -471,8 +473,8 @@ mod tests {
         file("armv8_pmuv3_0/type", "8\n");
         file("armv8_pmuv3_0/events/open", "event=?\n");
         let host = Host::rooted(root.path());
-        let sources = Sources::of(&host);
-        let listed: Vec<Listed> = sources.of_kind(Kind::Pmu).collect();
+        let sources = ListingSources::of(&host);
+        let listed: Vec<ListedEvent> = sources.of_kind(EventKind::Pmu).collect();
         let shown: Vec<_> = listed.iter().map(|l| (l.name.as_str(), l.unit.as_str(), l.form)).collect();
         assert_eq!(
             shown,

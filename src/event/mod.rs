@@ -40,9 +40,9 @@ use crate::abi::generic::{CGROUP_SWITCHES, CONTEXT_SWITCHES, CPU_CLOCK, CPU_MIGR
 use crate::host::CpuList;
 use crate::host::tracer::Tracer;
 
-pub use error::{ParseError, Span};
-pub use probe::{FindProgram, Subject, with_libraries};
-pub use resolve::{Parser, parse};
+pub use error::{ParseError, TextSpan};
+pub use probe::{EventTarget, FindProgram, with_libraries};
+pub use resolve::{EventParser, parse};
 
 /// Events that are scheduled together or not at all.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ pub struct EventSpec {
     /// The name shown to the user, by perf's rule: the text as typed, or `name=`.
     pub name: String,
     /// The source of its values.
-    pub source: Source,
+    pub source: EventSource,
     /// The PMU that counts it, by its sysfs name (`cpu`, `uncore_imc_0`, `software`). `None` for generic
     /// types, unless the text or a hybrid machine names one.
     pub pmu: Option<String>,
@@ -107,7 +107,7 @@ pub struct EventSpec {
     /// Whether it is a tracepoint that reports user-mode registers.
     pub of_user_mode: bool,
     /// The counters that it can use, if the vendor's table lists them.
-    pub counters: Option<Counters>,
+    pub counters: Option<PmuCounters>,
     /// The vendor's recommended sampling period.
     pub recommended_period: Option<u64>,
     /// Set if the event counts nothing but makes hardware write a trace.
@@ -118,14 +118,14 @@ pub struct EventSpec {
 
 /// Counters of a PMU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Counters {
+pub struct PmuCounters {
     /// One bit per general counter.
     pub general: u64,
     /// The fixed counter for this event; 0 for the only one of an uncore unit.
     pub fixed: Option<u8>,
 }
 
-impl Counters {
+impl PmuCounters {
     /// Parses a table's list: `0-3`, `0,2-3`, `F1`, `F`.
     fn read(text: &str) -> Option<Self> {
         let mut counters = Self { general: 0, fixed: None };
@@ -168,7 +168,7 @@ pub enum Hook {
 
 /// Source of an event's values.
 #[derive(Debug, Clone)]
-pub enum Source {
+pub enum EventSource {
     /// The kernel: the `perf_event_attr` words that the text determines (type, config…, period, levels,
     /// precise).
     Kernel(Attr),
@@ -256,7 +256,7 @@ impl Qualifiers {
 
 impl EventSpec {
     /// Creates a spec from a name and a source, with defaults for everything else.
-    pub fn new(name: impl Into<String>, source: Source) -> Self {
+    pub fn new(name: impl Into<String>, source: EventSource) -> Self {
         Self {
             name: name.into(),
             source,
@@ -294,7 +294,7 @@ impl EventSpec {
     fn kernel(name: impl Into<String>, kind: u32, config: u64) -> Self {
         let mut attr = Attr::new(kind, config);
         attr.set(Flag::ExcludeGuest, true);
-        Self::new(name, Source::Kernel(attr))
+        Self::new(name, EventSource::Kernel(attr))
     }
 
     /// Whether it needs a hardware counter, which is scarce and subject to reservation. PMUs that only read
@@ -314,15 +314,15 @@ impl EventSpec {
     pub fn has_levels(&self) -> bool {
         let is_clock = [CPU_CLOCK, TASK_CLOCK].iter().any(|clock| self.is_generic(kind::SOFTWARE, *clock));
         match &self.source {
-            Source::Kernel(attr) => {
+            EventSource::Kernel(attr) => {
                 let is_narrowed = [Flag::ExcludeUser, Flag::ExcludeKernel].iter().any(|flag| attr.get(*flag));
                 // The kernel's clocks run at every level whatever the flags. System calls and probes in
                 // programs count at every level too.
                 let goes_on = is_clock || self.hook() == Some(Hook::User);
                 !is_narrowed && !self.system_wide && !goes_on
             }
-            Source::Tool(tool) => *tool != Tool::DurationTime,
-            Source::Held(_) => false,
+            EventSource::Tool(tool) => *tool != Tool::DurationTime,
+            EventSource::Held(_) => false,
         }
     }
 
@@ -371,7 +371,7 @@ impl EventSpec {
 
     /// Turns the event into `cpu-clock` at the same levels, to replace cycles on machines without them.
     pub fn become_cpu_clock(&mut self) {
-        let Source::Kernel(attr) = &mut self.source else { return };
+        let EventSource::Kernel(attr) = &mut self.source else { return };
         attr.set_kind(kind::SOFTWARE);
         attr.set_config(CPU_CLOCK);
         attr.set_precise_ip(0);
@@ -384,8 +384,8 @@ impl EventSpec {
     /// The kernel request, if the kernel counts this event.
     pub fn attr(&self) -> Option<&Attr> {
         match &self.source {
-            Source::Kernel(attr) => Some(attr),
-            Source::Tool(_) | Source::Held(_) => None,
+            EventSource::Kernel(attr) => Some(attr),
+            EventSource::Tool(_) | EventSource::Held(_) => None,
         }
     }
 }

@@ -13,10 +13,10 @@
 
 use std::cell::OnceCell;
 
-use super::Counters;
-use super::error::{Fault, Result, Span};
+use super::PmuCounters;
+use super::error::{Fault, ParseResult, TextSpan};
 use super::syntax::number;
-use super::vendor::{Event, Vendor};
+use super::vendor::{Vendor, VendorEvent};
 use crate::host::Host;
 use crate::host::pmu::Pmu;
 use crate::sort;
@@ -41,14 +41,14 @@ const DISCOVERED: [(&str, &str); 12] = [
 
 /// The vendor event names for this machine's CPUs.
 #[derive(Debug)]
-pub(super) struct Names<'h> {
+pub(super) struct VendorNames<'h> {
     host: &'h Host,
     vendor: OnceCell<Vendor>,
     /// Whether hardware threads share cores, and thus counters.
     smt: OnceCell<bool>,
 }
 
-impl<'h> Names<'h> {
+impl<'h> VendorNames<'h> {
     pub(super) fn new(host: &'h Host) -> Self {
         Self { host, vendor: OnceCell::new(), smt: OnceCell::new() }
     }
@@ -63,7 +63,7 @@ impl<'h> Names<'h> {
     }
 
     /// The event of this name on this PMU.
-    pub(super) fn on(&self, pmu: &Pmu, name: &str) -> Option<Event<'_>> {
+    pub(super) fn on(&self, pmu: &Pmu, name: &str) -> Option<VendorEvent<'_>> {
         // An exact instance name takes precedence over the common name.
         let mut events = self.vendor().named(name);
         sort::by_key(&mut events, |event| event.pmu != pmu.name);
@@ -72,7 +72,7 @@ impl<'h> Names<'h> {
 
     /// The PMUs that have an event of this name, in sysfs order. An error if the tables have the event but
     /// the machine has none of its PMUs; `None` if no table has it.
-    pub(super) fn pmus(&self, name: &str, span: &Span) -> Option<Result<Vec<Pmu>>> {
+    pub(super) fn pmus(&self, name: &str, span: &TextSpan) -> Option<ParseResult<Vec<Pmu>>> {
         let events = self.vendor().named(name);
         let first = events.first()?;
         let mut pmus: Vec<Pmu> = self
@@ -112,14 +112,14 @@ impl<'h> Names<'h> {
     }
 
     /// The general and fixed counters that the event can use.
-    pub(super) fn counters(&self, event: &Event<'_>) -> Option<Counters> {
+    pub(super) fn counters(&self, event: &VendorEvent<'_>) -> Option<PmuCounters> {
         let alone = || {
             let text = event.extra.split(' ').find_map(|word| word.strip_prefix("htoff="))?;
             let smt =
                 || self.host.text("/sys/devices/system/cpu/smt/active").is_none_or(|active| active != "0");
             (!self.smt.get_or_init(smt)).then(|| text.replace('+', ","))
         };
-        Counters::read(&alone().unwrap_or_else(|| event.counters.to_owned()))
+        PmuCounters::read(&alone().unwrap_or_else(|| event.counters.to_owned()))
     }
 }
 
@@ -134,7 +134,12 @@ fn is_instance(pmu: &str, of: &str) -> bool {
 
 /// Checks whether this kernel supports the event; otherwise returns the reason. `given` identifies terms
 /// typed by the user, which replace the event's own.
-pub(super) fn check(pmu: &Pmu, event: &Event<'_>, given: &dyn Fn(&str) -> bool, span: &Span) -> Result<()> {
+pub(super) fn check(
+    pmu: &Pmu,
+    event: &VendorEvent<'_>,
+    given: &dyn Fn(&str) -> bool,
+    span: &TextSpan,
+) -> ParseResult<()> {
     let refused = |why: String| Fault::at(span, format!("`{}` cannot be counted here", event.name)).why(why);
     if event.flags.contains('D') || pmu.name.starts_with("armv") && event.terms == "event=0x0" {
         return Err(refused(

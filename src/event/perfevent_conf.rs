@@ -1,6 +1,6 @@
 //! PCP's `perfevent.conf` as a source of events: the events that PCP's agent would count on this machine.
 //!
-//! Takes the file's text, the [`Host`] and a [`Parser`]. Returns events under the file's names, sums of
+//! Takes the file's text, the [`Host`] and an [`EventParser`]. Returns events under the file's names, sums of
 //! events, and the skipped lines with reasons. It translates libpfm4 names to pmc's event text; the caller
 //! computes the sums.
 //!
@@ -16,7 +16,7 @@
 use std::fmt;
 
 use super::libpfm::uncore_unit;
-use super::{EventGroup, Parser};
+use super::{EventGroup, EventParser};
 use crate::host::cpu::Topology;
 use crate::host::{CpuList, Host};
 
@@ -26,14 +26,14 @@ pub struct PerfeventConf {
     /// The events, in the file's order and under its names.
     pub groups: Vec<EventGroup>,
     /// The derived events.
-    pub sums: Vec<Sum>,
+    pub sums: Vec<DerivedEvent>,
     /// Lines of the chosen sections that cannot be counted here.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<SkippedLine>,
 }
 
 /// A derived event: a sum of events.
 #[derive(Debug, PartialEq)]
-pub struct Sum {
+pub struct DerivedEvent {
     /// The derived event's name.
     pub name: String,
     /// Event names and their factors; `None` means the event's scale from sysfs.
@@ -42,7 +42,7 @@ pub struct Sum {
 
 /// A line that cannot be counted here.
 #[derive(Debug, PartialEq)]
-pub struct LeftOut {
+pub struct SkippedLine {
     /// Line number, from 1.
     pub line: usize,
     /// The event, or the name of the derived event.
@@ -70,28 +70,28 @@ impl fmt::Display for BadLine {
 ///
 /// # Errors
 /// The first line with a syntax error.
-pub fn read(text: &str, host: &Host, parser: &mut Parser<'_>) -> Result<PerfeventConf, BadLine> {
+pub fn read(text: &str, host: &Host, parser: &mut EventParser<'_>) -> Result<PerfeventConf, BadLine> {
     let sections = sections(text)?;
     let core = core_names(host);
     let mut conf = PerfeventConf::default();
-    let mut places = Places::new(host);
+    let mut places = PlacementState::new(host);
     let chosen = sections.iter().find(|section| match &section.kind {
-        Kind::Pmus(names) => names.iter().any(|name| is_here(name, host, &core)),
+        SectionKind::Pmus(names) => names.iter().any(|name| is_here(name, host, &core)),
         _ => false,
     });
-    let dynamic = sections.iter().filter(|section| section.kind == Kind::Dynamic);
+    let dynamic = sections.iter().filter(|section| section.kind == SectionKind::Dynamic);
     for section in chosen.into_iter().chain(dynamic) {
         for line in &section.lines {
-            match line.groups(section.kind == Kind::Dynamic, host, parser, &mut places) {
+            match line.groups(section.kind == SectionKind::Dynamic, host, parser, &mut places) {
                 Ok(groups) => conf.groups.extend(groups),
                 Err(why) => conf.leave_out(line.number, line.event, why),
             }
         }
     }
     for section in &sections {
-        if let Kind::Derived(name) = section.kind {
+        if let SectionKind::Derived(name) = section.kind {
             match conf.sum(&section.lines) {
-                Ok(terms) => conf.sums.push(Sum { name: name.to_owned(), terms }),
+                Ok(terms) => conf.sums.push(DerivedEvent { name: name.to_owned(), terms }),
                 Err(why) => conf.leave_out(section.number, name, why),
             }
         }
@@ -101,11 +101,11 @@ pub fn read(text: &str, host: &Host, parser: &mut Parser<'_>) -> Result<Perfeven
 
 impl PerfeventConf {
     fn leave_out(&mut self, line: usize, entry: &str, why: String) {
-        self.left_out.push(LeftOut { line, entry: entry.to_owned(), why });
+        self.left_out.push(SkippedLine { line, entry: entry.to_owned(), why });
     }
 
     /// Returns the first alternative whose events are all counted.
-    fn sum(&self, lines: &[Line<'_>]) -> Result<Vec<(String, Option<f64>)>, String> {
+    fn sum(&self, lines: &[ConfLine<'_>]) -> Result<Vec<(String, Option<f64>)>, String> {
         let mut missing = String::from("it names no events");
         for alternative in lines.split(|line| line.event == "||").filter(|lines| !lines.is_empty()) {
             let events = || self.groups.iter().flat_map(|group| &group.events);
@@ -117,7 +117,7 @@ impl PerfeventConf {
             if alternative.iter().any(|line| line.place != alternative[0].place) {
                 return Err("its events are counted on different CPUs".to_owned());
             }
-            let unscaled = |line: &&Line<'_>| {
+            let unscaled = |line: &&ConfLine<'_>| {
                 line.scale == Some(Scale::Sysfs)
                     && events()
                         .any(|event| event.name == line.event && event.scale == 1.0 && event.unit.is_empty())
@@ -125,7 +125,7 @@ impl PerfeventConf {
             if let Some(line) = alternative.iter().find(unscaled) {
                 return Err(format!("sysfs has no scale for its event {}", line.event));
             }
-            let term = |line: &Line<'_>| match line.scale {
+            let term = |line: &ConfLine<'_>| match line.scale {
                 Some(Scale::Sysfs) => (line.event.to_owned(), None),
                 Some(Scale::Factor(factor)) => (line.event.to_owned(), Some(factor)),
                 None => (line.event.to_owned(), Some(1.0)),
@@ -137,22 +137,22 @@ impl PerfeventConf {
 }
 
 #[derive(Debug, PartialEq)]
-enum Kind<'a> {
+enum SectionKind<'a> {
     Pmus(Vec<&'a str>),
     Dynamic,
     Derived(&'a str),
 }
 
 #[derive(Debug)]
-struct Section<'a> {
+struct ConfSection<'a> {
     number: usize,
-    kind: Kind<'a>,
-    lines: Vec<Line<'a>>,
+    kind: SectionKind<'a>,
+    lines: Vec<ConfLine<'a>>,
 }
 
 /// The CPUs on which an event is counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Place {
+enum CpuPlacement {
     Everywhere,
     NextCpu,
     FirstOfNodes,
@@ -167,10 +167,10 @@ enum Scale {
 }
 
 #[derive(Debug)]
-struct Line<'a> {
+struct ConfLine<'a> {
     number: usize,
     event: &'a str,
-    place: Place,
+    place: CpuPlacement,
     /// Scale of a derived event.
     scale: Option<Scale>,
     /// Value of `rawcode=`, without 0x.
@@ -179,8 +179,8 @@ struct Line<'a> {
     parameters: Vec<(&'a str, &'a str)>,
 }
 
-fn sections(text: &str) -> Result<Vec<Section<'_>>, BadLine> {
-    let mut sections: Vec<Section<'_>> = Vec::new();
+fn sections(text: &str) -> Result<Vec<ConfSection<'_>>, BadLine> {
+    let mut sections: Vec<ConfSection<'_>> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let bad = |what: String| BadLine { line: number, what };
         let comment = line
@@ -191,28 +191,28 @@ fn sections(text: &str) -> Result<Vec<Section<'_>>, BadLine> {
             let names = rest.strip_suffix(']').ok_or_else(|| bad("the `[` is not closed".to_owned()))?;
             let kind = match names.trim() {
                 "" => return Err(bad("`[]` names no PMU".to_owned())),
-                "dynamic" => Kind::Dynamic,
+                "dynamic" => SectionKind::Dynamic,
                 name => match name.trim_matches('"').strip_suffix(":derived") {
-                    Some(name) => Kind::Derived(name),
-                    None => Kind::Pmus(pmu_names(name)),
+                    Some(name) => SectionKind::Derived(name),
+                    None => SectionKind::Pmus(pmu_names(name)),
                 },
             };
-            sections.push(Section { number, kind, lines: Vec::new() });
+            sections.push(ConfSection { number, kind, lines: Vec::new() });
         } else if !line.is_empty() {
             let section =
                 sections.last_mut().ok_or_else(|| bad("an event before the first `[…]`".to_owned()))?;
             let mut words = line.split_whitespace();
             let event = words.next().unwrap_or_default();
-            let is_derived = matches!(section.kind, Kind::Derived(_));
+            let is_derived = matches!(section.kind, SectionKind::Derived(_));
             if event != "||" && !event.starts_with(|c: char| c.is_ascii_alphabetic())
                 || event == "||" && !is_derived
             {
                 return Err(bad(format!("`{event}` is no event")));
             }
-            let mut line = Line {
+            let mut line = ConfLine {
                 number,
                 event,
-                place: Place::Everywhere,
+                place: CpuPlacement::Everywhere,
                 scale: None,
                 code: None,
                 parameters: Vec::new(),
@@ -232,27 +232,27 @@ fn pmu_names(text: &str) -> Vec<&str> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-impl<'a> Line<'a> {
-    fn option(&mut self, word: &'a str, kind: &Kind<'a>) -> Result<(), String> {
+impl<'a> ConfLine<'a> {
+    fn option(&mut self, word: &'a str, kind: &SectionKind<'a>) -> Result<(), String> {
         match (word, kind) {
-            ("cpu", _) => self.place = Place::Everywhere,
-            ("cpu_rr", _) => self.place = Place::NextCpu,
-            ("node", _) => self.place = Place::FirstOfNodes,
-            ("node_rr", _) => self.place = Place::NextOfNodes,
-            ("perf_scale", Kind::Derived(_)) => self.scale = Some(Scale::Sysfs),
+            ("cpu", _) => self.place = CpuPlacement::Everywhere,
+            ("cpu_rr", _) => self.place = CpuPlacement::NextCpu,
+            ("node", _) => self.place = CpuPlacement::FirstOfNodes,
+            ("node_rr", _) => self.place = CpuPlacement::NextOfNodes,
+            ("perf_scale", SectionKind::Derived(_)) => self.scale = Some(Scale::Sysfs),
             _ => match (word.parse::<u32>(), word.parse::<f64>(), word.split_once([':', '=']), kind) {
                 // A number without a point is a CPU, in derived events too.
-                (Ok(cpu), ..) => self.place = Place::Cpu(cpu),
-                (_, Ok(scale), _, Kind::Derived(_)) if scale.is_finite() => {
+                (Ok(cpu), ..) => self.place = CpuPlacement::Cpu(cpu),
+                (_, Ok(scale), _, SectionKind::Derived(_)) if scale.is_finite() => {
                     self.scale = Some(Scale::Factor(scale))
                 }
-                (_, _, Some(("rawcode", code)), Kind::Pmus(_)) => {
+                (_, _, Some(("rawcode", code)), SectionKind::Pmus(_)) => {
                     let digits = code.strip_prefix("0x").unwrap_or(code);
                     u64::from_str_radix(digits, 16)
                         .map_err(|_| format!("`{word}` is no hexadecimal number"))?;
                     self.code = Some(digits);
                 }
-                (_, _, Some(parameter), Kind::Dynamic) => self.parameters.push(parameter),
+                (_, _, Some(parameter), SectionKind::Dynamic) => self.parameters.push(parameter),
                 _ => return Err(format!("`{word}` is not understood behind an event")),
             },
         }
@@ -264,8 +264,8 @@ impl<'a> Line<'a> {
         &self,
         is_dynamic: bool,
         host: &Host,
-        parser: &mut Parser<'_>,
-        places: &mut Places,
+        parser: &mut EventParser<'_>,
+        places: &mut PlacementState,
     ) -> Result<Vec<EventGroup>, String> {
         let mut groups = match is_dynamic {
             true => parser.parse(&self.dynamic(host)?).map_err(|error| error.message)?,
@@ -275,7 +275,7 @@ impl<'a> Line<'a> {
         for event in groups.iter_mut().flat_map(|group| &mut group.events) {
             self.event.clone_into(&mut event.name);
             // A package's PMU already selects one CPU per package.
-            if !event.system_wide || matches!(self.place, Place::Cpu(_)) {
+            if !event.system_wide || matches!(self.place, CpuPlacement::Cpu(_)) {
                 event.cpus = cpus.clone().or(event.cpus.take());
             }
         }
@@ -297,7 +297,7 @@ impl<'a> Line<'a> {
     }
 
     /// Resolves a libpfm4, raw, RAPL or pmc event.
-    fn fixed(&self, parser: &mut Parser<'_>) -> Result<Vec<EventGroup>, String> {
+    fn fixed(&self, parser: &mut EventParser<'_>) -> Result<Vec<EventGroup>, String> {
         let mut parse = |text: &str| parser.parse(text).map_err(|error| error.message);
         if self.event.starts_with("RAW:") {
             let code = self.code.ok_or("a RAW: event needs rawcode=0x…")?;
@@ -473,21 +473,22 @@ fn is_here(name: &str, host: &Host, core: &[String]) -> bool {
 }
 
 /// The online CPUs, with the state of the round-robin placements.
-struct Places {
+struct PlacementState {
     online: CpuList,
     nodes: Vec<Vec<u32>>,
     next_cpu: usize,
     next_of_nodes: usize,
 }
 
-impl Places {
+impl PlacementState {
     fn new(host: &Host) -> Self {
         let topology = Topology::read(host);
-        let mut numbers: Vec<Option<u32>> = topology.iter().map(|(_, seat)| seat.node).collect();
+        let mut numbers: Vec<Option<u32>> = topology.iter().map(|(_, location)| location.node).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let of =
-            |node| topology.iter().filter(move |(_, seat)| seat.node == node).map(|(cpu, _)| cpu).collect();
+        let of = |node| {
+            topology.iter().filter(move |(_, location)| location.node == node).map(|(cpu, _)| cpu).collect()
+        };
         Self {
             online: host.online_cpus(),
             nodes: numbers.into_iter().map(of).collect(),
@@ -497,17 +498,19 @@ impl Places {
     }
 
     /// The CPUs for the next event; `None` means everywhere.
-    fn take(&mut self, place: Place) -> Result<Option<CpuList>, String> {
+    fn take(&mut self, place: CpuPlacement) -> Result<Option<CpuList>, String> {
         let cpus: CpuList = match place {
-            Place::Everywhere => return Ok(None),
-            Place::Cpu(cpu) if self.online.contains(cpu) => [cpu].into_iter().collect(),
-            Place::Cpu(cpu) => return Err(format!("CPU {cpu} is not on line")),
-            Place::NextCpu => {
+            CpuPlacement::Everywhere => return Ok(None),
+            CpuPlacement::Cpu(cpu) if self.online.contains(cpu) => [cpu].into_iter().collect(),
+            CpuPlacement::Cpu(cpu) => return Err(format!("CPU {cpu} is not on line")),
+            CpuPlacement::NextCpu => {
                 self.next_cpu += 1;
                 self.online.iter().nth((self.next_cpu - 1) % self.online.len().max(1)).into_iter().collect()
             }
-            Place::FirstOfNodes => self.nodes.iter().filter_map(|cpus| cpus.first().copied()).collect(),
-            Place::NextOfNodes => {
+            CpuPlacement::FirstOfNodes => {
+                self.nodes.iter().filter_map(|cpus| cpus.first().copied()).collect()
+            }
+            CpuPlacement::NextOfNodes => {
                 self.next_of_nodes += 1;
                 self.nodes
                     .iter()

@@ -16,10 +16,10 @@
 //! instructions,cmask=1   type 0, config 1  ──events/instructions: event=0xc0──►  type 4, config 0x10000c0
 //! ```
 
-use super::error::{Fault, Result};
-use super::names::Names;
-use super::syntax::{self, Term, Word, number};
-use super::{EventSpec, Source, freebsd_masks, probe, terms};
+use super::error::{Fault, ParseResult};
+use super::names::VendorNames;
+use super::syntax::{self, EventWord, Term, number};
+use super::{EventSource, EventSpec, freebsd_masks, probe, terms};
 use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
@@ -35,7 +35,7 @@ pub(super) struct Modifiers<'a>(&'a str);
 
 impl<'a> Modifiers<'a> {
     /// Checks the letters.
-    pub(super) fn read(word: Word<'a>) -> Result<Self> {
+    pub(super) fn read(word: EventWord<'a>) -> ParseResult<Self> {
         let mut precise = 0;
         for (at, letter) in word.text.char_indices() {
             let span = word.at + at..word.at + at + letter.len_utf8();
@@ -70,7 +70,7 @@ impl<'a> Modifiers<'a> {
 
     /// Applies the event's own letters, which replace its defaults.
     pub(super) fn replace(self, spec: &mut EventSpec) {
-        if let Source::Kernel(attr) = &mut spec.source {
+        if let EventSource::Kernel(attr) = &mut spec.source {
             for flag in [
                 Flag::ExcludeUser,
                 Flag::ExcludeKernel,
@@ -92,7 +92,7 @@ impl<'a> Modifiers<'a> {
         // An explicit precision overrides the event's default of the highest one.
         spec.precise_max = self.has('P') || spec.precise_max && !self.has('p');
         spec.sample_read |= self.has('S');
-        let Source::Kernel(attr) = &mut spec.source else { return };
+        let EventSource::Kernel(attr) = &mut spec.source else { return };
         let mut levels =
             [Flag::ExcludeUser, Flag::ExcludeKernel, Flag::ExcludeHv].iter().any(|&f| attr.get(f));
         let mut exclusion = spec.exclusion_chosen;
@@ -144,7 +144,7 @@ impl<'a> Modifiers<'a> {
 }
 
 /// The modifier letters that qualifiers express in words.
-pub(super) fn letters_of(qualifiers: &[Term<'_>]) -> Result<String> {
+pub(super) fn letters_of(qualifiers: &[Term<'_>]) -> ParseResult<String> {
     let mut letters = String::new();
     for qualifier in qualifiers {
         let on = is_on(qualifier)?;
@@ -168,7 +168,7 @@ pub(super) fn letters_of(qualifiers: &[Term<'_>]) -> Result<String> {
 }
 
 /// Whether a qualifier without a value is on (`inv`, `inv=1`) or off (`inv=0`).
-fn is_on(qualifier: &Term<'_>) -> Result<bool> {
+fn is_on(qualifier: &Term<'_>) -> ParseResult<bool> {
     let Some(value) = qualifier.value else { return Ok(true) };
     if !syntax::FLAGS.contains(&qualifier.name.text) {
         return Ok(true);
@@ -183,10 +183,10 @@ fn is_on(qualifier: &Term<'_>) -> Result<bool> {
 /// Applies the qualifiers that are not modifiers in words.
 pub(super) fn qualify(
     host: &Host,
-    names: &Names<'_>,
+    names: &VendorNames<'_>,
     specs: &mut [EventSpec],
     qualifiers: &[Term<'_>],
-) -> Result<()> {
+) -> ParseResult<()> {
     for qualifier in qualifiers {
         let on = is_on(qualifier)?;
         for spec in &mut *specs {
@@ -196,14 +196,20 @@ pub(super) fn qualify(
     Ok(())
 }
 
-fn apply(host: &Host, names: &Names<'_>, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> Result<()> {
+fn apply(
+    host: &Host,
+    names: &VendorNames<'_>,
+    spec: &mut EventSpec,
+    qualifier: &Term<'_>,
+    on: bool,
+) -> ParseResult<()> {
     match qualifier.name.text {
         "descendants" => {
             // As in FreeBSD: all threads of a process are always measured, its descendants only on request.
             // `no-inherit` excludes threads too.
             spec.qualifiers.inherit = Some(true);
             spec.qualifiers.descendants = on;
-            if let Source::Kernel(attr) = &mut spec.source {
+            if let EventSource::Kernel(attr) = &mut spec.source {
                 attr.set(Flag::InheritThread, !on);
             }
         }
@@ -235,7 +241,7 @@ fn apply(host: &Host, names: &Names<'_>, spec: &mut EventSpec, qualifier: &Term<
                 },
             )?;
             spec.precise_max = false;
-            if let Source::Kernel(attr) = &mut spec.source {
+            if let EventSource::Kernel(attr) = &mut spec.source {
                 attr.set_precise_ip(level as u8);
                 if level > 0 && !spec.exclusion_chosen {
                     attr.set(Flag::ExcludeGuest, true);
@@ -248,7 +254,7 @@ fn apply(host: &Host, names: &Names<'_>, spec: &mut EventSpec, qualifier: &Term<
         // Several FreeBSD masks share one field.
         name if syntax::MASKS.contains(&name) => {
             let (name, number) = freebsd_masks::read(qualifier)?;
-            let value = qualifier.value.map(|value| Word { text: &number, at: value.at });
+            let value = qualifier.value.map(|value| EventWord { text: &number, at: value.at });
             field(host, names, spec, name, &Term { value, ..*qualifier })?;
         }
         name if syntax::FIELDS.contains(&name) => replace(host, names, spec, name, qualifier)?,
@@ -262,13 +268,14 @@ fn apply(host: &Host, names: &Names<'_>, spec: &mut EventSpec, qualifier: &Term<
 /// Sets a field of the event's PMU, replacing the event's value.
 fn replace(
     host: &Host,
-    names: &Names<'_>,
+    names: &VendorNames<'_>,
     spec: &mut EventSpec,
     name: &str,
     qualifier: &Term<'_>,
-) -> Result<()> {
+) -> ParseResult<()> {
     let pmu = spec.pmu.as_ref().and_then(|pmu| host.pmu(pmu));
-    if let (Source::Kernel(attr), Some(Ok(format))) = (&mut spec.source, pmu.and_then(|pmu| pmu.format(name)))
+    if let (EventSource::Kernel(attr), Some(Ok(format))) =
+        (&mut spec.source, pmu.and_then(|pmu| pmu.format(name)))
     {
         attr.set_word(format.word, attr.word(format.word).unwrap_or(0) & !format.mask);
     }
@@ -279,11 +286,11 @@ fn replace(
 /// since generic requests have no fields.
 fn field(
     host: &Host,
-    names: &Names<'_>,
+    names: &VendorNames<'_>,
     spec: &mut EventSpec,
     name: &str,
     qualifier: &Term<'_>,
-) -> Result<()> {
+) -> ParseResult<()> {
     let cannot = |why: &str| {
         Err(Fault::at(
             &qualifier.span(),
@@ -291,7 +298,7 @@ fn field(
         )
         .why(why))
     };
-    let Source::Kernel(attr) = &spec.source else { return cannot("pmc itself measures it") };
+    let EventSource::Kernel(attr) = &spec.source else { return cannot("pmc itself measures it") };
     let pmu = match (attr.kind(), &spec.pmu) {
         (kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT, _) => {
             return cannot("the kernel counts it without hardware");
@@ -301,7 +308,7 @@ fn field(
         (_, None) => None,
     };
     let Some(pmu) = pmu else { return cannot("this machine shows no PMU for it") };
-    let term = Term { name: Word { text: name, at: qualifier.name.at }, value: qualifier.value };
+    let term = Term { name: EventWord { text: name, at: qualifier.name.at }, value: qualifier.value };
     let code = terms::pmu_event(names, &pmu, &[term], "", false)?;
     let base = match attr.kind() {
         kind::HW_CACHE => return cannot("generic cache events have no code that could be refined"),
@@ -314,12 +321,12 @@ fn field(
             let Some(name) = generic.iter().find(|name| pmu.event(name).is_some()) else {
                 return cannot("the machine does not say which code it has");
             };
-            let event = Term { name: Word { text: name, at: qualifier.name.at }, value: None };
+            let event = Term { name: EventWord { text: name, at: qualifier.name.at }, value: None };
             Some(terms::pmu_event(names, &pmu, &[event], "", false)?)
         }
         _ => None,
     };
-    let Source::Kernel(attr) = &mut spec.source else { return Ok(()) };
+    let EventSource::Kernel(attr) = &mut spec.source else { return Ok(()) };
     let add = |attr: &mut Attr, from: &EventSpec| {
         for word in [1, 7, 8, 16, 17] {
             attr.or_word(word, from.attr().and_then(|from| from.word(word)).unwrap_or(0));

@@ -14,13 +14,13 @@
 //!    instr./core  instr./atom    ──►   group 2: cycles/atom, instructions/atom
 //! ```
 
-use super::error::{Fault, ParseError, Result, Span};
-use super::names::Names;
+use super::error::{Fault, ParseError, ParseResult, TextSpan};
+use super::names::VendorNames;
 use super::qualify::Modifiers;
-use super::syntax::{self, Body, EventItem, EventSyntax, GroupSyntax, Term, Word, number};
+use super::syntax::{self, Body, EventItem, EventSyntax, EventWord, GroupSyntax, Term, number};
 use super::{
-    EventGroup, EventSpec, Source, Subject, Tool, did_you_mean, freebsd_aliases, glob, libpfm, probe,
-    qualify, terms,
+    EventGroup, EventSource, EventSpec, EventTarget, Tool, did_you_mean, freebsd_aliases, glob, libpfm,
+    probe, qualify, terms,
 };
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::{self, NoCacheEvent};
@@ -35,17 +35,17 @@ const MOST_EVENTS: usize = 100_000;
 ///
 /// # Errors
 /// The first word that is not valid on this machine.
-pub fn parse(text: &str, host: &Host) -> Result<Vec<EventGroup>, Box<ParseError>> {
-    Parser::new(host).parse(text)
+pub fn parse(text: &str, host: &Host) -> ParseResult<Vec<EventGroup>, Box<ParseError>> {
+    EventParser::new(host).parse(text)
 }
 
 /// Parses several event texts (repeated `-e`) with unique merge numbers.
 #[derive(Debug)]
-pub struct Parser<'h> {
+pub struct EventParser<'h> {
     host: &'h Host,
-    sources: probe::Sources<'h>,
-    subject: Subject,
-    names: Names<'h>,
+    sources: probe::ProbeSources<'h>,
+    subject: EventTarget,
+    names: VendorNames<'h>,
     /// The core PMUs of a hybrid machine; `None` until needed.
     hybrid: Option<Vec<Pmu>>,
     merges: u32,
@@ -53,16 +53,16 @@ pub struct Parser<'h> {
     count: usize,
 }
 
-impl<'h> Parser<'h> {
+impl<'h> EventParser<'h> {
     /// Creates a parser for this machine.
     pub fn new(host: &'h Host) -> Self {
-        let (sources, subject) = (probe::Sources::new(host), Subject::default());
-        Self { host, sources, subject, names: Names::new(host), hybrid: None, merges: 0, count: 0 }
+        let (sources, subject) = (probe::ProbeSources::new(host), EventTarget::default());
+        Self { host, sources, subject, names: VendorNames::new(host), hybrid: None, merges: 0, count: 0 }
     }
 
     /// Sets the target of the events.
     #[must_use]
-    pub fn measuring(self, subject: Subject) -> Self {
+    pub fn measuring(self, subject: EventTarget) -> Self {
         Self { subject, ..self }
     }
 
@@ -70,7 +70,7 @@ impl<'h> Parser<'h> {
     ///
     /// # Errors
     /// The first word that is not valid on this machine.
-    pub fn parse(&mut self, text: &str) -> Result<Vec<EventGroup>, Box<ParseError>> {
+    pub fn parse(&mut self, text: &str) -> ParseResult<Vec<EventGroup>, Box<ParseError>> {
         self.groups(text).map_err(|fault| fault.within(text))
     }
 
@@ -78,12 +78,16 @@ impl<'h> Parser<'h> {
     ///
     /// # Errors
     /// The position of a second event, or the first word that is not valid on this machine.
-    pub fn parse_single(&mut self, text: &str, several: &str) -> Result<Vec<EventGroup>, Box<ParseError>> {
+    pub fn parse_single(
+        &mut self,
+        text: &str,
+        several: &str,
+    ) -> ParseResult<Vec<EventGroup>, Box<ParseError>> {
         syntax::check_single(text).map_err(|fault| fault.try_this(several).within(text))?;
         self.parse(text)
     }
 
-    fn groups(&mut self, text: &str) -> Result<Vec<EventGroup>> {
+    fn groups(&mut self, text: &str) -> ParseResult<Vec<EventGroup>> {
         let mut groups = Vec::new();
         self.count = 0;
         for item in syntax::read(text)? {
@@ -95,10 +99,10 @@ impl<'h> Parser<'h> {
         Ok(groups)
     }
 
-    fn group(&mut self, group: &GroupSyntax<'_>) -> Result<Vec<EventGroup>> {
+    fn group(&mut self, group: &GroupSyntax<'_>) -> ParseResult<Vec<EventGroup>> {
         let modifiers = group.modifiers.map(Modifiers::read).transpose()?;
         let letters = qualify::letters_of(&group.qualifiers)?;
-        let mut dealt: Vec<Hand> = Vec::new();
+        let mut dealt: Vec<PmuGroup> = Vec::new();
         for event in &group.events {
             let mut specs = self.event(event)?;
             for spec in &mut specs {
@@ -109,18 +113,18 @@ impl<'h> Parser<'h> {
             }
             qualify::qualify(self.host, &self.names, &mut specs, &group.qualifiers)?;
             for spec in specs {
-                deal(&mut dealt, spec);
+                assign(&mut dealt, spec);
             }
         }
         let weak = modifiers.is_some_and(|m| m.has('W'));
         let leader_sampling = modifiers.is_some_and(|m| m.has('S'));
-        let groups = dealt.into_iter().map(|Hand { mut events, .. }| {
+        let groups = dealt.into_iter().map(|PmuGroup { mut events, .. }| {
             // The kernel applies the leader's `pinned` and `exclusive` to the whole group and refuses them
             // on members.
             let said = |flag| events.iter().filter_map(EventSpec::attr).any(|attr| attr.get(flag));
             let (pinned, exclusive) = (said(Flag::Pinned), said(Flag::Exclusive));
             for (index, event) in events.iter_mut().enumerate() {
-                if let Source::Kernel(attr) = &mut event.source {
+                if let EventSource::Kernel(attr) = &mut event.source {
                     attr.set(Flag::Pinned, pinned && index == 0);
                     attr.set(Flag::Exclusive, exclusive && index == 0);
                 }
@@ -130,12 +134,12 @@ impl<'h> Parser<'h> {
         Ok(groups.collect())
     }
 
-    fn event(&mut self, event: &EventSyntax<'_>) -> Result<Vec<EventSpec>> {
+    fn event(&mut self, event: &EventSyntax<'_>) -> ParseResult<Vec<EventSpec>> {
         if let Some(word) = event.modifiers {
             Modifiers::read(word)?;
         }
         let mut specs = self.body(event)?;
-        if let (Some(word), [EventSpec { source: Source::Held(_), .. }]) =
+        if let (Some(word), [EventSpec { source: EventSource::Held(_), .. }]) =
             (event.modifiers.or(event.qualifiers.first().map(|q| q.name)), specs.as_slice())
         {
             return Err(held_as_it_is(&word.span()));
@@ -161,7 +165,7 @@ impl<'h> Parser<'h> {
                         return Err(Fault::at(&event.text.span(), words).expected("usr, or neither"));
                     }
                     // The kernel writes these records in kernel mode, even about user mode.
-                    if let Source::Kernel(attr) = &mut spec.source {
+                    if let EventSource::Kernel(attr) = &mut spec.source {
                         [Flag::ExcludeKernel, Flag::ExcludeHv].iter().for_each(|flag| attr.set(*flag, false));
                     }
                 }
@@ -175,7 +179,7 @@ impl<'h> Parser<'h> {
     }
 
     /// Resolves the event without its modifiers, including its terms.
-    fn body(&mut self, event: &EventSyntax<'_>) -> Result<Vec<EventSpec>> {
+    fn body(&mut self, event: &EventSyntax<'_>) -> ParseResult<Vec<EventSpec>> {
         let name = event.text.text;
         let mut specs = match event.body {
             Body::Name(word) => match &event.terms {
@@ -220,7 +224,7 @@ impl<'h> Parser<'h> {
     }
 
     /// Resolves an event by its libpfm4 name.
-    fn libpfm(&mut self, word: Word<'_>, name: &str) -> Result<Vec<EventSpec>> {
+    fn libpfm(&mut self, word: EventWord<'_>, name: &str) -> ParseResult<Vec<EventSpec>> {
         let name = name.strip_prefix("::").unwrap_or(name);
         let unknown =
             |why: String| Fault::at(&word.span(), format!("libpfm4's `{name}` means nothing here: {why}"));
@@ -234,7 +238,7 @@ impl<'h> Parser<'h> {
                         terms::place(&mut spec, &pmu);
                     }
                 }
-                spec.source = Source::Kernel(*attr);
+                spec.source = EventSource::Kernel(*attr);
                 Ok(vec![spec])
             }
             libpfm::Meaning::Text(text) => {
@@ -253,7 +257,7 @@ impl<'h> Parser<'h> {
         if let Some(tool) = Tool::named(word) {
             return Some(vec![EventSpec {
                 unit: "ns".to_owned(),
-                ..EventSpec::new(name, Source::Tool(tool))
+                ..EventSpec::new(name, EventSource::Tool(tool))
             }]);
         }
         if let Some(generic) = generic::find(word) {
@@ -306,7 +310,7 @@ impl<'h> Parser<'h> {
     }
 
     /// Resolves a single word.
-    fn bare(&mut self, word: Word<'_>, event: &EventSyntax<'_>) -> Result<Vec<EventSpec>> {
+    fn bare(&mut self, word: EventWord<'_>, event: &EventSyntax<'_>) -> ParseResult<Vec<EventSpec>> {
         let name = event.text.text;
         if let Some(specs) = self.everywhere(word.text, name) {
             return Ok(specs);
@@ -353,7 +357,7 @@ impl<'h> Parser<'h> {
         event: &Term<'_>,
         more: &[Term<'_>],
         name: &str,
-    ) -> Result<Option<Vec<EventSpec>>> {
+    ) -> ParseResult<Option<Vec<EventSpec>>> {
         let word = event.name.text;
         let mut given = vec![*event];
         given.extend_from_slice(more);
@@ -376,21 +380,21 @@ impl<'h> Parser<'h> {
     fn of_tables(
         &mut self,
         own: &str,
-        word: Word<'_>,
+        word: EventWord<'_>,
         more: &[Term<'_>],
         name: &str,
-    ) -> Option<Result<Vec<EventSpec>>> {
+    ) -> Option<ParseResult<Vec<EventSpec>>> {
         let pmus = match self.names.pmus(own, &word.span())? {
             Ok(pmus) => pmus,
             Err(fault) => return Some(Err(fault)),
         };
-        let mut given = vec![Term { name: Word { text: own, at: word.at }, value: None }];
+        let mut given = vec![Term { name: EventWord { text: own, at: word.at }, value: None }];
         given.extend_from_slice(more);
         Some(self.on_some(&pmus, &given, name))
     }
 
     /// Returns the event on each of these PMUs. Instances may differ; at least one must have the event.
-    fn on_some(&mut self, pmus: &[Pmu], given: &[Term<'_>], name: &str) -> Result<Vec<EventSpec>> {
+    fn on_some(&mut self, pmus: &[Pmu], given: &[Term<'_>], name: &str) -> ParseResult<Vec<EventSpec>> {
         let hybrid = pmus.iter().any(|pmu| pmu.core_cpus().is_some()) && !self.hybrid().is_empty();
         let mut specs = Vec::new();
         let mut first_fault = None;
@@ -420,10 +424,10 @@ impl<'h> Parser<'h> {
     /// with additional terms.
     fn with_terms(
         &mut self,
-        word: Word<'_>,
+        word: EventWord<'_>,
         given: &[Term<'_>],
         event: &EventSyntax<'_>,
-    ) -> Result<Vec<EventSpec>> {
+    ) -> ParseResult<Vec<EventSpec>> {
         let name = event.text.text;
         if word.text == PERSISTENT
             && let Some(spec) = self.published(word, given, name)?
@@ -447,7 +451,12 @@ impl<'h> Parser<'h> {
 
     /// Resolves `persistent/NAME/`, an event published by a holder; this user's holder comes before root's.
     /// `None` if no holder has the event and the kernel has a PMU of this name.
-    fn published(&self, word: Word<'_>, given: &[Term<'_>], name: &str) -> Result<Option<EventSpec>> {
+    fn published(
+        &self,
+        word: EventWord<'_>,
+        given: &[Term<'_>],
+        name: &str,
+    ) -> ParseResult<Option<EventSpec>> {
         let trees = self.host.published_pmus();
         let is_name = |term: &&Term<'_>| term.value.is_none() || term.name.text != "name";
         // `persistent,config=ID` is the published form, and `ID` the printed one.
@@ -463,7 +472,7 @@ impl<'h> Parser<'h> {
             Some(id) => {
                 let published =
                     tree.events().into_iter().find(|event| tree.published_id(event) == Some(id))?;
-                let known = Term { name: Word { text: &published, ..word }, value: None };
+                let known = Term { name: EventWord { text: &published, ..word }, value: None };
                 terms::pmu_event(&self.names, tree, &[known], name, false).ok()
             }
             None => terms::pmu_event(&self.names, tree, given, name, false).ok(),
@@ -489,7 +498,12 @@ impl<'h> Parser<'h> {
     }
 
     /// Resolves `a:b`: a numeric event, a tracepoint, or invalid modifiers.
-    fn pair(&mut self, first: Word<'_>, second: Word<'_>, event: &EventSyntax<'_>) -> Result<Vec<EventSpec>> {
+    fn pair(
+        &mut self,
+        first: EventWord<'_>,
+        second: EventWord<'_>,
+        event: &EventSyntax<'_>,
+    ) -> ParseResult<Vec<EventSpec>> {
         if let Some(kind) = number(first.text) {
             let kind = u32::try_from(kind)
                 .map_err(|_| Fault::at(&first.span(), "a type number has 32 bits").expected("TYPE:CONFIG"))?;
@@ -521,7 +535,7 @@ impl<'h> Parser<'h> {
             Ok(specs) => Ok(specs),
             // Markers defined by `perf probe` are tracepoints; the others are looked up in files.
             Err(_) if first.text.starts_with("sdt_") && first.text.len() > "sdt_".len() => {
-                let provider = Word { text: &first.text["sdt_".len()..], at: first.at + "sdt_".len() };
+                let provider = EventWord { text: &first.text["sdt_".len()..], at: first.at + "sdt_".len() };
                 self.markers(None, (provider, second), event.text.text)
             }
             Err(fault) => {
@@ -550,10 +564,10 @@ impl<'h> Parser<'h> {
     /// Resolves markers; the locations of one name are shown as one event.
     fn markers(
         &mut self,
-        path: Option<Word<'_>>,
-        words: (Word<'_>, Word<'_>),
+        path: Option<EventWord<'_>>,
+        words: (EventWord<'_>, EventWord<'_>),
         typed: &str,
-    ) -> Result<Vec<EventSpec>> {
+    ) -> ParseResult<Vec<EventSpec>> {
         let mut names = probe::markers(&self.sources, &self.subject, path, words, typed)?;
         names.iter_mut().for_each(|places| self.number_instances(places));
         Ok(names.concat())
@@ -569,16 +583,16 @@ impl<'h> Parser<'h> {
         &mut self,
         class: &str,
         rest: &str,
-        word: Word<'_>,
+        word: EventWord<'_>,
         event: &EventSyntax<'_>,
-    ) -> Result<Vec<EventSpec>> {
+    ) -> ParseResult<Vec<EventSpec>> {
         let name = event.text.text;
         let own = rest.to_ascii_lowercase().replace(['-', '.'], "_");
         for rest in [rest, &own] {
             if let Some(specs) = self.everywhere(rest, name) {
                 return Ok(specs);
             }
-            let term = Term { name: Word { text: rest, at: word.at }, value: None };
+            let term = Term { name: EventWord { text: rest, at: word.at }, value: None };
             if let Some(specs) = self.named_by_pmus(&term, &[], name)? {
                 return Ok(specs);
             }
@@ -597,9 +611,9 @@ impl<'h> Parser<'h> {
     fn freebsd(
         &mut self,
         alias: &freebsd_aliases::Alias,
-        word: Word<'_>,
+        word: EventWord<'_>,
         name: &str,
-    ) -> Result<Vec<EventSpec>> {
+    ) -> ParseResult<Vec<EventSpec>> {
         let items = syntax::read(alias.means)?;
         let Some(EventItem::Event(event)) = items.first() else {
             return Err(did_you_mean::unknown(self.host, &self.names, word));
@@ -610,7 +624,7 @@ impl<'h> Parser<'h> {
             name.clone_into(&mut spec.name);
             spec.filter = alias.filter.map(str::to_owned);
             spec.tells_of_user_mode = alias.filter.is_some();
-            if let (Some(tick_ns), Source::Kernel(attr)) = (alias.tick_ns, &mut spec.source) {
+            if let (Some(tick_ns), EventSource::Kernel(attr)) = (alias.tick_ns, &mut spec.source) {
                 // Sample at each tick, unless the text gives another number of ticks.
                 attr.set_period(tick_ns);
                 spec.tick_ns = Some(tick_ns);
@@ -623,7 +637,7 @@ impl<'h> Parser<'h> {
 }
 
 /// Members of a group that are scheduled together.
-struct Hand {
+struct PmuGroup {
     /// The PMU that they share; `None` while every member may join any PMU.
     pmu: Option<String>,
     events: Vec<EventSpec>,
@@ -631,7 +645,7 @@ struct Hand {
 
 /// Adds a member to the hand of its PMU. Only wildcard instances and hybrid PMUs are split up. All other
 /// events join the first hand, where the kernel accepts or refuses them.
-fn deal(hands: &mut Vec<Hand>, spec: EventSpec) {
+fn assign(hands: &mut Vec<PmuGroup>, spec: EventSpec) {
     let parts = spec.merge.is_some() || spec.core_cpus.is_some();
     let pmu = if parts { spec.pmu.clone() } else { None };
     let own = match &pmu {
@@ -647,12 +661,12 @@ fn deal(hands: &mut Vec<Hand>, spec: EventSpec) {
             hands[at].pmu = hands[at].pmu.take().or(pmu);
             hands[at].events.push(spec);
         }
-        None => hands.push(Hand { pmu, events: vec![spec] }),
+        None => hands.push(PmuGroup { pmu, events: vec![spec] }),
     }
 }
 
 /// The error for changed settings of a running event.
-fn held_as_it_is(span: &Span) -> Fault {
+fn held_as_it_is(span: &TextSpan) -> Fault {
     Fault::at(span, "the settings of a persistent event cannot be changed")
         .expected("persistent/NAME/ alone")
         .try_this("pmc persist add ANOTHER -e EVENT, with these settings")

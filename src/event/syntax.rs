@@ -1,6 +1,6 @@
 //! Parses event text to a tree of words. Pure: it handles the grammar and does not resolve event names.
 //!
-//! Takes text; returns [`EventItem`]s whose [`Word`]s carry their positions. `resolve` interprets the
+//! Takes text; returns [`EventItem`]s whose [`EventWord`]s carry their positions. `resolve` interprets the
 //! words. Only the names of qualifiers are known here, because a comma separates both events and
 //! qualifiers:
 //!
@@ -12,17 +12,17 @@
 //!
 //! It scans the text once without recursion, so malicious text costs only linear time.
 
-use super::error::{Fault, Result, Span};
+use super::error::{Fault, ParseResult, TextSpan};
 
 /// A piece of the text and its position.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Word<'a> {
+pub(super) struct EventWord<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
 }
 
-impl Word<'_> {
-    pub(super) fn span(&self) -> Span {
+impl EventWord<'_> {
+    pub(super) fn span(&self) -> TextSpan {
         self.at..self.at + self.text.len()
     }
 
@@ -46,7 +46,7 @@ pub(super) enum EventItem<'a> {
 #[derive(Debug)]
 pub(super) struct GroupSyntax<'a> {
     pub(super) events: Vec<EventSyntax<'a>>,
-    pub(super) modifiers: Option<Word<'a>>,
+    pub(super) modifiers: Option<EventWord<'a>>,
     pub(super) qualifiers: Vec<Term<'a>>,
 }
 
@@ -54,11 +54,11 @@ pub(super) struct GroupSyntax<'a> {
 #[derive(Debug)]
 pub(super) struct EventSyntax<'a> {
     /// The text without the qualifiers, which is the event's display name.
-    pub(super) text: Word<'a>,
+    pub(super) text: EventWord<'a>,
     pub(super) body: Body<'a>,
     /// The terms between slashes; `None` without slashes.
     pub(super) terms: Option<Vec<Term<'a>>>,
-    pub(super) modifiers: Option<Word<'a>>,
+    pub(super) modifiers: Option<EventWord<'a>>,
     pub(super) qualifiers: Vec<Term<'a>>,
 }
 
@@ -66,30 +66,30 @@ pub(super) struct EventSyntax<'a> {
 #[derive(Debug)]
 pub(super) enum Body<'a> {
     /// `cycles`, `cpu`, `r1a8`
-    Name(Word<'a>),
+    Name(EventWord<'a>),
     /// `sched:sched_switch`, `4:0x1a8`
-    Pair(Word<'a>, Word<'a>),
+    Pair(EventWord<'a>, EventWord<'a>),
     /// `mem:0x1000/8:rw`
-    Breakpoint { address: Word<'a>, length: Option<Word<'a>>, access: Option<Word<'a>> },
+    Breakpoint { address: EventWord<'a>, length: Option<EventWord<'a>>, access: Option<EventWord<'a>> },
     /// `uprobe:/bin/sh:main`
-    Uprobe { path: Word<'a>, place: Word<'a> },
+    Uprobe { path: EventWord<'a>, place: EventWord<'a> },
     /// `kprobe:vfs_read`, `kretprobe:ext4:ext4_sync_file`
-    Kprobe { place: Word<'a>, returns: bool },
+    Kprobe { place: EventWord<'a>, returns: bool },
     /// `sdt:/usr/lib/libstdc++.so.6:libstdcxx:throw`
-    Marker { path: Word<'a>, provider: Word<'a>, name: Word<'a> },
+    Marker { path: EventWord<'a>, provider: EventWord<'a>, name: EventWord<'a> },
     /// `skx::MEM_LOAD_RETIRED:L3_MISS:u`, `::INST_RETIRED:ANY_P`
-    Libpfm(Word<'a>),
+    Libpfm(EventWord<'a>),
 }
 
 /// `umask=0x3`, `edge`, `@driver=word`
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Term<'a> {
-    pub(super) name: Word<'a>,
-    pub(super) value: Option<Word<'a>>,
+    pub(super) name: EventWord<'a>,
+    pub(super) value: Option<EventWord<'a>>,
 }
 
 impl Term<'_> {
-    pub(super) fn span(&self) -> Span {
+    pub(super) fn span(&self) -> TextSpan {
         self.name.at..self.value.map_or(self.name.span().end, |v| v.span().end)
     }
 }
@@ -194,7 +194,7 @@ fn is_not_yet(name: &str) -> bool {
 }
 
 /// Rejects a word that would be parsed and then ignored.
-pub(super) fn heeded(term: &Term<'_>) -> Result<()> {
+pub(super) fn reject_ignored(term: &Term<'_>) -> ParseResult<()> {
     let name = term.name.text;
     let (why, instead) = match NOT_YET.iter().find(|(word, ..)| *word == name) {
         Some((_, why, instead)) => (*why, *instead),
@@ -206,8 +206,8 @@ pub(super) fn heeded(term: &Term<'_>) -> Result<()> {
 }
 
 /// Parses the whole text.
-pub(super) fn read(text: &str) -> Result<Vec<EventItem<'_>>> {
-    let mut reader = Reader { text, at: 0 };
+pub(super) fn read(text: &str) -> ParseResult<Vec<EventItem<'_>>> {
+    let mut reader = EventTextReader { text, at: 0 };
     let mut items: Vec<EventItem<'_>> = Vec::new();
     reader.skip_blanks();
     if reader.peek().is_none() {
@@ -239,7 +239,7 @@ pub(super) fn read(text: &str) -> Result<Vec<EventItem<'_>>> {
 }
 
 /// Checks that the text contains only one event.
-pub(super) fn check_single(text: &str) -> Result<()> {
+pub(super) fn check_single(text: &str) -> ParseResult<()> {
     let items = read(text)?;
     let mut events = items.iter().flat_map(|item| match item {
         EventItem::Event(event) => std::slice::from_ref(event),
@@ -268,17 +268,17 @@ fn is_libpfm(rest: &str) -> bool {
     rest.trim_start_matches(is_pmu).starts_with("::")
 }
 
-struct Reader<'a> {
+struct EventTextReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> EventTextReader<'a> {
     fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }
 
-    fn here(&self) -> Span {
+    fn here(&self) -> TextSpan {
         self.at..self.at + self.peek().map_or(0, char::len_utf8)
     }
 
@@ -303,19 +303,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the text up to one of the delimiters, without surrounding whitespace.
-    fn until(&mut self, delimiters: &[char]) -> Word<'a> {
+    fn until(&mut self, delimiters: &[char]) -> EventWord<'a> {
         let rest = &self.text[self.at..];
         let length = rest.find(delimiters).unwrap_or(rest.len());
         let start = self.at;
         self.at += length;
         let part = &rest[..length];
         let lead = part.len() - part.trim_start().len();
-        Word { text: part.trim(), at: start + lead }
+        EventWord { text: part.trim(), at: start + lead }
     }
 
     /// Returns the word that starts here if it qualifies the previous event. A bare `cpu` is a qualifier
     /// without its value only after an event; at the start of the text it may be a PMU.
-    fn qualifier(&mut self, after_event: bool) -> Result<Option<Term<'a>>> {
+    fn qualifier(&mut self, after_event: bool) -> ParseResult<Option<Term<'a>>> {
         let start = self.at;
         let name = self.until(&['=', ',', '{', '}', ':', '/']);
         let next = self.peek();
@@ -357,13 +357,13 @@ impl<'a> Reader<'a> {
                 break;
             }
             self.at += 1 + length;
-            value = Word { text: self.text[value.at..self.at].trim_end(), at: value.at };
+            value = EventWord { text: self.text[value.at..self.at].trim_end(), at: value.at };
         }
         Ok(Some(Term { name, value: Some(value) }))
     }
 
     /// A value, quoted or plain.
-    fn value(&mut self, delimiters: &[char]) -> Result<Word<'a>> {
+    fn value(&mut self, delimiters: &[char]) -> ParseResult<EventWord<'a>> {
         if self.peek() != Some('\'') {
             let value = self.until(delimiters);
             if value.text.is_empty() {
@@ -379,7 +379,7 @@ impl<'a> Reader<'a> {
         let Some(length) = rest.find('\'') else {
             return Err(Fault::at(&(open..open + 1), "this quote is not closed").expected("another `'`"));
         };
-        let word = Word { text: &rest[..length], at: self.at };
+        let word = EventWord { text: &rest[..length], at: self.at };
         self.at += length + 1;
         Ok(word)
     }
@@ -390,7 +390,7 @@ impl<'a> Reader<'a> {
         rest.find(['{', ',', '}', '/', ':']).is_some_and(|at| rest[at..].starts_with('{'))
     }
 
-    fn group(&mut self) -> Result<GroupSyntax<'a>> {
+    fn group(&mut self) -> ParseResult<GroupSyntax<'a>> {
         // perf accepts a name before the brace and does not show it in `stat`; so does pmc.
         let _name = self.until(&['{']);
         let open = self.here();
@@ -426,7 +426,7 @@ impl<'a> Reader<'a> {
         Ok(GroupSyntax { events, modifiers, qualifiers: Vec::new() })
     }
 
-    fn modifiers(&mut self) -> Result<Word<'a>> {
+    fn modifiers(&mut self) -> ParseResult<EventWord<'a>> {
         let word = self.until(&[',', '{', '}', ':', '/']);
         if word.text.is_empty() {
             return Err(Fault::at(&(word.at..word.at), "the modifiers are missing after `:`")
@@ -435,7 +435,7 @@ impl<'a> Reader<'a> {
         Ok(word)
     }
 
-    fn event(&mut self) -> Result<EventSyntax<'a>> {
+    fn event(&mut self) -> ParseResult<EventSyntax<'a>> {
         let start = self.at;
         let rest = &self.text[start..];
         let mut modifiers = None;
@@ -466,11 +466,17 @@ impl<'a> Reader<'a> {
             }
         }
         let text = self.text[start..self.at].trim_end();
-        Ok(EventSyntax { text: Word { text, at: start }, body, terms, modifiers, qualifiers: Vec::new() })
+        Ok(EventSyntax {
+            text: EventWord { text, at: start },
+            body,
+            terms,
+            modifiers,
+            qualifiers: Vec::new(),
+        })
     }
 
     /// `PMU::EVENT:UMASK:MODIFIER`
-    fn libpfm(&mut self) -> Result<Word<'a>> {
+    fn libpfm(&mut self) -> ParseResult<EventWord<'a>> {
         let word = self.until(&[',', '{', '}']);
         if word.text.ends_with("::") {
             let end = word.span().end;
@@ -481,7 +487,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `name`, `name:mods`, `a:b`, `a:b:mods`
-    fn named(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Body<'a>> {
+    fn named(&mut self, modifiers: &mut Option<EventWord<'a>>) -> ParseResult<Body<'a>> {
         let name = self.until(&[':', '/', ',', '{', '}']);
         if name.text.is_empty() {
             return Err(match self.peek() {
@@ -513,7 +519,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `mem:ADDR[/LEN][:rwx][:mods]`
-    fn breakpoint(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Body<'a>> {
+    fn breakpoint(&mut self, modifiers: &mut Option<EventWord<'a>>) -> ParseResult<Body<'a>> {
         self.at += "mem:".len();
         let address = self.until(&[':', '/', ',', '{', '}']);
         let mut length = None;
@@ -546,7 +552,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `uprobe:PATH:PLACE[:mods]`. The path contains slashes, so it ends at a colon.
-    fn uprobe(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Body<'a>> {
+    fn uprobe(&mut self, modifiers: &mut Option<EventWord<'a>>) -> ParseResult<Body<'a>> {
         self.at += "uprobe:".len();
         let path = self.until(&[':', ',', '{', '}']);
         if path.text.is_empty() || !self.eat(':') {
@@ -565,8 +571,8 @@ impl<'a> Reader<'a> {
     }
 
     /// `sdt:PATH:PROVIDER:NAME[:mods]`
-    fn marker(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Body<'a>> {
-        let mut words = [Word { text: "", at: self.at }; 3];
+    fn marker(&mut self, modifiers: &mut Option<EventWord<'a>>) -> ParseResult<Body<'a>> {
+        let mut words = [EventWord { text: "", at: self.at }; 3];
         self.at += "sdt".len();
         for (index, word) in words.iter_mut().enumerate() {
             let is_there = self.eat(':');
@@ -585,7 +591,7 @@ impl<'a> Reader<'a> {
 
     /// `[MODULE:]PLACE[:mods]`: a second word with only modifier letters is parsed as modifiers, as
     /// elsewhere.
-    fn kprobe(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Word<'a>> {
+    fn kprobe(&mut self, modifiers: &mut Option<EventWord<'a>>) -> ParseResult<EventWord<'a>> {
         const DELIMITERS: [char; 5] = [':', '/', ',', '{', '}'];
         let mut place = self.until(&DELIMITERS);
         if place.text.is_empty() {
@@ -609,7 +615,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The terms after the opening slash, through the closing slash.
-    fn terms(&mut self) -> Result<Vec<Term<'a>>> {
+    fn terms(&mut self) -> ParseResult<Vec<Term<'a>>> {
         let open = self.at - 1..self.at;
         let mut terms = Vec::new();
         self.skip_blanks();
@@ -647,7 +653,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn not_closed(open: &Span) -> Fault {
+fn not_closed(open: &TextSpan) -> Fault {
     Fault::at(open, "this brace is not closed").expected("`}` after the last event of the group")
 }
 

@@ -10,16 +10,16 @@
 //! ```
 //! If a field is given twice, its values are OR-ed, as in perf.
 
-use super::error::{Fault, Result, Span};
-use super::names::{self, Names};
+use super::error::{Fault, ParseResult, TextSpan};
+use super::names::{self, VendorNames};
 use super::syntax::{self, Term, number, numbered_word, plain_digits};
-use super::vendor::Event;
-use super::{EventSpec, PersistentEvent, Source, Trace};
+use super::vendor::VendorEvent;
+use super::{EventSource, EventSpec, PersistentEvent, Trace};
 use crate::abi::attr::{AUX_ACTIONS, Flag, LARGEST_AUX_SAMPLE, kind};
 use crate::abi::generic;
 use crate::abi::{Attr, branch_sample_type, sample_type};
 use crate::host::Host;
-use crate::host::pmu::{Format, Pmu, PmuEvent};
+use crate::host::pmu::{Pmu, PmuEvent, TermFormat};
 use crate::host::tracer::Tracer;
 
 /// The terms that every event accepts, for messages and completion.
@@ -90,7 +90,7 @@ const DECIDED: [(usize, u64, &str, &str); 15] = [
 struct TermValue {
     name: String,
     value: Option<String>,
-    span: Span,
+    span: TextSpan,
     /// The event from whose description the term comes; `None` if the user typed it.
     from: Option<String>,
 }
@@ -106,7 +106,7 @@ impl TermValue {
     }
 
     /// The value as a number up to `largest`; 1 without a value.
-    fn number(&self, largest: u64) -> Result<u64> {
+    fn number(&self, largest: u64) -> ParseResult<u64> {
         let Some(value) = &self.value else { return Ok(1) };
         let number = number(value).ok_or_else(|| {
             Fault::at(&self.span, format!("`{value}` is no number for `{}`", self.name))
@@ -119,11 +119,11 @@ impl TermValue {
         Ok(number)
     }
 
-    fn flag(&self) -> Result<bool> {
+    fn flag(&self) -> ParseResult<bool> {
         Ok(self.number(1)? == 1)
     }
 
-    fn word(&self) -> Result<String> {
+    fn word(&self) -> ParseResult<String> {
         self.value.clone().ok_or_else(|| {
             Fault::at(&self.span, format!("`{}` needs a value", self.name))
                 .expected(format!("{}=VALUE", self.name))
@@ -131,19 +131,19 @@ impl TermValue {
     }
 
     /// A required number.
-    fn needed(&self, largest: u64) -> Result<u64> {
+    fn needed(&self, largest: u64) -> ParseResult<u64> {
         self.word()?;
         self.number(largest)
     }
 }
 
 /// Applies a term that is valid on every event; `false` if it is not one of those.
-pub(super) fn common(spec: &mut EventSpec, term: &Term<'_>) -> Result<bool> {
-    syntax::heeded(term)?;
+pub(super) fn common(spec: &mut EventSpec, term: &Term<'_>) -> ParseResult<bool> {
+    syntax::reject_ignored(term)?;
     set_common(spec, &TermValue::written(term))
 }
 
-fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
+fn set_common(spec: &mut EventSpec, term: &TermValue) -> ParseResult<bool> {
     let told = &mut spec.qualifiers;
     match term.name.as_str() {
         "name" => spec.name = term.word()?,
@@ -277,16 +277,16 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
 }
 
 /// The kernel request of this event.
-fn request<'s>(spec: &'s mut EventSpec, term: &TermValue) -> Result<&'s mut Attr> {
+fn request<'s>(spec: &'s mut EventSpec, term: &TermValue) -> ParseResult<&'s mut Attr> {
     match &mut spec.source {
-        Source::Kernel(attr) => Ok(attr),
+        EventSource::Kernel(attr) => Ok(attr),
         _ => Err(Fault::at(&term.span, format!("`{}` is for events that the kernel counts", term.name))
             .why("this one is measured by pmc itself")),
     }
 }
 
 /// Parses a CPU list from event text.
-pub(super) fn cpu_list(text: &str, span: &Span) -> Result<crate::host::CpuList> {
+pub(super) fn cpu_list(text: &str, span: &TextSpan) -> ParseResult<crate::host::CpuList> {
     match text.parse::<crate::host::CpuList>() {
         Ok(cpus) if cpus.is_empty() => {
             Err(Fault::at(span, "this CPU list is empty").expected("CPU numbers and ranges, as in cpu=0-3,8"))
@@ -302,16 +302,16 @@ pub(super) fn cpu_list(text: &str, span: &Span) -> Result<crate::host::CpuList> 
 /// `hybrid` says that other cores of the machine have a different PMU, so a generic event must name its
 /// PMU.
 pub(super) fn pmu_event(
-    names: &Names<'_>,
+    names: &VendorNames<'_>,
     pmu: &Pmu,
     terms: &[Term<'_>],
     name: &str,
     hybrid: bool,
-) -> Result<EventSpec> {
+) -> ParseResult<EventSpec> {
     let mut spec = EventSpec::kernel(name, pmu.kind, 0);
     place(&mut spec, pmu);
     for term in terms.iter().filter(|term| pmu.format(term.name.text).is_none()) {
-        syntax::heeded(term)?;
+        syntax::reject_ignored(term)?;
     }
     for term in expand(names, pmu, terms, &mut spec)? {
         if !set_common(&mut spec, &term)? {
@@ -319,8 +319,9 @@ pub(super) fn pmu_event(
         }
     }
     spec.trace = trace(&spec, pmu, terms);
-    if let (Some(folder), Source::Kernel(attr)) = (pmu.run_directory(), &spec.source) {
-        spec.source = Source::Held(PersistentEvent { run_directory: folder.to_owned(), id: attr.config() });
+    if let (Some(folder), EventSource::Kernel(attr)) = (pmu.run_directory(), &spec.source) {
+        spec.source =
+            EventSource::Held(PersistentEvent { run_directory: folder.to_owned(), id: attr.config() });
     }
     Ok(spec)
 }
@@ -338,14 +339,14 @@ fn trace(spec: &EventSpec, pmu: &Pmu, terms: &[Term<'_>]) -> Option<Trace> {
     if tracer == Tracer::ArmSpe {
         fields |= sample_type::DATA_SRC;
         let physical = pmu.format("pa_enable").and_then(std::result::Result::ok);
-        let is_on = |format: Format| spec.attr()?.word(format.word).map(|word| word & format.mask != 0);
+        let is_on = |format: TermFormat| spec.attr()?.word(format.word).map(|word| word & format.mask != 0);
         fields |= if physical.and_then(is_on) == Some(true) { sample_type::PHYS_ADDR } else { 0 };
     }
     Some(Trace { tracer, period: tracer.period(pmu), defaults: defaults.collect(), fields })
 }
 
 /// Applies a term described by the event's own PMU; `false` if the PMU does not describe it.
-pub(super) fn own(host: &Host, spec: &mut EventSpec, term: &Term<'_>) -> Result<bool> {
+pub(super) fn own(host: &Host, spec: &mut EventSpec, term: &Term<'_>) -> ParseResult<bool> {
     let Some(pmu) = spec.pmu.as_ref().and_then(|name| host.pmu(name)) else { return Ok(false) };
     if pmu.format(term.name.text).is_none() {
         return Ok(false);
@@ -368,7 +369,12 @@ pub(super) fn is_core(pmu: &Pmu) -> bool {
 }
 
 /// Expands each term that names an event to the event's terms.
-fn expand(names: &Names<'_>, pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<TermValue>> {
+fn expand(
+    names: &VendorNames<'_>,
+    pmu: &Pmu,
+    terms: &[Term<'_>],
+    spec: &mut EventSpec,
+) -> ParseResult<Vec<TermValue>> {
     let mut settings = Vec::new();
     // Terms of the user that supplied a parameter's value.
     let mut used = vec![false; terms.len()];
@@ -399,8 +405,8 @@ fn expand(names: &Names<'_>, pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec
         }
         described = Some(event_name.clone());
         let event = match event {
-            Named::InSysfs(event) => event,
-            Named::InTables(event) => {
+            NameSource::InSysfs(event) => event,
+            NameSource::InTables(event) => {
                 // The user's terms replace those of the table, as in `NAME,cmask=2`.
                 let given = |name: &str| terms.iter().any(|t| t.name.text == name);
                 names::check(pmu, &event, &given, &term.span())?;
@@ -448,27 +454,27 @@ fn expand(names: &Names<'_>, pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec
 }
 
 /// The source of an event's name.
-enum Named<'n> {
+enum NameSource<'n> {
     InSysfs(PmuEvent),
-    InTables(Event<'n>),
+    InTables(VendorEvent<'n>),
 }
 
 /// The PMU's event of this name, ignoring case as in perf. If the kernel lists it too, as on Arm, the code
 /// is the same.
-fn find_event<'n>(names: &'n Names<'_>, pmu: &Pmu, name: &str) -> Option<(String, Named<'n>)> {
+fn find_event<'n>(names: &'n VendorNames<'_>, pmu: &Pmu, name: &str) -> Option<(String, NameSource<'n>)> {
     if let Some(event) = pmu.event(name) {
-        return Some((name.to_owned(), Named::InSysfs(event)));
+        return Some((name.to_owned(), NameSource::InSysfs(event)));
     }
     if let Some(name) = pmu.events().into_iter().find(|n| n.eq_ignore_ascii_case(name)) {
         let event = pmu.event(&name)?;
-        return Some((name, Named::InSysfs(event)));
+        return Some((name, NameSource::InSysfs(event)));
     }
     let event = names.on(pmu, name)?;
-    Some((event.name.to_owned(), Named::InTables(event)))
+    Some((event.name.to_owned(), NameSource::InTables(event)))
 }
 
 /// Applies one of the PMU's own terms.
-fn set(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -> Result<()> {
+fn set(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -> ParseResult<()> {
     let format = match pmu.format(&term.name) {
         Some(Ok(format)) => format,
         Some(Err(bad)) => {
@@ -496,15 +502,15 @@ fn set(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -> Resul
             .meant(word, names.iter().map(String::as_str)));
     }
     let value = term.number(format.largest())?;
-    if let Source::Kernel(attr) = &mut spec.source {
+    if let EventSource::Kernel(attr) = &mut spec.source {
         attr.or_word(format.word, format.place(value));
     }
     Ok(())
 }
 
 /// Applies a term that the PMU does not describe: a raw code, or a generic name on a core PMU.
-fn other_term(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -> Result<()> {
-    let Source::Kernel(attr) = &mut spec.source else { return Ok(()) };
+fn other_term(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -> ParseResult<()> {
+    let EventSource::Kernel(attr) = &mut spec.source else { return Ok(()) };
     if term.value.is_none() {
         if let Some(code) = raw_code(&term.name) {
             attr.set_config(attr.config() | code);

@@ -1,8 +1,8 @@
 //! A held event: opened according to its definition, then counted and copied on request.
 //!
-//! Receives a [`Definition`]; provides the published [`Entry`], [`Counts`], and copies of the rings in sealed
-//! memory. Only the holder accesses the rings. So readers do not affect each other or the event, and a reader
-//! that dies leaves nothing paused.
+//! Receives an [`EntryDefinition`]; provides the published [`PersistentEntry`], [`EntryCounts`], and copies
+//! of the rings in sealed memory. Only the holder accesses the rings. So readers do not affect each other or
+//! the event, and a reader that dies leaves nothing paused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -16,13 +16,13 @@ use crate::abi::attr::kind;
 use crate::abi::sample_type;
 use crate::counter::request::given_up::Fallback;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
-use crate::counter::rings::{CopiedRing, Instance, Reading, Rings, by_thread};
+use crate::counter::rings::{CopiedRing, Instance, InstanceReading, Rings, by_thread};
 use crate::counter::target::TargetSlot;
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};
-use crate::persistent::message::{Counts, CpuCounts, Handover, RingCopy, Snapshot};
-use crate::persistent::{Definition, Entry, RingMode, Share};
-use crate::recording::plan::{SamplePlan, Scope};
+use crate::persistent::message::{CpuCounts, EntryCounts, Handover, RingCopy, RingSnapshot};
+use crate::persistent::{EntryDefinition, PersistentEntry, RingMode, SharingLevel};
+use crate::recording::plan::{MeasurementScope, SamplePlan};
 use crate::recording::{handover, open, targets, trace};
 use crate::sys::page_size;
 use crate::sys::process;
@@ -36,9 +36,9 @@ const MOST_PAGES: usize = 1 << 18;
 
 /// A held event.
 pub(super) struct HeldEvent {
-    pub(super) entry: Entry,
+    pub(super) entry: PersistentEntry,
     rings: Rings,
-    scope: Scope,
+    scope: MeasurementScope,
     /// Threads on which the event was opened.
     threads: Vec<u32>,
     /// Online CPUs on which the event is open.
@@ -51,14 +51,14 @@ impl HeldEvent {
     /// Opens the event. It counts once it is [started](Self::start). `since` is the current time in seconds
     /// since
     /// 1970. An event of a device or package that does not support samples is only counted.
-    pub(super) fn open(host: &Host, definition: Definition, id: u64, since: i64) -> Result<Self> {
+    pub(super) fn open(host: &Host, definition: EntryDefinition, id: u64, since: i64) -> Result<Self> {
         let opened = Self::open_as(host, definition.clone(), id, since);
         let Err(error) = opened else { return opened };
         let groups = open::groups(
             &SamplePlan {
                 events: vec![definition.event.clone()],
                 strict: true,
-                ..SamplePlan::on(Scope::Command, open::held_options())
+                ..SamplePlan::on(MeasurementScope::Command, open::held_options())
             },
             host,
         )?;
@@ -67,11 +67,11 @@ impl HeldEvent {
         if definition.counts_only || definition.filter.is_some() || !are_devices {
             return Err(error);
         }
-        let counting = Definition { counts_only: true, pages: Some(1), ..definition };
+        let counting = EntryDefinition { counts_only: true, pages: Some(1), ..definition };
         Self::open_as(host, counting, id, since).map_err(|_| error)
     }
 
-    fn open_as(host: &Host, mut definition: Definition, id: u64, since: i64) -> Result<Self> {
+    fn open_as(host: &Host, mut definition: EntryDefinition, id: u64, since: i64) -> Result<Self> {
         if definition.pages.is_some_and(|pages| !(1..=MOST_PAGES).contains(&pages)) {
             return Err(Error::usage(format!("--pages must be between 1 and {MOST_PAGES}")));
         }
@@ -122,7 +122,7 @@ impl HeldEvent {
         let unit = unit.map(|spec| (spec.scale.to_string(), spec.unit.clone()));
         let (rings, threads) = open::open(&plan, host, groups, None)?;
         let user_only = rings.given_up().next().is_some_and(|(_, given_up)| given_up.has(Fallback::UserOnly));
-        let entry = Entry { unit, ..entry(id, definition, since, &rings, user_only) };
+        let entry = PersistentEntry { unit, ..entry(id, definition, since, &rings, user_only) };
         let threads = threads.iter().map(|thread| thread.tid).collect();
         let cpus = wanted(&entry.definition, host);
         Ok(Self { entry, rings, scope, threads, cpus, watched: 0 })
@@ -153,7 +153,7 @@ impl HeldEvent {
         }
         let living = self.threads.iter().filter(|&&tid| process::exists(tid as i32));
         let tids: Vec<Option<u32>> = match &mut self.scope {
-            Scope::Cpus(cpus) => {
+            MeasurementScope::Cpus(cpus) => {
                 *cpus = cpus.iter().chain(new.iter().copied()).collect();
                 vec![None]
             }
@@ -173,7 +173,7 @@ impl HeldEvent {
     /// Returns a descriptor that hangs up when one of the event's processes and all children that inherited
     /// the event have ended. `None` for whole CPUs, and when all processes have ended.
     pub(super) fn process_watch(&self) -> Option<BorrowedFd<'_>> {
-        let is_of_processes = !matches!(self.scope, Scope::Cpus(_)) && self.entry.ended.is_none();
+        let is_of_processes = !matches!(self.scope, MeasurementScope::Cpus(_)) && self.entry.ended.is_none();
         self.rings.all_descriptors().nth(self.watched).filter(|_| is_of_processes)
     }
 
@@ -206,7 +206,7 @@ impl HeldEvent {
         let scope = handover::scope(open)?;
         let rings = handover::take(open, descriptors)?;
         let sampled = open.events.iter().take(open.sampled).map(|event| event.name.as_str());
-        let definition = Definition {
+        let definition = EntryDefinition {
             name,
             event: sampled.collect::<Vec<_>>().join(","),
             pages: None,
@@ -216,7 +216,7 @@ impl HeldEvent {
             filter: None,
             counts_only: rings.events().take(open.sampled).all(|(_, attr, _)| attr.period() == 0),
             call_graph: rings.events().any(|(_, attr, _)| attr.sample_type() & sample_type::CALLCHAIN != 0),
-            share: Share::Nothing,
+            share: SharingLevel::Nothing,
         };
         let cpus = rings.instances().filter_map(|one| one.slot.cpu).collect();
         let entry = entry(id, definition, since, &rings, false);
@@ -237,16 +237,16 @@ impl HeldEvent {
     }
 
     /// Reads the counts.
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> EntryCounts {
         let (sampled, readings) = (self.rings.sampled_events(), self.rings.read());
-        let readings: Vec<Reading> =
+        let readings: Vec<InstanceReading> =
             readings.into_iter().filter(|reading| reading.instance.event < sampled).collect();
         let specs: Vec<_> = self.rings.events().map(|(spec, ..)| spec).take(sampled).collect();
         // Add up the variants for the core types of a hybrid CPU.
         let is_one = specs.iter().all(|spec| spec.merge.is_some());
         let row_of = |event: usize| if is_one { 0 } else { event };
         let mut counts: BTreeMap<(usize, Option<u32>), (Count, u64)> = BTreeMap::new();
-        let is_system = matches!(self.scope, Scope::Cpus(_));
+        let is_system = matches!(self.scope, MeasurementScope::Cpus(_));
         for reading in &readings {
             let cpu = reading.instance.slot.cpu.filter(|_| is_system);
             let row = counts.entry((row_of(reading.instance.event), cpu)).or_default();
@@ -271,7 +271,7 @@ impl HeldEvent {
             }
         };
         let living = self.threads.iter().filter(|&&tid| process::exists(tid as i32)).count();
-        Counts {
+        EntryCounts {
             events: specs
                 .iter()
                 .take(if is_one { 1 } else { sampled })
@@ -282,9 +282,9 @@ impl HeldEvent {
         }
     }
 
-    /// Copies the rings: returns a [`Snapshot`] as JSON, and the bytes. Both are readable by all users and
-    /// sealed against changes. For `after`, see
-    /// [`Request::Snapshot`](crate::persistent::message::Request::Snapshot).
+    /// Copies the rings: returns a [`RingSnapshot`] as JSON, and the bytes. Both are readable by all users
+    /// and sealed against changes. For `after`, see
+    /// [`HolderRequest::Snapshot`](crate::persistent::message::HolderRequest::Snapshot).
     pub(super) fn copy(&mut self, after: Option<&[u64]>) -> Result<[OwnedFd; 2]> {
         let failed = |error: io::Error| {
             Error::io(format!("copying the rings of {}", self.entry.definition.name), error)
@@ -302,7 +302,7 @@ impl HeldEvent {
             is_backward: ring.direction == Direction::Backward,
             end: ring.end,
         };
-        let snapshot = Snapshot {
+        let snapshot = RingSnapshot {
             open: handover::describe(&self.rings, &self.scope),
             owners: self.rings.passed_on(),
             copies: rings.iter().map(copy).collect(),
@@ -322,19 +322,19 @@ fn has_hung_up(fd: BorrowedFd<'_>) -> bool {
 }
 
 /// Returns the online CPUs on which the event should be open.
-fn wanted(definition: &Definition, host: &Host) -> CpuList {
+fn wanted(definition: &EntryDefinition, host: &Host) -> CpuList {
     let online = host.online_cpus();
     let named = definition.cpus.as_ref().and_then(|list| list.parse::<CpuList>().ok());
     named.map_or_else(|| online.clone(), |named| online.intersection(&named))
 }
 
 /// Returns the scope of the definition.
-fn scope(definition: &Definition, host: &Host) -> Result<Scope> {
+fn scope(definition: &EntryDefinition, host: &Host) -> Result<MeasurementScope> {
     if !definition.pids.is_empty() {
-        return Ok(Scope::Processes(definition.pids.clone()));
+        return Ok(MeasurementScope::Processes(definition.pids.clone()));
     }
     let online = host.online_cpus();
-    let Some(list) = &definition.cpus else { return Ok(Scope::Cpus(online)) };
+    let Some(list) = &definition.cpus else { return Ok(MeasurementScope::Cpus(online)) };
     let cpus: CpuList = list.parse().map_err(|wrong| Error::usage(format!("-C {list}: {wrong}")))?;
     let missing = cpus.iter().find(|cpu| !online.contains(*cpu));
     match missing {
@@ -342,7 +342,7 @@ fn scope(definition: &Definition, host: &Host) -> Result<Scope> {
             Err(Error::usage(format!("-C {list}: CPU {cpu} is not online"))
                 .try_this(format!("one of {online}")))
         }
-        None => Ok(Scope::Cpus(cpus)),
+        None => Ok(MeasurementScope::Cpus(cpus)),
     }
 }
 
@@ -354,12 +354,18 @@ fn sample_rings(rings: &Rings) -> usize {
 }
 
 /// Returns the entry to publish.
-fn entry(id: u64, definition: Definition, since: i64, rings: &Rings, user_only: bool) -> Entry {
+fn entry(
+    id: u64,
+    definition: EntryDefinition,
+    since: i64,
+    rings: &Rings,
+    user_only: bool,
+) -> PersistentEntry {
     let pages = Some(rings.ring_bytes() as usize / page_size()).filter(|&pages| pages > 0);
     let attr = rings.events().next().map(|(_, attr, _)| attr.clone()).unwrap_or_default();
-    Entry {
+    PersistentEntry {
         id,
-        definition: Definition { pages, ..definition },
+        definition: EntryDefinition { pages, ..definition },
         since,
         ended: None,
         unit: None,
@@ -397,7 +403,7 @@ mod tests {
         let online = |list: &str| std::fs::write(cpu.join("online"), list).unwrap();
         let host = Host::rooted(folder.path());
         online("0");
-        let definition = |cpus: Option<&str>| Definition {
+        let definition = |cpus: Option<&str>| EntryDefinition {
             name: "faults".to_owned(),
             event: "page-faults:u".to_owned(),
             pages: Some(1),
@@ -407,7 +413,7 @@ mod tests {
             call_graph: false,
             filter: None,
             counts_only: false,
-            share: Share::Nothing,
+            share: SharingLevel::Nothing,
         };
         let held = HeldEvent::open(&host, definition(None), 1, 0);
         if !need("root", held.is_ok(), "this user may not open events on whole CPUs") {
@@ -435,7 +441,7 @@ mod tests {
     #[test]
     fn open_events_go_from_owner_to_owner() {
         let host = Host::live();
-        let definition = Definition {
+        let definition = EntryDefinition {
             name: "faults".to_owned(),
             event: "page-faults:u,period=1".to_owned(),
             pages: Some(8),
@@ -445,7 +451,7 @@ mod tests {
             call_graph: false,
             filter: None,
             counts_only: false,
-            share: Share::Nothing,
+            share: SharingLevel::Nothing,
         };
         let held = HeldEvent::open(&host, definition, 1, 0);
         if !need("perf_events", held.is_ok(), "this user may not open events of own processes") {

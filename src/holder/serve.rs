@@ -34,8 +34,10 @@ use super::entry::HeldEvent;
 use crate::error::{Error, Result, say};
 use crate::host::Host;
 use crate::persistent::directory::{Publisher, RunDirectory, check_name, is_called};
-use crate::persistent::message::{Answer, LONGEST_ANSWER, LONGEST_REQUEST, Refused, Request, receive, send};
-use crate::persistent::{Definition, Share};
+use crate::persistent::message::{
+    HolderAnswer, HolderRequest, LONGEST_ANSWER, LONGEST_REQUEST, RefusalMessage, receive, send,
+};
+use crate::persistent::{EntryDefinition, SharingLevel};
 use crate::sys::credentials::Limits;
 use crate::sys::signal::{self, Signals};
 use crate::sys::{background, descriptor, limits};
@@ -80,7 +82,7 @@ pub(crate) fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
     if let Some(most) = Limits::own().open_files_most {
         let _ = limits::raise_open_files(most);
     }
-    let mut holder = Holder {
+    let mut holder = HolderServer {
         host: Host::live(),
         own: rustix::process::geteuid().as_raw(),
         listener,
@@ -195,7 +197,7 @@ struct Client {
 }
 
 /// Serves until a signal arrives, which is returned, or until there are no more entries.
-fn serve(holder: &mut Holder, signals: &Signals, until_empty: bool) -> Result<Option<i32>> {
+fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Result<Option<i32>> {
     let begun = Instant::now();
     let mut clients: Vec<Client> = Vec::new();
     let mut had_entries = false;
@@ -282,7 +284,7 @@ fn accept(listener: &OwnedFd, clients: &mut Vec<Client>) {
 }
 
 /// The held events, and the directory in which they are published.
-struct Holder {
+struct HolderServer {
     host: Host,
     own: u32,
     /// Dropped before the directory is released.
@@ -299,18 +301,18 @@ struct Holder {
     copies: HashMap<u64, (Instant, [OwnedFd; 2])>,
 }
 
-impl Holder {
+impl HolderServer {
     /// Answers the request in the socket, if there is one.
     fn answer(&mut self, client: &Client) {
-        let answered = match receive::<Request>(&client.socket, LONGEST_REQUEST) {
+        let answered = match receive::<HolderRequest>(&client.socket, LONGEST_REQUEST) {
             Ok(Some((request, descriptors))) => self.carry_out(request, descriptors, client.uid),
             // The client has hung up.
             Ok(None) => return,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) => Err(Error::usage(format!("no request: {error}"))),
         };
-        let (answer, descriptors) =
-            answered.unwrap_or_else(|error| (Answer::Refused(Refused::from(&error)), Vec::new()));
+        let (answer, descriptors) = answered
+            .unwrap_or_else(|error| (HolderAnswer::Refused(RefusalMessage::from(&error)), Vec::new()));
         let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
         // A client that does not accept the answer immediately gets none.
         let _ = send(&client.socket, &answer, LONGEST_ANSWER, &descriptors);
@@ -318,26 +320,28 @@ impl Holder {
 
     fn carry_out(
         &mut self,
-        request: Request,
+        request: HolderRequest,
         descriptors: Vec<OwnedFd>,
         uid: u32,
-    ) -> Result<(Answer, Vec<OwnedFd>)> {
+    ) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
         let is_owner = uid == 0 || uid == self.own;
         let answer = match request {
-            Request::Read { entry } => Answer::Counts(self.find(&entry, is_owner, Share::Counts)?.counts()),
-            Request::Snapshot { entry, after } => {
-                let held = self.find(&entry, is_owner, Share::Records)?;
+            HolderRequest::Read { entry } => {
+                HolderAnswer::Counts(self.find(&entry, is_owner, SharingLevel::Counts)?.counts())
+            }
+            HolderRequest::Snapshot { entry, after } => {
+                let held = self.find(&entry, is_owner, SharingLevel::Records)?;
                 if is_owner || after.is_none() {
-                    return Ok((Answer::Copied, held.copy(after.as_deref())?.into()));
+                    return Ok((HolderAnswer::Copied, held.copy(after.as_deref())?.into()));
                 }
                 let id = held.entry.id;
-                return Ok((Answer::Copied, self.copy_for_others(id)?));
+                return Ok((HolderAnswer::Copied, self.copy_for_others(id)?));
             }
             _ if !is_owner => {
                 return Err(Error::new("this holder is another user's")
                     .why("only its user and root can add, rename and remove entries"));
             }
-            Request::Add(definition) => {
+            HolderRequest::Add(definition) => {
                 let name = definition.name.clone();
                 self.add(&name, |host, id| {
                     let held = HeldEvent::open(host, definition, id, now())?;
@@ -345,35 +349,35 @@ impl Holder {
                     Ok(held)
                 })?
             }
-            Request::AddTogether(definitions) => self.add_together(definitions)?,
-            Request::Adopt { name, events } => {
+            HolderRequest::AddTogether(definitions) => self.add_together(definitions)?,
+            HolderRequest::Adopt { name, events } => {
                 if let Some(held) = self.entries.values().find(|held| held.has_any(&events)) {
                     let name = &held.entry.definition.name;
                     return Err(Error::usage("these events are already held").why(format!("they are {name}")));
                 }
                 self.add(&name.clone(), |_, id| HeldEvent::adopt(name, &events, descriptors, id, now()))?
             }
-            Request::Attach { entry } => {
-                let (open, descriptors) = self.find(&entry, true, Share::Nothing)?.hand_over()?;
-                return Ok((Answer::Given(Box::new(open)), descriptors));
+            HolderRequest::Attach { entry } => {
+                let (open, descriptors) = self.find(&entry, true, SharingLevel::Nothing)?.hand_over()?;
+                return Ok((HolderAnswer::Given(Box::new(open)), descriptors));
             }
-            Request::Rename { entry, name } => {
+            HolderRequest::Rename { entry, name } => {
                 self.check_free(&name)?;
-                let id = self.find(&entry, true, Share::Nothing)?.entry.id;
+                let id = self.find(&entry, true, SharingLevel::Nothing)?.entry.id;
                 let Some(held) = self.entries.get_mut(&id) else { return Err(unknown(&entry, "")) };
                 let mut after = held.entry.clone();
                 after.definition.name = name;
                 self.publisher.rename(&held.entry, &after)?;
                 held.entry = after;
-                Answer::Done
+                HolderAnswer::Done
             }
-            Request::Remove { entry } => {
-                match self.find(&entry, true, Share::Nothing).map(|held| held.entry.id) {
+            HolderRequest::Remove { entry } => {
+                match self.find(&entry, true, SharingLevel::Nothing).map(|held| held.entry.id) {
                     Ok(id) => {
                         self.remove(id);
-                        Answer::Done
+                        HolderAnswer::Done
                     }
-                    Err(_) if self.publisher.forget(&entry) => Answer::Done,
+                    Err(_) if self.publisher.forget(&entry) => HolderAnswer::Done,
                     Err(error) => return Err(error),
                 }
             }
@@ -389,7 +393,11 @@ impl Holder {
         }
     }
 
-    fn add(&mut self, name: &str, open: impl FnOnce(&Host, u64) -> Result<HeldEvent>) -> Result<Answer> {
+    fn add(
+        &mut self,
+        name: &str,
+        open: impl FnOnce(&Host, u64) -> Result<HeldEvent>,
+    ) -> Result<HolderAnswer> {
         self.check_free(name)?;
         self.check_room(1)?;
         let id = self.publisher.take_id()?;
@@ -397,7 +405,7 @@ impl Holder {
         self.publisher.publish(&held.entry)?;
         let entry = held.entry.clone();
         self.entries.insert(id, held);
-        Ok(Answer::Held(Box::new(entry)))
+        Ok(HolderAnswer::Held(Box::new(entry)))
     }
 
     /// Restores what was removed from the run directory. Otherwise clients could not find the entries, which
@@ -439,7 +447,7 @@ impl Holder {
     }
 
     /// Holds all of these events or none. Opens all of them before starting the first.
-    fn add_together(&mut self, definitions: Vec<Definition>) -> Result<Answer> {
+    fn add_together(&mut self, definitions: Vec<EntryDefinition>) -> Result<HolderAnswer> {
         self.check_room(definitions.len())?;
         let mut opened: Vec<HeldEvent> = Vec::new();
         for definition in definitions {
@@ -460,7 +468,7 @@ impl Holder {
             }
             self.entries.insert(held.entry.id, held);
         }
-        Ok(Answer::Started { user_only })
+        Ok(HolderAnswer::Started { user_only })
     }
 
     fn check_room(&self, more: usize) -> Result<()> {
@@ -495,7 +503,7 @@ impl Holder {
     }
 
     /// Finds the entry with this name or id, if the client owns it or it is shared at this level.
-    fn find(&mut self, word: &str, is_owner: bool, share: Share) -> Result<&mut HeldEvent> {
+    fn find(&mut self, word: &str, is_owner: bool, share: SharingLevel) -> Result<&mut HeldEvent> {
         let held: Vec<&str> = self.entries.values().map(|held| held.entry.definition.name.as_str()).collect();
         let names = held.join(", ");
         let found = self.entries.values_mut().find(|held| is_called(&held.entry, word));

@@ -18,7 +18,7 @@ use crate::sys::arch;
 
 /// Position of a CPU. Core numbers are unique within a die, die numbers within a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Seat {
+pub struct CpuLocation {
     /// NUMA node; `None` on kernels without NUMA.
     pub node: Option<u32>,
     /// `physical_package_id`.
@@ -36,7 +36,7 @@ pub struct Seat {
 /// The positions of all online CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Topology {
-    seats: BTreeMap<u32, Seat>,
+    seats: BTreeMap<u32, CpuLocation>,
 }
 
 impl Topology {
@@ -54,7 +54,7 @@ impl Topology {
                     .iter()
                     .find_map(|name| host.text(format!("{topology}/{name}"))?.parse().ok())
                     .unwrap_or_default();
-                let seat = Seat {
+                let location = CpuLocation {
                     node: nodes.get(&cpu).copied(),
                     socket: id("physical_package_id").unwrap_or(0),
                     die: id("die_id").unwrap_or(0),
@@ -62,25 +62,25 @@ impl Topology {
                     core: id("core_id").unwrap_or(cpu),
                     thread: siblings.iter().take_while(|&sibling| sibling < cpu).count() as u32,
                 };
-                (cpu, seat)
+                (cpu, location)
             })
             .collect();
         Self { seats }
     }
 
     /// Creates a topology from known positions.
-    pub fn of(seats: BTreeMap<u32, Seat>) -> Self {
+    pub fn of(seats: BTreeMap<u32, CpuLocation>) -> Self {
         Self { seats }
     }
 
     /// The position of this CPU; `None` if it is not online.
-    pub fn seat(&self, cpu: u32) -> Option<Seat> {
+    pub fn location(&self, cpu: u32) -> Option<CpuLocation> {
         self.seats.get(&cpu).copied()
     }
 
     /// All CPUs with their positions, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, Seat)> + '_ {
-        self.seats.iter().map(|(&cpu, &seat)| (cpu, seat))
+    pub fn iter(&self) -> impl Iterator<Item = (u32, CpuLocation)> + '_ {
+        self.seats.iter().map(|(&cpu, &location)| (cpu, location))
     }
 
     /// The online CPUs.
@@ -90,30 +90,30 @@ impl Topology {
 
     /// Number of sockets.
     pub fn sockets(&self) -> usize {
-        self.distinct(|seat| seat.socket)
+        self.distinct(|location| location.socket)
     }
 
     /// Number of dies.
     pub fn dies(&self) -> usize {
-        self.distinct(|seat| (seat.socket, seat.die))
+        self.distinct(|location| (location.socket, location.die))
     }
 
     /// Number of cores.
     pub fn cores(&self) -> usize {
-        self.distinct(|seat| (seat.socket, seat.die, seat.core))
+        self.distinct(|location| (location.socket, location.die, location.core))
     }
 
     /// Number of NUMA nodes that have CPUs.
     pub fn nodes(&self) -> usize {
-        self.distinct(|seat| seat.node)
+        self.distinct(|location| location.node)
     }
 
     /// Whether a core has more than one hardware thread.
     pub fn smt(&self) -> bool {
-        self.seats.values().any(|seat| seat.thread > 0)
+        self.seats.values().any(|location| location.thread > 0)
     }
 
-    fn distinct<T: Ord>(&self, key: impl Fn(&Seat) -> T) -> usize {
+    fn distinct<T: Ord>(&self, key: impl Fn(&CpuLocation) -> T) -> usize {
         self.seats.values().map(key).collect::<BTreeSet<_>>().len()
     }
 }
@@ -353,11 +353,11 @@ mod tests {
         let topology = Topology::read(&saved("two-sockets"));
         assert_eq!(topology.cpus().to_string(), "0-2,4-7", "CPU 3 is off line");
         assert_eq!(
-            topology.seat(5),
-            Some(Seat { node: Some(1), socket: 1, die: 0, cluster: None, core: 0, thread: 1 }),
+            topology.location(5),
+            Some(CpuLocation { node: Some(1), socket: 1, die: 0, cluster: None, core: 0, thread: 1 }),
             "cpu5 is the second thread of socket 1's first core"
         );
-        assert_eq!(topology.seat(3), None);
+        assert_eq!(topology.location(3), None);
         assert_eq!((topology.sockets(), topology.dies(), topology.cores(), topology.nodes()), (2, 2, 4, 2));
         assert!(topology.smt());
     }
@@ -366,8 +366,8 @@ mod tests {
     fn a_machine_that_says_little_is_one_socket() {
         let topology = Topology::read(&saved("arm-guest"));
         assert_eq!(
-            topology.seat(1),
-            Some(Seat { node: None, socket: 0, die: 0, cluster: None, core: 1, thread: 0 })
+            topology.location(1),
+            Some(CpuLocation { node: None, socket: 0, die: 0, cluster: None, core: 1, thread: 0 })
         );
         assert_eq!((topology.sockets(), topology.cores(), topology.smt()), (1, 2, false));
     }

@@ -10,7 +10,7 @@ use crate::sort;
 
 /// A process with open perf events.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct PerfEventProcess {
     /// Process ID.
     pub pid: u32,
     /// The process name (unsanitised; clean it before printing).
@@ -23,9 +23,9 @@ pub struct Holder {
 
 /// Result of the search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Holders {
+pub struct PerfEventProcesses {
     /// By number of events, largest first.
-    pub processes: Vec<Holder>,
+    pub processes: Vec<PerfEventProcess>,
     /// Number of processes whose descriptors this user may not see.
     pub hidden: u32,
     /// Whether the search stopped at the limit on descriptors.
@@ -38,7 +38,7 @@ const MOST_DESCRIPTORS: u32 = 200_000;
 /// Link target of a perf event descriptor.
 const PERF_EVENT: &str = "anon_inode:[perf_event]";
 
-impl Holders {
+impl PerfEventProcesses {
     /// Searches `/proc/*/fd`, except for the process `except` (pmc itself).
     pub fn find(host: &Host, except: u32) -> Self {
         let mut found = Self::default();
@@ -62,7 +62,12 @@ impl Holders {
                     u32::from(std::fs::read_link(entry.path()).is_ok_and(|to| to.as_os_str() == PERF_EVENT));
             }
             if events > 0 {
-                found.processes.push(Holder { pid, comm: host.comm(pid), uid: host.owner(pid), events });
+                found.processes.push(PerfEventProcess {
+                    pid,
+                    comm: host.comm(pid),
+                    uid: host.owner(pid),
+                    events,
+                });
             }
             if found.truncated {
                 break;
@@ -95,7 +100,7 @@ mod tests {
         process(12, &[PERF_EVENT, PERF_EVENT, PERF_EVENT]);
         process(13, &[PERF_EVENT]);
 
-        let found = Holders::find(&Host::rooted(root.path()), 13);
+        let found = PerfEventProcesses::find(&Host::rooted(root.path()), 13);
         let counts: Vec<_> = found.processes.iter().map(|h| (h.pid, h.events, h.uid)).collect();
         assert_eq!(counts, [(12, 3, Some(7)), (10, 1, Some(7))]);
         assert_eq!((found.hidden, found.truncated), (0, false));

@@ -15,7 +15,7 @@ use super::Host;
 
 /// A mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mapping<'a> {
+pub struct ProcessMapping<'a> {
     /// Start address.
     pub start: u64,
     /// End address, exclusive.
@@ -35,11 +35,11 @@ pub struct Mapping<'a> {
 }
 
 /// The mappings in the text of `/proc/PID/maps`; invalid lines are skipped.
-pub fn mappings(text: &[u8]) -> impl Iterator<Item = Mapping<'_>> {
+pub fn mappings(text: &[u8]) -> impl Iterator<Item = ProcessMapping<'_>> {
     text.split(|&byte| byte == b'\n').filter_map(mapping)
 }
 
-fn mapping(line: &[u8]) -> Option<Mapping<'_>> {
+fn mapping(line: &[u8]) -> Option<ProcessMapping<'_>> {
     let mut left = line;
     let mut word = || {
         let end = left.iter().position(|&b| b == b' ').unwrap_or(left.len());
@@ -58,7 +58,7 @@ fn mapping(line: &[u8]) -> Option<Mapping<'_>> {
         return None;
     }
     let has = |letter: char, bit: u32| if perm.contains(letter) { bit } else { 0 };
-    Some(Mapping {
+    Some(ProcessMapping {
         start,
         end,
         offset: hex(offset)?,

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 pub use cpulist::CpuList;
 
 use crate::abi::Attr;
-use crate::sys::pfm::Library;
+use crate::sys::pfm::PfmLibrary;
 
 /// The machine, or a saved copy of one.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Host {
     /// library is not installed, or for a saved or simulated machine, since the library examines the running
     /// one.
     pub fn libpfm(&self, name: &str) -> Option<Result<Attr, String>> {
-        Some(Library::get().filter(|_| self.is_live())?.request(name))
+        Some(PfmLibrary::get().filter(|_| self.is_live())?.request(name))
     }
 
     /// Whether this is the running machine, with none of its files replaced.

@@ -59,18 +59,18 @@ fn unquoted(value: &[u8]) -> &[u8] {
 
 /// Identity of a file: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FileId {
+pub struct FileIdentity {
     device: u64,
     inode: u64,
 }
 
-impl From<&Metadata> for FileId {
+impl From<&Metadata> for FileIdentity {
     fn from(metadata: &Metadata) -> Self {
         Self { device: metadata.dev(), inode: metadata.ino() }
     }
 }
 
-impl FileId {
+impl FileIdentity {
     /// The file in the notation of `/proc/locks`: hexadecimal major and minor, decimal inode.
     fn in_proc_locks(self) -> String {
         let (major, minor) = (rustix::fs::major(self.device), rustix::fs::minor(self.device));
@@ -89,7 +89,7 @@ pub enum Lock {
 
 /// The locks on byte 0 of the file, from `/proc/locks`. The result is empty on file systems whose device
 /// numbers there differ from `stat(2)` (btrfs, overlayfs); `F_GETLK` still reports one lock.
-pub fn locks(host: &Host, file: FileId) -> Vec<Lock> {
+pub fn locks(host: &Host, file: FileIdentity) -> Vec<Lock> {
     let wanted = file.in_proc_locks();
     let text = host.text("/proc/locks").unwrap_or_default();
     text.lines().filter_map(|line| lock_on(line, &wanted)).collect()
@@ -111,7 +111,7 @@ fn lock_on(line: &str, wanted: &str) -> Option<Lock> {
 
 /// Processes that have the file open through a descriptor with an OFD lock (`lock:` lines of
 /// `/proc/PID/fdinfo`), ascending. Only root sees the descriptors of other users.
-pub fn description_holders(host: &Host, path: &Path, file: FileId) -> Vec<u32> {
+pub fn description_holders(host: &Host, path: &Path, file: FileIdentity) -> Vec<u32> {
     let locked = |pid: u32, fd: &OsStr| {
         let info = host.text(Path::new(&format!("/proc/{pid}/fdinfo")).join(fd)).unwrap_or_default();
         info.lines().any(|line| line.starts_with("lock:") && line.contains("OFDLCK"))
@@ -132,7 +132,7 @@ pub struct Agent {
 }
 
 /// The running agents: processes named `pmdaperfevent`, and a `pmcd` that has the lock file open.
-pub fn agents(host: &Host, path: &Path, file: Option<FileId>) -> Vec<Agent> {
+pub fn agents(host: &Host, path: &Path, file: Option<FileIdentity>) -> Vec<Agent> {
     let mut agents = Vec::new();
     for pid in host.processes() {
         let name = host.comm(pid);
@@ -154,11 +154,11 @@ pub fn agents(host: &Host, path: &Path, file: Option<FileId>) -> Vec<Agent> {
 ///
 /// Compares the link's text before calling `stat(2)`, which may block if the descriptor is on a dead
 /// network file system.
-fn open_descriptors(host: &Host, pid: u32, path: &Path, file: FileId) -> Option<Vec<OsString>> {
+fn open_descriptors(host: &Host, pid: u32, path: &Path, file: FileIdentity) -> Option<Vec<OsString>> {
     let name = path.file_name()?;
     let same = |link: &Path| {
         std::fs::read_link(link).is_ok_and(|target| target.file_name() == Some(name))
-            && std::fs::metadata(link).is_ok_and(|metadata| FileId::from(&metadata) == file)
+            && std::fs::metadata(link).is_ok_and(|metadata| FileIdentity::from(&metadata) == file)
     };
     let entries = std::fs::read_dir(host.path(format!("/proc/{pid}/fd"))).ok()?;
     Some(entries.filter_map(|entry| entry.ok()).filter(|e| same(&e.path())).map(|e| e.file_name()).collect())
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn proc_locks_is_read_by_device_and_inode() {
-        let wanted = FileId { device: rustix::fs::makedev(0xfe, 0), inode: 2311 }.in_proc_locks();
+        let wanted = FileIdentity { device: rustix::fs::makedev(0xfe, 0), inode: 2311 }.in_proc_locks();
         let of = |line| lock_on(line, &wanted);
         assert_eq!(of("7: POSIX  ADVISORY  READ  9892 fe:00:2311 0 0"), Some(Lock::Posix(9892)));
         assert_eq!(of("8: OFDLCK ADVISORY  WRITE -1 fe:00:2311 0 EOF"), Some(Lock::Description));

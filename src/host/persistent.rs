@@ -23,7 +23,7 @@ const ROOTS: &str = "/run/pmc/persistent";
 pub fn has_holder(directory: &Path) -> bool {
     let Ok(file) = File::open(directory.join("lock")) else { return false };
     // If the file system cannot test locks, assume that the holder runs.
-    lock::in_the_way(&file, lock::Kind::Write).map_or(true, |owner| owner.is_some())
+    lock::in_the_way(&file, lock::LockKind::Write).map_or(true, |owner| owner.is_some())
 }
 
 /// The run directory of a user with this environment; `None` if the user has none.

@@ -43,7 +43,7 @@ pub struct Pmu {
 ///                                  └─────────────────► word 7, bits 35…32
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Format {
+pub struct TermFormat {
     /// Index of the u64 in `perf_event_attr`: see [`crate::abi::attr`].
     pub word: usize,
     /// The term's bits.
@@ -151,7 +151,7 @@ impl Pmu {
     ///
     /// # Errors
     /// The kernel's description of the term is invalid.
-    pub fn format(&self, term: &str) -> Option<Result<Format, BadFormat>> {
+    pub fn format(&self, term: &str) -> Option<Result<TermFormat, BadFormat>> {
         let text = self.entry("format", term)?;
         Some(text.parse())
     }
@@ -226,7 +226,7 @@ impl Pmu {
     }
 }
 
-impl Format {
+impl TermFormat {
     /// The largest value that fits.
     pub fn largest(&self) -> u64 {
         match self.mask.count_ones() {
@@ -264,7 +264,7 @@ impl Format {
     }
 }
 
-impl std::str::FromStr for Format {
+impl std::str::FromStr for TermFormat {
     type Err = BadFormat;
 
     /// Parses `config:0-7,32-35`, `config1:0`, `attr5:23`.
@@ -294,7 +294,7 @@ impl std::str::FromStr for Format {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for TermFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.word {
             1 => f.write_str("config:")?,
@@ -348,22 +348,22 @@ mod tests {
         for text in
             ["config:0-7", "config:0-7,32-35", "config1:1,6-10,44", "attr5:23", "config2:0-63", "config4:63"]
         {
-            assert_eq!(text.parse::<Format>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<TermFormat>().unwrap().to_string(), text);
         }
         for text in
             ["", "config", "config:", "config:64", "config:9-3", "attr18:1", "config5:1", "config:1-", "x:1"]
         {
-            assert!(text.parse::<Format>().is_err(), "{text}");
+            assert!(text.parse::<TermFormat>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn values_skip_the_gaps() {
-        let format: Format = "config:0-7,32-35".parse().unwrap();
+        let format: TermFormat = "config:0-7,32-35".parse().unwrap();
         assert_eq!(format.place(0x28f), 0x2_0000_008f);
         assert_eq!(format.take(0x2_0000_008f), 0x28f);
         assert_eq!(format.largest(), 0xfff);
-        assert_eq!("config1:0-63".parse::<Format>().unwrap().largest(), u64::MAX);
+        assert_eq!("config1:0-63".parse::<TermFormat>().unwrap().largest(), u64::MAX);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::Host;
 
 /// A thread: its ID, its process, and its name (unsanitised).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thread {
+pub struct ThreadInfo {
     /// Thread ID; equal to `pid` for the first thread.
     pub tid: u32,
     /// Process ID (thread group ID).
@@ -19,7 +19,7 @@ impl Host {
     /// The threads of a process, ascending; `None` if the process does not exist.
     ///
     /// Rescans until no new thread appears, so that threads started meanwhile are not missed.
-    pub fn threads(&self, pid: u32) -> Option<Vec<Thread>> {
+    pub fn threads(&self, pid: u32) -> Option<Vec<ThreadInfo>> {
         let folder = self.path(format!("/proc/{pid}/task"));
         let mut seen: Vec<u32> = Vec::new();
         loop {
@@ -35,14 +35,14 @@ impl Host {
         if seen.is_empty() {
             return None;
         }
-        Some(seen.into_iter().map(|tid| Thread { tid, pid, comm: self.comm(tid) }).collect())
+        Some(seen.into_iter().map(|tid| ThreadInfo { tid, pid, comm: self.comm(tid) }).collect())
     }
 
     /// The thread with this ID; `None` if there is none.
-    pub fn thread(&self, tid: u32) -> Option<Thread> {
+    pub fn thread(&self, tid: u32) -> Option<ThreadInfo> {
         let status = self.bytes(format!("/proc/{tid}/status"))?;
         let pid = field(&status, "Tgid:")?.parse().ok()?;
-        Some(Thread { tid, pid, comm: self.comm(tid) })
+        Some(ThreadInfo { tid, pid, comm: self.comm(tid) })
     }
 
     /// Whether a thread with this ID exists and is not a zombie.

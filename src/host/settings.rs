@@ -8,7 +8,7 @@ use super::Host;
 
 /// Settings in `/proc/sys/kernel` for perf events and related features.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Settings {
+pub struct PerfEventSettings {
     /// `perf_event_paranoid`; `None` if the kernel has no perf events (or hides them).
     pub paranoid: Option<i32>,
     /// `perf_event_mlock_kb`: KiB of ring memory per CPU that a user may lock in addition to
@@ -81,7 +81,7 @@ impl Allowance {
     }
 }
 
-impl Settings {
+impl PerfEventSettings {
     /// Reads all settings, from about ten small files.
     pub fn read(host: &Host) -> Self {
         fn number<T: std::str::FromStr>(host: &Host, name: &str) -> Option<T> {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn settings_are_read_from_a_saved_machine() {
-        let settings = Settings::read(&saved("two-sockets"));
+        let settings = PerfEventSettings::read(&saved("two-sockets"));
         assert_eq!(settings.paranoid, Some(2));
         assert_eq!(settings.nmi_watchdog, Some(true));
         assert_eq!(settings.mlock_kb, Some(516));
@@ -143,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_machine_without_perf_allows_nothing() {
-        let settings = Settings::read(&saved("no-such-machine"));
-        assert_eq!(settings, Settings::default());
+        let settings = PerfEventSettings::read(&saved("no-such-machine"));
+        assert_eq!(settings, PerfEventSettings::default());
         assert!(!settings.allowance(true).user);
     }
 

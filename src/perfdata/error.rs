@@ -8,7 +8,7 @@ use crate::units;
 
 /// Reasons why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PerfdataError {
     /// A system call failed.
     #[error("{doing} {}: {source}", path.display())]
     Io {
@@ -65,7 +65,7 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl PerfdataError {
     /// Returns a function for `map_err`, for the failed operation `doing` on `path`.
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { doing, path: path.to_owned(), source }
@@ -77,14 +77,14 @@ impl Error {
     }
 }
 
-impl From<Error> for crate::error::Error {
-    fn from(error: Error) -> Self {
+impl From<PerfdataError> for crate::error::Error {
+    fn from(error: PerfdataError) -> Self {
         match error {
-            Error::Io { doing, path, source } if source.kind() == io::ErrorKind::BrokenPipe => {
+            PerfdataError::Io { doing, path, source } if source.kind() == io::ErrorKind::BrokenPipe => {
                 // The process at the other end of the pipe stopped reading.
                 Self::output(format_args!("{doing} {}", path.display()), source)
             }
-            Error::Io { doing, path, source } => {
+            PerfdataError::Io { doing, path, source } => {
                 let full = matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
                 let missing = source.kind() == io::ErrorKind::NotFound;
                 let is_kept = full && path.metadata().is_ok_and(|there| there.len() > 0);
@@ -103,19 +103,19 @@ impl From<Error> for crate::error::Error {
                     _ => error,
                 }
             }
-            Error::Create { path, source } => Self::create("-o", &path, source),
-            Error::NotPerfData { is_empty: true, .. } => {
+            PerfdataError::Create { path, source } => Self::create("-o", &path, source),
+            PerfdataError::NotPerfData { is_empty: true, .. } => {
                 Self::new(error.to_string()).why("the file is empty").try_this("record again")
             }
-            Error::NotPerfData { .. } => Self::new(error.to_string())
+            PerfdataError::NotPerfData { .. } => Self::new(error.to_string())
                 .why("it does not start with PERFILE2")
                 .try_this("name a file that pmc record or perf record wrote"),
-            Error::Malformed { .. } => Self::new(error.to_string())
+            PerfdataError::Malformed { .. } => Self::new(error.to_string())
                 .why("the file is damaged, or truncated before its records")
                 .try_this("record again"),
-            Error::TooLong { .. } => Self::new(error.to_string())
+            PerfdataError::TooLong { .. } => Self::new(error.to_string())
                 .try_this("use a file instead of the pipe, or set TMPDIR to a directory with more space"),
-            Error::Bomb { .. } => Self::new(error.to_string())
+            PerfdataError::Bomb { .. } => Self::new(error.to_string())
                 .why("implausible compression ratio: the file is damaged or hostile"),
         }
     }
@@ -123,7 +123,7 @@ impl From<Error> for crate::error::Error {
 
 /// A problem of a readable recording that the user should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
+pub enum RecordingNote {
     /// The recorder did not finish: there are no feature sections. The file is read to its end.
     Unfinished {
         /// Bytes of an incomplete last record.
@@ -177,7 +177,7 @@ pub enum Note {
     },
 }
 
-impl Note {
+impl RecordingNote {
     /// Whether the recording is damaged, rather than unfinished or newer than pmc.
     pub fn is_damage(&self) -> bool {
         match self {
@@ -224,7 +224,7 @@ fn kind_words(number: u32) -> String {
     format!("{} ({number})", kind::name(number).unwrap_or("unknown type"))
 }
 
-impl std::fmt::Display for Note {
+impl std::fmt::Display for RecordingNote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unfinished { lost } => {

@@ -14,15 +14,15 @@ use std::sync::Arc;
 use zstd::stream::raw::{Decoder, Operation};
 
 use super::scan::{Segment, behind_tracing, header_at};
-use super::source::{Spool, limit};
-use super::{Error, Note};
+use super::source::{TempFile, limit};
+use super::{PerfdataError, RecordingNote};
 use crate::record::{HEADER, kind};
 
 const READ: usize = 1 << 20;
 
 /// Whether the first sample of a segment is in a compressed record. perf compresses either all ring buffer
 /// data or none, so the walk stops at the first sample or compressed record.
-pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool, Error> {
+pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool, PerfdataError> {
     let mut found = false;
     walk(segment, is_foreign, |kind, _, _| {
         found = matches!(kind, kind::COMPRESSED | kind::COMPRESSED2);
@@ -36,8 +36,8 @@ pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool,
 fn walk(
     segment: &Segment,
     is_foreign: bool,
-    mut visit: impl FnMut(u32, &[u8], u64) -> Result<bool, Error>,
-) -> Result<u64, Error> {
+    mut visit: impl FnMut(u32, &[u8], u64) -> Result<bool, PerfdataError>,
+) -> Result<u64, PerfdataError> {
     let mut buffer = vec![0; READ];
     let mut at = segment.start;
     while at < segment.end {
@@ -82,10 +82,14 @@ fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
 }
 
 /// Unpacks a segment. Drops AUX data together with their records.
-pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>) -> Result<Segment, Error> {
+pub(super) fn expand(
+    segment: &Segment,
+    is_foreign: bool,
+    notes: &mut Vec<RecordingNote>,
+) -> Result<Segment, PerfdataError> {
     let path = segment.source.path();
-    let mut spool = Spool::new(path)?;
-    let mut decoder = Decoder::new().map_err(Error::io("starting to unpack", path))?;
+    let mut temp_file = TempFile::new(path)?;
+    let mut decoder = Decoder::new().map_err(PerfdataError::io("starting to unpack", path))?;
     // Unpacked bytes that do not form a complete record yet.
     let mut pending: Vec<u8> = Vec::new();
     let mut unpacked = vec![0; 1 << 18];
@@ -105,13 +109,13 @@ pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>)
             kind::HEADER_TRACING_DATA => {
                 let behind = at + record.len() as u64;
                 if let Some(payload) = segment.source.section(behind, skipped(kind, record, is_foreign))? {
-                    spool.write(record)?;
-                    spool.write(&payload)?;
+                    temp_file.write(record)?;
+                    temp_file.write(&payload)?;
                 }
                 return Ok(true);
             }
             _ => {
-                spool.write(record)?;
+                temp_file.write(record)?;
                 return Ok(true);
             }
         };
@@ -121,46 +125,48 @@ pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>)
             let status = match decoder.run_on_buffers(left, &mut unpacked) {
                 Ok(status) => status,
                 Err(_) => {
-                    tear = Some(Note::BadCompression { at });
+                    tear = Some(RecordingNote::BadCompression { at });
                     return Ok(false);
                 }
             };
             left = &left[status.bytes_read..];
             total += status.bytes_written as u64;
             if total > limit(packed) {
-                return Err(Error::Bomb { path: path.to_owned(), packed, limit: limit(packed) });
+                return Err(PerfdataError::Bomb { path: path.to_owned(), packed, limit: limit(packed) });
             }
             pending.extend_from_slice(&unpacked[..status.bytes_written]);
             let whole = whole_records(&pending, is_foreign);
-            spool.write(&pending[..whole])?;
+            temp_file.write(&pending[..whole])?;
             pending.drain(..whole);
             if pending.len() > usize::from(u16::MAX) {
                 // The pending bytes are not a record: their size field is below a header's size.
-                tear = Some(Note::BadCompression { at });
+                tear = Some(RecordingNote::BadCompression { at });
                 return Ok(false);
             }
             if left.is_empty() && status.bytes_written < unpacked.len() {
                 return Ok(true);
             }
             if status.bytes_read == 0 && status.bytes_written == 0 {
-                tear = Some(Note::BadCompression { at });
+                tear = Some(RecordingNote::BadCompression { at });
                 return Ok(false);
             }
         }
     })?;
     // A record that begins in the last compressed bytes and is cut off belongs to the same truncation.
     let tear = match tear {
-        None if walked < end => Some(Note::Torn { at: walked, lost: end - walked, header: None }),
-        None if !pending.is_empty() => Some(Note::Torn { at: end, lost: pending.len() as u64, header: None }),
+        None if walked < end => Some(RecordingNote::Torn { at: walked, lost: end - walked, header: None }),
+        None if !pending.is_empty() => {
+            Some(RecordingNote::Torn { at: end, lost: pending.len() as u64, header: None })
+        }
         tear => tear,
     };
     if let Some(tear) = tear {
         tear.join(notes);
     }
     if aux > 0 {
-        notes.push(Note::Aux { bytes: aux });
+        notes.push(RecordingNote::Aux { bytes: aux });
     }
-    let source = spool.finish()?;
+    let source = temp_file.finish()?;
     let end = source.len();
     Ok(Segment { source: Arc::new(source), start: 0, end })
 }

@@ -14,8 +14,8 @@ mod simpleperf;
 mod wire;
 
 pub use simpleperf::DeviceFile;
-pub use wire::{EventDesc, MetaInfo, Raw};
-use wire::{Fields, Wire, wire};
+pub use wire::{EventDesc, MetaInfo, RawSection};
+use wire::{FeatureFields, Wire, wire};
 
 use crate::abi::misc;
 use crate::record::Cursor;
@@ -144,7 +144,7 @@ wire! {
     }
 
     /// `E_MACHINE`.
-    pub struct Machine {
+    pub struct ElfMachine {
         /// ELF `e_machine` of the recorded machine's programs.
         pub machine: u32,
         /// ELF `e_flags`.
@@ -158,7 +158,7 @@ wire! {
         /// Size of a memory block, in bytes.
         pub block_size: u64,
         /// The nodes, preceded by their number; see [`MemNode`].
-        pub nodes: wire::Long<MemNode>,
+        pub nodes: wire::LongList<MemNode>,
     }
 
     /// A row of `MEM_TOPOLOGY`: the memory blocks of a node.
@@ -188,7 +188,7 @@ pub struct CpuTopology {
 }
 
 impl Wire for CpuTopology {
-    fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
+    fn read(f: &mut FeatureFields<'_>, so_far: &Features) -> Option<Self> {
         let (core_siblings, thread_siblings) = (Wire::read(f, so_far)?, Wire::read(f, so_far)?);
         let count = so_far.nr_cpus.as_ref().map_or(0, |n| n.available);
         let mut cpus = Vec::new();
@@ -237,7 +237,7 @@ pub struct BuildIdEntry {
 pub struct BuildIds(pub Vec<BuildIdEntry>);
 
 impl Wire for BuildIds {
-    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+    fn read(f: &mut FeatureFields<'_>, _: &Features) -> Option<Self> {
         let mut rows = Vec::new();
         while !f.is_empty() {
             let (_kind, misc, size) = (f.u32()?, f.u16()?, f.u16()?);
@@ -299,11 +299,11 @@ macro_rules! features {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "perf's names")]
         #[repr(u32)]
-        pub enum Feature {
+        pub enum FeatureNumber {
             $($(#[$doc])* $name = $number,)*
         }
 
-        impl Feature {
+        impl FeatureNumber {
             /// All known features, by number.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
@@ -321,10 +321,10 @@ macro_rules! features {
 
         impl Features {
             /// Parses a section. Returns `false` if its contents are invalid.
-            pub(super) fn set(&mut self, feature: Feature, bytes: &[u8], is_foreign: bool) -> bool {
-                let mut fields = Fields::new(Cursor::new(bytes), is_foreign);
+            pub(super) fn set(&mut self, feature: FeatureNumber, bytes: &[u8], is_foreign: bool) -> bool {
+                let mut fields = FeatureFields::new(Cursor::new(bytes), is_foreign);
                 match feature {
-                    $(Feature::$name => {
+                    $(FeatureNumber::$name => {
                         self.$field = Wire::read(&mut fields, self);
                         self.$field.is_some()
                     })*
@@ -332,10 +332,10 @@ macro_rules! features {
             }
 
             /// Returns the bytes of a section, if present.
-            pub fn section(&self, feature: Feature) -> Option<Vec<u8>> {
+            pub fn section(&self, feature: FeatureNumber) -> Option<Vec<u8>> {
                 let mut out = Vec::new();
                 match feature {
-                    $(Feature::$name => self.$field.as_ref()?.write(&mut out),)*
+                    $(FeatureNumber::$name => self.$field.as_ref()?.write(&mut out),)*
                 }
                 Some(out)
             }
@@ -345,7 +345,7 @@ macro_rules! features {
 
 features! {
     /// The formats of tracepoints: see `record::tracepoint`.
-    1 TRACING_DATA tracing_data: Raw;
+    1 TRACING_DATA tracing_data: RawSection;
     /// Build-ids of the files that samples hit.
     2 BUILD_ID build_ids: BuildIds;
     /// `uname -n`.
@@ -373,15 +373,15 @@ features! {
     /// Memory nodes.
     14 NUMA_TOPOLOGY numa_topology: Vec<NumaNode>;
     /// Samples hold branch stacks; the section is empty.
-    15 BRANCH_STACK branch_stack: Raw;
+    15 BRANCH_STACK branch_stack: RawSection;
     /// Numbers of the PMUs.
     16 PMU_MAPPINGS pmu_mappings: Vec<PmuMapping>;
     /// Groups of events.
     17 GROUP_DESC groups: Vec<GroupDesc>;
     /// Locations of AUX data in the file.
-    18 AUXTRACE auxtrace: Raw;
+    18 AUXTRACE auxtrace: RawSection;
     /// The file was written by `perf stat record`; the section is empty.
-    19 STAT stat: Raw;
+    19 STAT stat: RawSection;
     /// The caches.
     20 CACHE caches: Caches;
     /// Times of the first and last sample.
@@ -393,7 +393,7 @@ features! {
     /// The recording is a directory; version 1.
     24 DIR_FORMAT dir_format: u64;
     /// BPF programs, as described by the kernel.
-    25 BPF_PROG_INFO bpf_prog_info: Raw;
+    25 BPF_PROG_INFO bpf_prog_info: RawSection;
     /// BTF types of the BPF programs.
     26 BPF_BTF bpf_btf: Vec<BpfBtf>;
     /// Compression of the records.
@@ -407,18 +407,18 @@ features! {
     /// Capabilities of the other PMUs.
     31 PMU_CAPS pmu_caps: Vec<PmuCaps>;
     /// Scheduling domains.
-    32 CPU_DOMAIN_INFO cpu_domain_info: Raw;
+    32 CPU_DOMAIN_INFO cpu_domain_info: RawSection;
     /// The ELF machine.
-    33 E_MACHINE e_machine: Machine;
+    33 E_MACHINE e_machine: ElfMachine;
     /// Size of a cache line, in bytes.
-    34 CLN_SIZE cache_line: Raw;
+    34 CLN_SIZE cache_line: RawSection;
     /// simpleperf's symbols of the device's files; see [`DeviceFile`].
-    128 FILE device_files: Raw;
+    128 FILE device_files: RawSection;
     /// simpleperf's metadata on itself, the device and its events (`FEAT_META_INFO`). In pmc's recordings,
     /// the counts of the events.
     129 META_INFO meta_info: MetaInfo;
     /// The device's files in the format of newer simpleperf versions.
-    132 FILE2 device_files2: Raw;
+    132 FILE2 device_files2: RawSection;
 }
 
 impl Features {
@@ -432,7 +432,7 @@ impl Features {
     }
 }
 
-impl Feature {
+impl FeatureNumber {
     /// Returns the feature with this number.
     pub fn of(number: u64) -> Option<Self> {
         Self::ALL.iter().copied().find(|f| *f as u64 == number)

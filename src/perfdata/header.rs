@@ -7,9 +7,9 @@
 //! ```
 //! Source: `tools/perf/util/header.h`.
 
-use super::Error;
+use super::PerfdataError;
 use super::magic::{FOREIGN, MAGIC, OLD};
-use super::source::Source;
+use super::source::ByteSource;
 use crate::abi::Attr;
 use crate::record::{Cursor, attr};
 
@@ -22,7 +22,7 @@ pub(super) const FEATURE_WORDS: usize = 4;
 
 /// Layout of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum RecordingLayout {
     /// Sections referenced by the header.
     File,
     /// Everything in records.
@@ -33,28 +33,28 @@ pub enum Form {
 
 /// A part of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Section {
+pub(super) struct FileSection {
     pub(super) offset: u64,
     pub(super) size: u64,
 }
 
 /// Contents of the header.
 #[derive(Debug, Clone)]
-pub(super) struct Header {
-    pub(super) form: Form,
+pub(super) struct PerfdataHeader {
+    pub(super) form: RecordingLayout,
     /// Whether the file was written on a machine with the other byte order.
     pub(super) is_foreign: bool,
     pub(super) attr_size: u64,
-    pub(super) attrs: Section,
-    pub(super) data: Section,
+    pub(super) attrs: FileSection,
+    pub(super) data: FileSection,
     pub(super) features: [u64; FEATURE_WORDS],
 }
 
-impl Header {
-    pub(super) fn read(source: &Source) -> Result<Self, Error> {
+impl PerfdataHeader {
+    pub(super) fn read(source: &ByteSource) -> Result<Self, PerfdataError> {
         let mut bytes = [0; FILE_HEADER as usize];
         let got = source.read_at(&mut bytes, 0)?;
-        let not = || Error::NotPerfData { path: source.path().to_owned(), is_empty: got == 0 };
+        let not = || PerfdataError::NotPerfData { path: source.path().to_owned(), is_empty: got == 0 };
         let magic: [u8; 8] = *bytes.first_chunk().ok_or_else(not)?;
         // Read in the file's own byte order, the header's size is a small number.
         let size = bytes[8..].first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
@@ -67,13 +67,13 @@ impl Header {
             if is_foreign { word.swap_bytes() } else { word }
         };
         let size = word(8);
-        let section = |at| Section { offset: word(at), size: word(at + 8) };
+        let section = |at| FileSection { offset: word(at), size: word(at + 8) };
         let mut header = Self {
-            form: Form::Pipe,
+            form: RecordingLayout::Pipe,
             is_foreign,
             attr_size: 0,
-            attrs: Section::default(),
-            data: Section { offset: PIPE_HEADER, size: source.len().saturating_sub(PIPE_HEADER) },
+            attrs: FileSection::default(),
+            data: FileSection { offset: PIPE_HEADER, size: source.len().saturating_sub(PIPE_HEADER) },
             features: [0; FEATURE_WORDS],
         };
         if size == PIPE_HEADER {
@@ -81,9 +81,9 @@ impl Header {
         }
         if size < FILE_HEADER || got < FILE_HEADER as usize {
             let what = "the header is cut off, or says a size that no perf writes";
-            return Err(Error::Malformed { path: source.path().to_owned(), what, at: 8 });
+            return Err(PerfdataError::Malformed { path: source.path().to_owned(), what, at: 8 });
         }
-        header.form = Form::File;
+        header.form = RecordingLayout::File;
         header.attr_size = word(16);
         header.attrs = section(24);
         header.data = section(40);
@@ -106,7 +106,7 @@ impl Header {
 
     /// Whether there is a table of features at `table`: its first row then points past its last. A killed
     /// recorder may have set the bits without writing a table.
-    pub(super) fn has_table(&self, source: &Source, table: u64) -> Result<bool, Error> {
+    pub(super) fn has_table(&self, source: &ByteSource, table: u64) -> Result<bool, PerfdataError> {
         let rows = self.feature_numbers().count() as u64;
         let Some(row) = source.section(table, 16)? else { return Ok(false) };
         let first = row.first_chunk().map_or(0, |w| u64::from_ne_bytes(*w));
@@ -115,9 +115,9 @@ impl Header {
     }
 
     /// Returns the attrs of the file form, each with the section of its ids.
-    pub(super) fn read_attrs(&self, source: &Source) -> Result<Vec<(Attr, Section)>, Error> {
+    pub(super) fn read_attrs(&self, source: &ByteSource) -> Result<Vec<(Attr, FileSection)>, PerfdataError> {
         let malformed =
-            |what| Error::Malformed { path: source.path().to_owned(), what, at: self.attrs.offset };
+            |what| PerfdataError::Malformed { path: source.path().to_owned(), what, at: self.attrs.offset };
         let entry = usize::try_from(self.attr_size).unwrap_or(0);
         if !(attr::SMALLEST + 16..=1 << 16).contains(&entry) {
             return Err(malformed("the header says a size of attrs that no perf writes"));
@@ -134,7 +134,7 @@ impl Header {
                     ids.as_chunks_mut::<8>().0.iter_mut().for_each(|w| w.reverse());
                 }
                 let mut c = Cursor::new(ids);
-                let ids = Section { offset: c.u64().unwrap_or(0), size: c.u64().unwrap_or(0) };
+                let ids = FileSection { offset: c.u64().unwrap_or(0), size: c.u64().unwrap_or(0) };
                 (attr::of_size(attr), ids)
             })
             .collect())

@@ -25,11 +25,11 @@ mod source;
 pub mod tally;
 mod writer;
 
-pub use error::{Error, Note};
+pub use error::{PerfdataError, RecordingNote};
 pub use event::RecordedEvent;
-pub use feature::{Feature, Features};
-pub use header::Form;
+pub use feature::{FeatureNumber, Features};
+pub use header::RecordingLayout;
 pub use reader::Reader;
-pub use scan::{Buffer, Chunk, Index};
+pub use scan::{Buffer, Chunk, RecordingIndex};
 pub use tally::RecordTally;
-pub use writer::{Options, Writer};
+pub use writer::{WriteOptions, Writer};

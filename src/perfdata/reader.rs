@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::expand;
-use super::feature::{Feature, Features};
-use super::header::{FILE_HEADER, Header, Section};
-use super::scan::{self, Buffer, Chunk, Index, Order, Segment};
-use super::source::Source;
-use super::{Error, Form, Note, RecordedEvent};
+use super::feature::{FeatureNumber, Features};
+use super::header::{FILE_HEADER, FileSection, PerfdataHeader};
+use super::scan::{self, Buffer, Chunk, NativeConverter, RecordingIndex, Segment};
+use super::source::ByteSource;
+use super::{PerfdataError, RecordedEvent, RecordingLayout, RecordingNote};
 use crate::abi::{attr, misc};
 use crate::record::tracepoint::TracingData;
 use crate::record::{Layouts, RawRecord, Record, Records, Update, kind};
@@ -22,14 +22,14 @@ use crate::record::{Layouts, RawRecord, Record, Records, Update, kind};
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
-    form: Form,
+    form: RecordingLayout,
     is_foreign: bool,
     events: Vec<RecordedEvent>,
-    twins: Vec<RecordedEvent>,
+    fallback_events: Vec<RecordedEvent>,
     layouts: Layouts,
     features: Features,
     segments: Vec<Segment>,
-    notes: Vec<Note>,
+    notes: Vec<RecordingNote>,
     data_offset: u64,
 }
 
@@ -40,19 +40,19 @@ impl Reader {
     ///
     /// # Errors
     /// When the file is not a recording, or its header and attrs cannot be read. Later problems become
-    /// [`Note`]s.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+    /// [`RecordingNote`]s.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, PerfdataError> {
         let path = path.as_ref();
         let is_directory = path.is_dir();
         let file = if is_directory { path.join("data") } else { path.to_owned() };
-        let source = Arc::new(Source::open(&file)?);
-        let header = Header::read(&source)?;
+        let source = Arc::new(ByteSource::open(&file)?);
+        let header = PerfdataHeader::read(&source)?;
         let mut reader = Self {
             path: path.to_owned(),
             form: header.form,
             is_foreign: header.is_foreign,
             events: Vec::new(),
-            twins: Vec::new(),
+            fallback_events: Vec::new(),
             layouts: Layouts::default(),
             features: Features::default(),
             segments: Vec::new(),
@@ -60,23 +60,23 @@ impl Reader {
             data_offset: header.data.offset,
         };
         match header.form {
-            Form::Pipe => reader.open_pipe(&source, &header)?,
-            Form::File | Form::Directory => reader.open_file(&source, &header)?,
+            RecordingLayout::Pipe => reader.open_pipe(&source, &header)?,
+            RecordingLayout::File | RecordingLayout::Directory => reader.open_file(&source, &header)?,
         }
         if is_directory {
-            reader.form = Form::Directory;
+            reader.form = RecordingLayout::Directory;
             reader.add_directory(path);
         }
         reader.unpack()?;
-        if header.form == Form::File && header.feature_numbers().next().is_none() {
+        if header.form == RecordingLayout::File && header.feature_numbers().next().is_none() {
             reader.recover_features()?;
         }
         reader.name_events();
         Ok(reader)
     }
 
-    fn open_file(&mut self, source: &Arc<Source>, header: &Header) -> Result<(), Error> {
-        for (attr, Section { offset, size }) in header.read_attrs(source)? {
+    fn open_file(&mut self, source: &Arc<ByteSource>, header: &PerfdataHeader) -> Result<(), PerfdataError> {
+        for (attr, FileSection { offset, size }) in header.read_attrs(source)? {
             let mut bytes = source.section(offset, size)?.unwrap_or_default();
             let ids = bytes.as_chunks_mut::<8>().0;
             if header.is_foreign {
@@ -86,10 +86,10 @@ impl Reader {
             self.events.push(RecordedEvent { attr, ids, name: None });
         }
         self.make_layouts();
-        let Section { offset: start, size } = header.data;
+        let FileSection { offset: start, size } = header.data;
         if start < FILE_HEADER {
             let what = "the header says that records begin inside the header";
-            return Err(Error::Malformed { path: source.path().to_owned(), what, at: 40 });
+            return Err(PerfdataError::Malformed { path: source.path().to_owned(), what, at: 40 });
         }
         // A killed recorder left the size at 0 (perf), or at the amount written up to a second before,
         // without features (pmc).
@@ -99,10 +99,10 @@ impl Reader {
             source.len() > table && (no_bits || size == 0 && !header.has_table(source, table)?);
         let end = if unfinished { source.len() } else { start.saturating_add(size) };
         if unfinished {
-            self.notes.push(Note::Unfinished { lost: 0 });
+            self.notes.push(RecordingNote::Unfinished { lost: 0 });
         } else if end > source.len() {
             // The table of features would follow the records.
-            self.notes.push(Note::Torn { at: source.len(), lost: end - source.len(), header: None });
+            self.notes.push(RecordingNote::Torn { at: source.len(), lost: end - source.len(), header: None });
         } else {
             self.read_features(source, header, end)?;
         }
@@ -114,11 +114,17 @@ impl Reader {
     }
 
     /// Reads the table of sections, which follows the data and has one row per bit of the header.
-    fn read_features(&mut self, source: &Source, header: &Header, table: u64) -> Result<(), Error> {
+    fn read_features(
+        &mut self,
+        source: &ByteSource,
+        header: &PerfdataHeader,
+        table: u64,
+    ) -> Result<(), PerfdataError> {
         let mut bad = Vec::new();
         for (row, number) in header.feature_numbers().enumerate() {
             let name = || {
-                Feature::of(number.into()).map_or_else(|| format!("number {number}"), |f| f.name().to_owned())
+                FeatureNumber::of(number.into())
+                    .map_or_else(|| format!("number {number}"), |f| f.name().to_owned())
             };
             let Some(row) = source.section(table.saturating_add(row as u64 * 16), 16)? else {
                 bad.push(name());
@@ -129,7 +135,7 @@ impl Reader {
                 if header.is_foreign { word.swap_bytes() } else { word }
             };
             // A number that only newer perf versions know is not damage.
-            let Some(feature) = Feature::of(number.into()) else { continue };
+            let Some(feature) = FeatureNumber::of(number.into()) else { continue };
             let section = source.section(word(0), word(8))?;
             if !section.is_some_and(|bytes| self.features.set(feature, &bytes, header.is_foreign)) {
                 bad.push(name());
@@ -141,12 +147,12 @@ impl Reader {
 
     fn add_bad_features(&mut self, names: Vec<String>) {
         if !names.is_empty() {
-            self.notes.push(Note::BadFeatures(names));
+            self.notes.push(RecordingNote::BadFeatures(names));
         }
     }
 
     /// Opens a stream, in which attrs, names and features are records, usually before the first sample.
-    fn open_pipe(&mut self, source: &Arc<Source>, header: &Header) -> Result<(), Error> {
+    fn open_pipe(&mut self, source: &Arc<ByteSource>, header: &PerfdataHeader) -> Result<(), PerfdataError> {
         let segment = Segment {
             source: Arc::clone(source),
             start: header.data.offset,
@@ -157,7 +163,7 @@ impl Reader {
         let mut tracing = None;
         // The layouts are still unknown but not needed: perf's own records have no trailer.
         let nothing = Layouts::default();
-        let order = Order { is_foreign: header.is_foreign, layouts: &nothing };
+        let order = NativeConverter { is_foreign: header.is_foreign, layouts: &nothing };
         let (events, features) = (&mut self.events, &mut self.features);
         let mut bad = Vec::new();
         scan::scan(&segments, order, &mut |record, at| {
@@ -178,7 +184,8 @@ impl Reader {
                     }
                 }
                 Some(Record::HeaderFeature(section)) => {
-                    if let Some(feature) = Feature::of(section.feature).filter(|f| !is_end(*f, section.data))
+                    if let Some(feature) =
+                        FeatureNumber::of(section.feature).filter(|f| !is_end(*f, section.data))
                         && !features.set(feature, section.data, header.is_foreign)
                     {
                         bad.push(feature.name().to_owned());
@@ -192,7 +199,7 @@ impl Reader {
             }
         })?;
         if let Some((at, size)) = tracing {
-            self.features.tracing_data = source.section(at, size)?.map(super::feature::Raw);
+            self.features.tracing_data = source.section(at, size)?.map(super::feature::RawSection);
         }
         for (id, name) in updates {
             if let Some(event) = self.events.iter_mut().find(|event| event.ids.contains(&id)) {
@@ -202,7 +209,11 @@ impl Reader {
         self.add_bad_features(bad);
         if self.events.is_empty() {
             let what = "the stream ends before it says what was recorded";
-            return Err(Error::Malformed { path: source.path().to_owned(), what, at: header.data.offset });
+            return Err(PerfdataError::Malformed {
+                path: source.path().to_owned(),
+                what,
+                at: header.data.offset,
+            });
         }
         self.make_layouts();
         self.segments.extend(segments.into_iter().filter(|s| s.start < s.end));
@@ -219,18 +230,18 @@ impl Reader {
         numbers.sort_unstable();
         for number in numbers {
             let file = path.join(format!("data.{number}"));
-            match Source::open(&file) {
+            match ByteSource::open(&file) {
                 Ok(source) if source.len() == 0 => {}
                 Ok(source) => {
                     let end = source.len();
                     self.segments.push(Segment { source: Arc::new(source), start: 0, end });
                 }
-                Err(_) => self.notes.push(Note::MissingFile(file)),
+                Err(_) => self.notes.push(RecordingNote::MissingFile(file)),
             }
         }
     }
 
-    fn unpack(&mut self) -> Result<(), Error> {
+    fn unpack(&mut self) -> Result<(), PerfdataError> {
         for segment in &mut self.segments {
             if expand::is_compressed(segment, self.is_foreign)? {
                 *segment = expand::expand(segment, self.is_foreign, &mut self.notes)?;
@@ -241,13 +252,13 @@ impl Reader {
 
     /// Reads sections from records: a killed pmc wrote no sections, but it writes known data as records
     /// too.
-    fn recover_features(&mut self) -> Result<(), Error> {
+    fn recover_features(&mut self) -> Result<(), PerfdataError> {
         let Self { segments, layouts, features, .. } = self;
-        let order = Order { is_foreign: self.is_foreign, layouts };
+        let order = NativeConverter { is_foreign: self.is_foreign, layouts };
         let mut take = |record: &RawRecord<'_>, _| match record.kind {
             kind::HEADER_FEATURE => {
                 if let Some(Record::HeaderFeature(section)) = record.parse()
-                    && let Some(feature) = Feature::of(section.feature)
+                    && let Some(feature) = FeatureNumber::of(section.feature)
                 {
                     features.set(feature, section.data, self.is_foreign);
                 }
@@ -261,8 +272,8 @@ impl Reader {
 
     fn make_layouts(&mut self) {
         self.layouts = Layouts::new(self.events.iter().map(|event| (&event.attr, event.ids.as_slice())));
-        // Twins come after all other events; their samples are those of their siblings.
-        self.twins = self.events.split_off(self.layouts.event_count());
+        // Fallback events come after all other events; their samples are those of their siblings.
+        self.fallback_events = self.events.split_off(self.layouts.event_count());
     }
 
     fn name_events(&mut self) {
@@ -307,7 +318,7 @@ impl Reader {
         &self.path
     }
     /// Returns the recording's layout.
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> RecordingLayout {
         self.form
     }
     /// Whether the recording has the other byte order. Tracepoint payloads keep that order.
@@ -320,8 +331,8 @@ impl Reader {
     }
     /// Returns the events whose samples are those of other events (see [`crate::record::unwound`]). In the
     /// file they come after all other events.
-    pub fn twins(&self) -> &[RecordedEvent] {
-        &self.twins
+    pub fn fallback_events(&self) -> &[RecordedEvent] {
+        &self.fallback_events
     }
     /// Returns the sample layouts of the events.
     pub fn layouts(&self) -> &Layouts {
@@ -331,8 +342,8 @@ impl Reader {
     pub fn features(&self) -> &Features {
         &self.features
     }
-    /// Returns the notes from opening the file; [`Index::notes`] adds those from its records.
-    pub fn notes(&self) -> &[Note] {
+    /// Returns the notes from opening the file; [`RecordingIndex::notes`] adds those from its records.
+    pub fn notes(&self) -> &[RecordingNote] {
         &self.notes
     }
     /// Returns the name of a file that contains chunks, and the position from which perf counts its
@@ -340,7 +351,7 @@ impl Reader {
     pub fn file(&self, number: u32) -> (&Path, u64) {
         let path = self.segments.get(number as usize).map_or(&*self.path, |segment| segment.source.path());
         match self.form {
-            Form::Pipe => (Path::new("pipe"), self.data_offset),
+            RecordingLayout::Pipe => (Path::new("pipe"), self.data_offset),
             _ => (path, 0),
         }
     }
@@ -353,35 +364,35 @@ impl Reader {
         self.segments.iter().map(|s| s.end - s.start).sum()
     }
 
-    fn order(&self) -> Order<'_> {
-        Order { is_foreign: self.is_foreign, layouts: &self.layouts }
+    fn order(&self) -> NativeConverter<'_> {
+        NativeConverter { is_foreign: self.is_foreign, layouts: &self.layouts }
     }
 
     /// Reads all records once, in file order, and passes each to `visit`, which should check `kind` first.
     ///
     /// # Errors
-    /// When reading the file fails. A truncated end becomes a note in the [`Index`].
-    pub fn scan(&self, mut visit: impl FnMut(&RawRecord<'_>)) -> Result<Index, Error> {
+    /// When reading the file fails. A truncated end becomes a note in the [`RecordingIndex`].
+    pub fn scan(&self, mut visit: impl FnMut(&RawRecord<'_>)) -> Result<RecordingIndex, PerfdataError> {
         let mut index = scan::scan(&self.segments, self.order(), &mut |record, _| visit(record))?;
         let found = std::mem::replace(&mut index.notes, self.notes.clone());
         found.into_iter().for_each(|note| note.join(&mut index.notes));
         Ok(index)
     }
 
-    /// Reads a chunk of the [`Index`] into the buffer. Several threads may do so in parallel, each with its
-    /// own buffer.
+    /// Reads a chunk of the [`RecordingIndex`] into the buffer. Several threads may do so in parallel, each
+    /// with its own buffer.
     ///
     /// # Errors
     /// When reading the file fails.
-    pub fn load<'b>(&self, chunk: &Chunk, buffer: &'b mut Buffer) -> Result<Records<'b>, Error> {
+    pub fn load<'b>(&self, chunk: &Chunk, buffer: &'b mut Buffer) -> Result<Records<'b>, PerfdataError> {
         scan::load(&self.segments, self.order(), chunk, buffer)
     }
 }
 
 /// Whether the section ends the sections of a stream. perf ends them with an empty section of the first
 /// number that it does not know; newer perf versions never leave a section of that number empty.
-fn is_end(feature: Feature, data: &[u8]) -> bool {
-    feature >= Feature::CPU_DOMAIN_INFO && data.is_empty()
+fn is_end(feature: FeatureNumber, data: &[u8]) -> bool {
+    feature >= FeatureNumber::CPU_DOMAIN_INFO && data.is_empty()
 }
 
 fn add_build_id(record: &RawRecord<'_>, features: &mut Features) {

@@ -1,7 +1,7 @@
 //! Walks the records of a recording: once in order, then in parallel.
 //!
-//! Receives segments (runs of records in a [`Source`]). [`scan`] reads them once and passes every record to
-//! a visitor, which handles records other than samples. It returns an [`Index`] of record-aligned
+//! Receives segments (runs of records in a [`ByteSource`]). [`scan`] reads them once and passes every record
+//! to a visitor, which handles records other than samples. It returns a [`RecordingIndex`] of record-aligned
 //! [`Chunk`]s. Any number of threads can then [`load`] chunks in any order, each into its own [`Buffer`].
 //! There is no allocation per record.
 //!
@@ -14,8 +14,8 @@
 
 use std::sync::Arc;
 
-use super::source::Source;
-use super::{Error, Note};
+use super::source::ByteSource;
+use super::{PerfdataError, RecordingNote};
 use crate::record::{HEADER, Layouts, RawRecord, Record, Records, kind, swap};
 
 /// Maximum size of a chunk in bytes: holds several records of the maximum size (64 KiB), but fits into a
@@ -25,7 +25,7 @@ const CHUNK: usize = 1 << 20;
 /// A run of records.
 #[derive(Debug, Clone)]
 pub(super) struct Segment {
-    pub(super) source: Arc<Source>,
+    pub(super) source: Arc<ByteSource>,
     pub(super) start: u64,
     pub(super) end: u64,
 }
@@ -66,7 +66,7 @@ pub struct Buffer {
 
 /// Results of one pass over a recording.
 #[derive(Debug, Clone, Default)]
-pub struct Index {
+pub struct RecordingIndex {
     /// The chunks, in file order.
     pub chunks: Vec<Chunk>,
     /// Number of records of each kind below 128.
@@ -78,10 +78,10 @@ pub struct Index {
     /// Size of all records, in bytes.
     pub bytes: u64,
     /// Notes from opening the file and from its records.
-    pub notes: Vec<Note>,
+    pub notes: Vec<RecordingNote>,
 }
 
-impl Index {
+impl RecordingIndex {
     /// Returns the number of records of a kind.
     pub fn count(&self, kind: u32) -> u64 {
         self.counts.get(kind as usize).copied().unwrap_or(0)
@@ -95,12 +95,12 @@ impl Index {
 
 /// Converts the bytes of a recording to native records.
 #[derive(Clone, Copy)]
-pub(super) struct Order<'a> {
+pub(super) struct NativeConverter<'a> {
     pub(super) is_foreign: bool,
     pub(super) layouts: &'a Layouts,
 }
 
-impl Order<'_> {
+impl NativeConverter<'_> {
     /// Converts the complete records at the front of the buffer to native byte order. Returns their size in
     /// bytes.
     fn make_native(self, buffer: &mut [u8]) -> usize {
@@ -149,7 +149,7 @@ impl OddRecords {
 
 /// Defects found by a scan.
 #[derive(Debug, Default)]
-struct Found {
+struct ScanDefects {
     malformed: OddRecords,
     misshapen: OddRecords,
     /// Bytes of misshapen samples that belong to no field.
@@ -160,12 +160,12 @@ struct Found {
 /// Reads all records once. Passes each record and its offset to `visit`.
 pub(super) fn scan(
     segments: &[Segment],
-    order: Order<'_>,
+    order: NativeConverter<'_>,
     visit: &mut dyn FnMut(&RawRecord<'_>, u64),
-) -> Result<Index, Error> {
-    let mut index = Index { counts: vec![0; 128], ..Index::default() };
+) -> Result<RecordingIndex, PerfdataError> {
+    let mut index = RecordingIndex { counts: vec![0; 128], ..RecordingIndex::default() };
     let mut aux = 0;
-    let mut found = Found::default();
+    let mut found = ScanDefects::default();
     let mut buffer = vec![0; CHUNK];
     for (number, segment) in segments.iter().enumerate() {
         let mut at = segment.start;
@@ -223,7 +223,7 @@ pub(super) fn scan(
             }
             if chunk.len == 0 {
                 let header = header_in(bytes, order.is_foreign);
-                index.notes.push(Note::Torn { at, lost: segment.end - at, header });
+                index.notes.push(RecordingNote::Torn { at, lost: segment.end - at, header });
                 break;
             }
             index.bytes += u64::from(chunk.len);
@@ -231,7 +231,7 @@ pub(super) fn scan(
             if skip > segment.end - at {
                 // The cut-off record is the one that announced the payload.
                 let (at, header) = skipping.map_or((at, None), |(at, kind, size)| (at, Some((kind, size))));
-                index.notes.push(Note::Torn { at, lost: segment.end - at, header });
+                index.notes.push(RecordingNote::Torn { at, lost: segment.end - at, header });
                 skip = segment.end - at;
             }
             at += skip;
@@ -246,16 +246,16 @@ pub(super) fn scan(
         .map(|(_, n)| n)
         .sum::<u64>();
     if aux > 0 {
-        index.notes.push(Note::Aux { bytes: aux });
+        index.notes.push(RecordingNote::Aux { bytes: aux });
     }
     if let (count, Some(first)) = (found.malformed.count, found.malformed.first) {
-        index.notes.push(Note::Malformed { count, first });
+        index.notes.push(RecordingNote::Malformed { count, first });
     }
     if let (count, Some((first, _))) = (found.misshapen.count, found.misshapen.first) {
-        index.notes.push(Note::Misshapen { count, first, bytes: found.hidden });
+        index.notes.push(RecordingNote::Misshapen { count, first, bytes: found.hidden });
     }
     if let Some(first) = found.unknown.first {
-        index.notes.push(Note::Unknown { count: index.unknown, first });
+        index.notes.push(RecordingNote::Unknown { count: index.unknown, first });
     }
     Ok(index)
 }
@@ -263,10 +263,10 @@ pub(super) fn scan(
 /// Loads a chunk. The records borrow from the buffer.
 pub(super) fn load<'b>(
     segments: &[Segment],
-    order: Order<'_>,
+    order: NativeConverter<'_>,
     chunk: &Chunk,
     buffer: &'b mut Buffer,
-) -> Result<Records<'b>, Error> {
+) -> Result<Records<'b>, PerfdataError> {
     let Some(segment) = segments.get(chunk.segment as usize) else { return Ok(Records::new(&[])) };
     buffer.bytes.resize(chunk.len as usize, 0);
     let got = segment.source.read_at(&mut buffer.bytes, chunk.offset)?;

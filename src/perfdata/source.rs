@@ -1,7 +1,7 @@
 //! Bytes with random access: a plain file, or a stream unpacked into a temporary file.
 //!
-//! Receives a path or an open stream; returns a [`Source`]. Files are read with `pread(2)` into buffers and
-//! never mapped: truncating a mapped file would kill the reader with SIGBUS. Streams and packed files are
+//! Receives a path or an open stream; returns a [`ByteSource`]. Files are read with `pread(2)` into buffers
+//! and never mapped: truncating a mapped file would kill the reader with SIGBUS. Streams and packed files are
 //! first unpacked into an unnamed temporary file, so that they can be read twice and in parallel.
 
 use std::fs::{File, OpenOptions};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{MemfdFlags, OFlags};
 
-use super::Error;
+use super::PerfdataError;
 use super::magic::is_magic;
 
 /// Maximum number of unpacked bytes per packed byte: recordings compress 5 to 100 times, gzip at most 1,032
@@ -30,25 +30,25 @@ pub(super) fn limit(packed: u64) -> u64 {
 
 /// Bytes with random access.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct ByteSource {
     file: File,
     len: u64,
     path: PathBuf,
 }
 
-impl Source {
+impl ByteSource {
     /// Opens a path, or standard input for `-`. Unpacks gzip and zstd.
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+    pub(super) fn open(path: &Path) -> Result<Self, PerfdataError> {
         if path.as_os_str() == "-" {
             return Self::stream(io::stdin().lock(), Path::new("standard input"));
         }
-        let file = File::open(path).map_err(Error::io("opening", path))?;
-        let meta = file.metadata().map_err(Error::io("opening", path))?;
+        let file = File::open(path).map_err(PerfdataError::io("opening", path))?;
+        let meta = file.metadata().map_err(PerfdataError::io("opening", path))?;
         if !meta.is_file() {
             return Self::stream(file, path);
         }
         let mut magic = [0; 4];
-        let got = file.read_at(&mut magic, 0).map_err(Error::io("reading", path))?;
+        let got = file.read_at(&mut magic, 0).map_err(PerfdataError::io("reading", path))?;
         if got == 4 && Packing::of(&magic).is_some() {
             return Self::stream(file, path);
         }
@@ -56,37 +56,42 @@ impl Source {
     }
 
     /// Reads a stream to its end, unpacking it if necessary.
-    pub(super) fn stream(mut stream: impl Read, path: &Path) -> Result<Self, Error> {
+    pub(super) fn stream(mut stream: impl Read, path: &Path) -> Result<Self, PerfdataError> {
         let mut magic = Vec::new();
-        stream.by_ref().take(4).read_to_end(&mut magic).map_err(Error::io("reading", path))?;
-        let mut spool = Spool::new(path)?;
+        stream.by_ref().take(4).read_to_end(&mut magic).map_err(PerfdataError::io("reading", path))?;
+        let mut temp_file = TempFile::new(path)?;
         let packing = Packing::of(&magic);
-        let mut counted = Counted { stream: io::Cursor::new(magic).chain(stream), count: 0 };
+        let mut counted = CountingReader { stream: io::Cursor::new(magic).chain(stream), count: 0 };
         let torn = match packing {
-            None => copy(&mut counted, &mut spool, |_| u64::MAX, path),
+            None => copy(&mut counted, &mut temp_file, |_| u64::MAX, path),
             Some(Packing::Gzip) => {
                 let mut unpacked = flate2::read::MultiGzDecoder::new(counted);
-                copy(&mut unpacked, &mut spool, |unpacked| limit(unpacked.get_ref().count), path)
+                copy(&mut unpacked, &mut temp_file, |unpacked| limit(unpacked.get_ref().count), path)
             }
             Some(Packing::Zstd) => {
-                let mut unpacked =
-                    zstd::stream::read::Decoder::new(counted).map_err(Error::io("unpacking", path))?;
-                copy(&mut unpacked, &mut spool, |unpacked| limit(unpacked.get_ref().get_ref().count), path)
+                let mut unpacked = zstd::stream::read::Decoder::new(counted)
+                    .map_err(PerfdataError::io("unpacking", path))?;
+                copy(
+                    &mut unpacked,
+                    &mut temp_file,
+                    |unpacked| limit(unpacked.get_ref().get_ref().count),
+                    path,
+                )
             }
         };
         match torn {
             Ok(()) => {}
-            Err(Copy::Bomb { limit }) => {
+            Err(CopyError::Bomb { limit }) => {
                 let packed = limit.saturating_sub(SLACK) / RATIO;
-                return Err(Error::Bomb { path: path.to_owned(), packed, limit });
+                return Err(PerfdataError::Bomb { path: path.to_owned(), packed, limit });
             }
             // Of a truncated or damaged packed file, keeps the unpacked part; the records show where they
             // end.
-            Err(Copy::Read(_)) if packing.is_some() && spool.len > 0 => {}
-            Err(Copy::Read(e)) => return Err(Error::io("reading", path)(e)),
-            Err(Copy::Write(e)) => return Err(e),
+            Err(CopyError::Read(_)) if packing.is_some() && temp_file.len > 0 => {}
+            Err(CopyError::Read(e)) => return Err(PerfdataError::io("reading", path)(e)),
+            Err(CopyError::Write(e)) => return Err(e),
         }
-        spool.finish()
+        temp_file.finish()
     }
 
     /// Returns the size in bytes.
@@ -100,7 +105,7 @@ impl Source {
     }
 
     /// Reads from `at` until the buffer is full or the file ends. Returns the number of bytes read.
-    pub(super) fn read_at(&self, mut buffer: &mut [u8], mut at: u64) -> Result<usize, Error> {
+    pub(super) fn read_at(&self, mut buffer: &mut [u8], mut at: u64) -> Result<usize, PerfdataError> {
         let mut total = 0;
         while !buffer.is_empty() {
             match self.file.read_at(buffer, at) {
@@ -111,14 +116,14 @@ impl Source {
                     buffer = &mut buffer[got..];
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(Error::io("reading", &self.path)(e)),
+                Err(e) => return Err(PerfdataError::io("reading", &self.path)(e)),
             }
         }
         Ok(total)
     }
 
     /// Returns the bytes of a section, or `None` if it is not entirely inside the file.
-    pub(super) fn section(&self, at: u64, size: u64) -> Result<Option<Vec<u8>>, Error> {
+    pub(super) fn section(&self, at: u64, size: u64) -> Result<Option<Vec<u8>>, PerfdataError> {
         if at.checked_add(size).is_none_or(|end| end > self.len) {
             return Ok(None);
         }
@@ -146,12 +151,12 @@ impl Packing {
 }
 
 /// Counts the bytes read through it.
-struct Counted<R> {
+struct CountingReader<R> {
     stream: R,
     count: u64,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.stream.read(buffer)?;
         self.count += got as u64;
@@ -159,41 +164,49 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-enum Copy {
+enum CopyError {
     Read(io::Error),
-    Write(Error),
+    Write(PerfdataError),
     Bomb { limit: u64 },
 }
 
 /// Copies a stream that starts like a recording. Rejects others at the start, as they may never end.
-fn copy<R: Read>(from: &mut R, to: &mut Spool, limit: impl Fn(&R) -> u64, path: &Path) -> Result<(), Copy> {
+fn copy<R: Read>(
+    from: &mut R,
+    to: &mut TempFile,
+    limit: impl Fn(&R) -> u64,
+    path: &Path,
+) -> Result<(), CopyError> {
     let mut magic = Vec::new();
-    from.by_ref().take(8).read_to_end(&mut magic).map_err(Copy::Read)?;
+    from.by_ref().take(8).read_to_end(&mut magic).map_err(CopyError::Read)?;
     if !is_magic(&magic) {
-        return Err(Copy::Write(Error::NotPerfData { path: path.to_owned(), is_empty: magic.is_empty() }));
+        return Err(CopyError::Write(PerfdataError::NotPerfData {
+            path: path.to_owned(),
+            is_empty: magic.is_empty(),
+        }));
     }
-    to.write(&magic).map_err(Copy::Write)?;
+    to.write(&magic).map_err(CopyError::Write)?;
     let mut buffer = vec![0; 1 << 18];
     loop {
         let got = match from.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(got) => got,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(Copy::Read(e)),
+            Err(e) => return Err(CopyError::Read(e)),
         };
         let limit = limit(from);
         if to.len + got as u64 > limit {
-            return Err(Copy::Bomb { limit });
+            return Err(CopyError::Bomb { limit });
         }
         if to.len + got as u64 > to.most {
-            return Err(Copy::Write(Error::TooLong { path: path.to_owned(), most: to.most }));
+            return Err(CopyError::Write(PerfdataError::TooLong { path: path.to_owned(), most: to.most }));
         }
-        to.write(&buffer[..got]).map_err(Copy::Write)?;
+        to.write(&buffer[..got]).map_err(CopyError::Write)?;
     }
 }
 
 /// An unnamed temporary file: removed when closed, and not accessible to other users.
-pub(super) struct Spool {
+pub(super) struct TempFile {
     file: io::BufWriter<File>,
     pub(super) len: u64,
     /// Maximum size of a stream in bytes: other programs need disk space too.
@@ -201,10 +214,10 @@ pub(super) struct Spool {
     path: PathBuf,
 }
 
-impl Spool {
-    /// Creates a spool in the folder for temporary files, or in memory if that folder does not support
+impl TempFile {
+    /// Creates the file in the folder for temporary files, or in memory if that folder does not support
     /// unnamed files.
-    pub(super) fn new(path: &Path) -> Result<Self, Error> {
+    pub(super) fn new(path: &Path) -> Result<Self, PerfdataError> {
         let unnamed = OFlags::TMPFILE.bits() as i32;
         let folder = std::env::temp_dir();
         let file = OpenOptions::new().read(true).write(true).mode(0o600).custom_flags(unnamed).open(&folder);
@@ -213,23 +226,23 @@ impl Spool {
                 .map(File::from)
                 .map_err(io::Error::from)
         });
-        let file = file.map_err(Error::io("making a temporary file in", &folder))?;
+        let file = file.map_err(PerfdataError::io("making a temporary file in", &folder))?;
         // A file in memory is in a file system without a size.
         let free = rustix::fs::fstatvfs(&file).map_or(0, |system| system.f_bavail * system.f_frsize);
         let most = if free == 0 { MOST_IN_MEMORY } else { free / 2 };
         Ok(Self { file: io::BufWriter::with_capacity(1 << 18, file), len: 0, most, path: path.to_owned() })
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), PerfdataError> {
         self.len += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(Error::io("unpacking into a temporary file:", &self.path))
+        self.file.write_all(bytes).map_err(PerfdataError::io("unpacking into a temporary file:", &self.path))
     }
 
-    pub(super) fn finish(self) -> Result<Source, Error> {
+    pub(super) fn finish(self) -> Result<ByteSource, PerfdataError> {
         let Self { file, len, path, .. } = self;
         let file = file
             .into_inner()
-            .map_err(|e| Error::io("unpacking into a temporary file:", &path)(e.into_error()))?;
-        Ok(Source { file, len, path })
+            .map_err(|e| PerfdataError::io("unpacking into a temporary file:", &path)(e.into_error()))?;
+        Ok(ByteSource { file, len, path })
     }
 }

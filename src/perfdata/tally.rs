@@ -15,9 +15,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::feature::BuildIdEntry;
-use super::{Error, Reader};
+use super::{PerfdataError, Reader};
 use crate::abi::{CpuMode, context, misc};
-use crate::record::{FileId, Layouts, Mmap, RawRecord, Record, kind};
+use crate::record::{Layouts, MappedFileId, Mmap, RawRecord, Record, kind};
 use crate::sort;
 use crate::units::{Count, PerfTime};
 
@@ -50,14 +50,14 @@ pub struct RecordTally {
     wants_hits: bool,
     lately: Box<[u64; LATELY]>,
     pages: FxHashSet<(i32, u64)>,
-    mappings: FxHashMap<i32, Vec<Mapping>>,
+    mappings: FxHashMap<i32, Vec<HitMapping>>,
     parents: FxHashMap<i32, i32>,
     /// Number of all mappings.
     mapped: usize,
 }
 
 #[derive(Debug)]
-struct Mapping {
+struct HitMapping {
     start: u64,
     end: u64,
     file: HitFile,
@@ -81,7 +81,7 @@ impl RecordTally {
     ///
     /// # Errors
     /// When the records cannot be read.
-    pub fn of_files_hit(reader: &Reader) -> Result<Self, Error> {
+    pub fn of_files_hit(reader: &Reader) -> Result<Self, PerfdataError> {
         let mut tally = Self::new(true);
         reader.scan(|record| tally.note(record, reader.layouts()))?;
         Ok(tally)
@@ -180,7 +180,7 @@ impl RecordTally {
             Some(Record::Mmap(map)) => (map, None),
             Some(Record::Mmap2(map)) => {
                 let id = match map.file {
-                    FileId::BuildId(id) if !id.is_empty() => Some(id.to_vec()),
+                    MappedFileId::BuildId(id) if !id.is_empty() => Some(id.to_vec()),
                     _ => None,
                 };
                 (map.map, id)
@@ -202,14 +202,14 @@ impl RecordTally {
         // A program that repeats the same mapping must not fill pmc's memory.
         let again = mappings.iter().rev().take(64).any(|m| m.start == addr && m.end == end && m.file == file);
         if !again {
-            mappings.push(Mapping { start: addr, end, file });
+            mappings.push(HitMapping { start: addr, end, file });
             self.mapped += 1;
         }
     }
 
     /// Returns the files with samples or, with `all`, every mapped file. Ordered by name.
     pub fn files(&self, all: bool) -> Vec<HitFile> {
-        let mut files: FxHashMap<Identity<'_>, &HitFile> = FxHashMap::default();
+        let mut files: FxHashMap<HitFileIdentity<'_>, &HitFile> = FxHashMap::default();
         let mut add = |file| {
             files.entry(key_of(file)).or_insert(file);
         };
@@ -262,9 +262,9 @@ impl HitFile {
 }
 
 /// The identity of a file, independent of the process that mapped it.
-type Identity<'a> = (bool, &'a [u8], Option<&'a [u8]>);
+type HitFileIdentity<'a> = (bool, &'a [u8], Option<&'a [u8]>);
 
-fn key_of(file: &HitFile) -> Identity<'_> {
+fn key_of(file: &HitFile) -> HitFileIdentity<'_> {
     (file.is_kernel, &file.name, file.build_id.as_deref())
 }
 
@@ -282,7 +282,7 @@ mod tests {
 
     fn map(pid: i32, addr: u64, name: &'static [u8], id: &'static [u8]) -> Mmap2<'static> {
         let map = Mmap { thread: thread(pid), addr, len: 0x2000, pgoff: 0, is_data: false, name };
-        Mmap2 { map, file: FileId::BuildId(id), prot: 5, flags: 2 }
+        Mmap2 { map, file: MappedFileId::BuildId(id), prot: 5, flags: 2 }
     }
 
     /// Appends a sample with `ip` and a call chain, in user mode.

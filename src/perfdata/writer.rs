@@ -23,14 +23,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use self::compress::Compressor;
-use super::feature::{Compression, Feature, Features};
+use super::feature::{Compression, FeatureNumber, Features};
 use super::header::{FILE_HEADER, PIPE_HEADER};
 use super::magic::MAGIC;
-use super::{Error, Form, RecordedEvent};
+use super::{PerfdataError, RecordedEvent, RecordingLayout};
 use crate::error::say;
 use crate::record::{attr, kind};
 use crate::sys::descriptor;
-use crate::sys::output_file::{self, OutputPlace, Standing};
+use crate::sys::output_file::{self, ExistingFile, OutputPlace};
 use crate::sys::replacement::Replacement;
 
 /// Maximum delay of the data size in the header. Together with the time that records wait in a ring buffer,
@@ -49,7 +49,7 @@ const LARGEST: usize = u16::MAX as usize;
 
 /// Options for writing.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct WriteOptions {
     /// zstd level to compress records with (`-z`), 1 to 22.
     pub compress: Option<i32>,
     /// Events that may be needed later: readers cannot see them before [`Writer::show_spare`].
@@ -69,7 +69,7 @@ pub struct Options {
 pub struct Writer {
     file: File,
     path: PathBuf,
-    form: Form,
+    form: RecordingLayout,
     /// Offset of the first record.
     data: u64,
     /// Total size of the complete records.
@@ -96,9 +96,9 @@ pub struct Writer {
 impl Writer {
     /// Returns the form of a recording at this path: the pipe form for `-` and for named pipes, else the
     /// file form.
-    pub fn form_at(path: &Path) -> Form {
+    pub fn form_at(path: &Path) -> RecordingLayout {
         let is_pipe = || output_file::look(path).is_ok_and(|there| is_chosen_pipe(path, &there));
-        if path.as_os_str() == "-" || is_pipe() { Form::Pipe } else { Form::File }
+        if path.as_os_str() == "-" || is_pipe() { RecordingLayout::Pipe } else { RecordingLayout::File }
     }
 
     /// Creates a file with mode 0600; renames an existing one to `NAME.old`. Uses the pipe form for `-` and
@@ -111,8 +111,8 @@ impl Writer {
         path: impl AsRef<Path>,
         events: &[RecordedEvent],
         features: &Features,
-        options: Options,
-    ) -> Result<Self, Error> {
+        options: WriteOptions,
+    ) -> Result<Self, PerfdataError> {
         let path = path.as_ref();
         if path.as_os_str() == "-" {
             let name = options.stream.clone().unwrap_or_else(|| "standard output".to_owned());
@@ -120,21 +120,21 @@ impl Writer {
                 true => Err(rustix::io::Errno::BADF),
                 false => rustix::io::dup(io::stdout()),
             };
-            let stdout = stdout.map_err(|e| Error::io("writing to", Path::new(&name))(e.into()))?;
+            let stdout = stdout.map_err(|e| PerfdataError::io("writing to", Path::new(&name))(e.into()))?;
             return Self::stream(File::from(stdout), Path::new(&name), events, features, options);
         }
-        let failed = Error::create(path);
-        let there = output_file::look(path).map_err(Error::create(path))?;
+        let failed = PerfdataError::create(path);
+        let there = output_file::look(path).map_err(PerfdataError::create(path))?;
         let (file, place) = match there.standing {
-            Standing::Fifo if is_chosen_pipe(path, &there) => {
-                let pipe = output_file::open_fifo(&there.path).map_err(Error::io("opening", path))?;
+            ExistingFile::Fifo if is_chosen_pipe(path, &there) => {
+                let pipe = output_file::open_fifo(&there.path).map_err(PerfdataError::io("opening", path))?;
                 return Self::stream(pipe, path, events, features, options);
             }
             // Devices such as /dev/null are written in place.
-            Standing::Special if !is_recording_directory(&there.path) => {
+            ExistingFile::Special if !is_recording_directory(&there.path) => {
                 (File::options().write(true).open(&there.path).map_err(failed)?, None)
             }
-            Standing::File { len: 0, is_ours: true } if !options.hold => {
+            ExistingFile::File { len: 0, is_ours: true } if !options.hold => {
                 (output_file::open_own(&there.path).map_err(failed)?, None)
             }
             _ => {
@@ -144,7 +144,7 @@ impl Writer {
         };
         let (header, all_attrs) = file_header(events, &options.spare);
         let hold = options.hold;
-        let mut writer = Self::new(file, path, Form::File, header.len() as u64, options)?;
+        let mut writer = Self::new(file, path, RecordingLayout::File, header.len() as u64, options)?;
         (writer.all_attrs, writer.place) = (all_attrs, place);
         writer.write(&[&header], 0, whole_records)?;
         // The sections are written at the end, which a killed recorder never reaches.
@@ -167,9 +167,9 @@ impl Writer {
         path: &Path,
         events: &[RecordedEvent],
         features: &Features,
-        options: Options,
-    ) -> Result<Self, Error> {
-        let mut writer = Self::new(stream, path, Form::Pipe, PIPE_HEADER, options)?;
+        options: WriteOptions,
+    ) -> Result<Self, PerfdataError> {
+        let mut writer = Self::new(stream, path, RecordingLayout::Pipe, PIPE_HEADER, options)?;
         let mut header = Vec::new();
         header.extend(MAGIC);
         header.extend(PIPE_HEADER.to_ne_bytes());
@@ -186,7 +186,13 @@ impl Writer {
         Ok(writer)
     }
 
-    fn new(file: File, path: &Path, form: Form, data: u64, options: Options) -> Result<Self, Error> {
+    fn new(
+        file: File,
+        path: &Path,
+        form: RecordingLayout,
+        data: u64,
+        options: WriteOptions,
+    ) -> Result<Self, PerfdataError> {
         let compressor = options.compress.map(Compressor::new).transpose();
         Ok(Self {
             file,
@@ -196,7 +202,7 @@ impl Writer {
             len: 0,
             told: 0,
             told_at: Instant::now(),
-            compressor: compressor.map_err(Error::io("starting to compress", path))?,
+            compressor: compressor.map_err(PerfdataError::io("starting to compress", path))?,
             is_stopped: false,
             is_finished: false,
             unpacked: 0,
@@ -212,18 +218,18 @@ impl Writer {
     ///
     /// # Errors
     /// When the file cannot be renamed.
-    pub fn take_place(&mut self) -> Result<(), Error> {
+    pub fn take_place(&mut self) -> Result<(), PerfdataError> {
         let Some((new, there)) = self.place.take() else { return Ok(()) };
         // Another file may have been created since.
         let is_file = |meta: Metadata| meta.is_file() && meta.len() > 0;
         if fs::symlink_metadata(&there.path).is_ok_and(is_file) || is_recording_directory(&there.path) {
             keep_former(&there.path)?;
         }
-        new.put().map_err(Error::create(&self.path))?;
+        new.put().map_err(PerfdataError::create(&self.path))?;
         let was = match there.standing {
-            Standing::OthersLink => "a link that another user made",
-            Standing::Fifo => "a pipe",
-            Standing::Special | Standing::Nothing | Standing::File { .. } => return Ok(()),
+            ExistingFile::OthersLink => "a link that another user made",
+            ExistingFile::Fifo => "a pipe",
+            ExistingFile::Special | ExistingFile::Nothing | ExistingFile::File { .. } => return Ok(()),
         };
         say::note(format!("replaced {}, which was {was}", self.path.display()));
         Ok(())
@@ -233,11 +239,11 @@ impl Writer {
     ///
     /// # Errors
     /// When writing fails.
-    pub fn show_spare(&mut self) -> Result<(), Error> {
+    pub fn show_spare(&mut self) -> Result<(), PerfdataError> {
         let spare = std::mem::take(&mut self.spare);
         match self.form {
             _ if spare.is_empty() => Ok(()),
-            Form::Pipe => {
+            RecordingLayout::Pipe => {
                 let mut records = Vec::new();
                 spare.iter().for_each(|event| push_attr(event, &mut records));
                 self.write_records(&[&records])
@@ -246,19 +252,19 @@ impl Writer {
             _ => self
                 .file
                 .write_all_at(&self.all_attrs.to_ne_bytes(), ATTRS_SIZE_AT)
-                .map_err(Error::io("writing", &self.path)),
+                .map_err(PerfdataError::io("writing", &self.path)),
         }
     }
 
     /// Announces the unpacked size of compressed records before the first of them. The section with this
     /// size is written at the end, which a killed recorder never reaches; perf accepts it as a record too.
-    fn announce_compression(&mut self) -> Result<(), Error> {
+    fn announce_compression(&mut self) -> Result<(), PerfdataError> {
         let Some(compression) = self.compression() else { return Ok(()) };
         let features = Features { compressed: Some(compression), ..Features::default() };
         let mut record = Vec::new();
         push_feature(
-            Feature::COMPRESSED,
-            &features.section(Feature::COMPRESSED).unwrap_or_default(),
+            FeatureNumber::COMPRESSED,
+            &features.section(FeatureNumber::COMPRESSED).unwrap_or_default(),
             &mut record,
         );
         self.write_records(&[&record])
@@ -282,15 +288,15 @@ impl Writer {
     ///
     /// # Errors
     /// When writing fails. The file then ends with the last complete record, and accepts no more.
-    pub fn append(&mut self, slices: &[&[u8]]) -> Result<(), Error> {
+    pub fn append(&mut self, slices: &[&[u8]]) -> Result<(), PerfdataError> {
         self.unpacked += slices.iter().map(|s| s.len() as u64).sum::<u64>();
         if let Some(mut compressor) = self.compressor.take() {
             let result = compressor.pack(slices, |records| self.write_records(&[records]));
             let path = &self.path;
             self.compressor = Some(compressor);
             result.map_err(|e| match e {
-                compress::Error::Write(e) => e,
-                compress::Error::Pack(e) => Error::io("compressing", path)(e),
+                compress::CompressError::Write(e) => e,
+                compress::CompressError::Pack(e) => PerfdataError::io("compressing", path)(e),
             })?;
         } else {
             self.write_records(slices)?;
@@ -302,7 +308,7 @@ impl Writer {
     ///
     /// # Errors
     /// The errors of [`append`](Self::append); the file then ends before this record.
-    pub fn append_trace(&mut self, record: &[u8], trace: &[&[u8]]) -> Result<(), Error> {
+    pub fn append_trace(&mut self, record: &[u8], trace: &[&[u8]]) -> Result<(), PerfdataError> {
         let at = self.data + self.len;
         let slices: Vec<&[u8]> = std::iter::once(record).chain(trace.iter().copied()).collect();
         // An incomplete piece could be mistaken for records.
@@ -323,16 +329,16 @@ impl Writer {
     ///
     /// # Errors
     /// When writing fails.
-    pub fn tick(&mut self) -> Result<(), Error> {
+    pub fn tick(&mut self) -> Result<(), PerfdataError> {
         // No reader should see a size of 0, so the first records are announced immediately.
         let is_due = self.told == 0 || self.told_at.elapsed() >= LAG;
         if self.told != self.len && is_due { self.tell_size() } else { Ok(()) }
     }
 
-    fn tell_size(&mut self) -> Result<(), Error> {
-        if self.form == Form::File {
+    fn tell_size(&mut self) -> Result<(), PerfdataError> {
+        if self.form == RecordingLayout::File {
             let size = self.len.to_ne_bytes();
-            self.file.write_all_at(&size, DATA_SIZE_AT).map_err(Error::io("writing", &self.path))?;
+            self.file.write_all_at(&size, DATA_SIZE_AT).map_err(PerfdataError::io("writing", &self.path))?;
         }
         (self.told, self.told_at) = (self.len, Instant::now());
         Ok(())
@@ -344,7 +350,7 @@ impl Writer {
     }
     /// Whether writing failed, so that the file ends before the end of the appended data.
     pub fn is_cut(&self) -> bool {
-        self.is_stopped && self.form == Form::File
+        self.is_stopped && self.form == RecordingLayout::File
     }
 
     /// Returns the path of the file, or the name of the stream.
@@ -352,12 +358,16 @@ impl Writer {
         &self.path
     }
 
-    fn write_records(&mut self, slices: &[&[u8]]) -> Result<(), Error> {
+    fn write_records(&mut self, slices: &[&[u8]]) -> Result<(), PerfdataError> {
         self.write_behind(slices, whole_records)
     }
 
     /// Appends the slices to the data: see [`write`](Self::write).
-    fn write_behind(&mut self, slices: &[&[u8]], whole: impl Fn(&[&[u8]], u64) -> u64) -> Result<(), Error> {
+    fn write_behind(
+        &mut self,
+        slices: &[&[u8]],
+        whole: impl Fn(&[&[u8]], u64) -> u64,
+    ) -> Result<(), PerfdataError> {
         self.write(slices, self.data + self.len, whole)?;
         self.len += slices.iter().map(|s| s.len() as u64).sum::<u64>();
         Ok(())
@@ -370,11 +380,11 @@ impl Writer {
         slices: &[&[u8]],
         at: u64,
         whole: impl Fn(&[&[u8]], u64) -> u64,
-    ) -> Result<(), Error> {
+    ) -> Result<(), PerfdataError> {
         let stopped = || io::Error::from(io::ErrorKind::StorageFull);
         let result = if self.is_stopped { Err((stopped(), 0)) } else { write_all(&mut self.file, slices) };
         let Err((error, written)) = result else { return Ok(()) };
-        if !self.is_stopped && self.form == Form::File {
+        if !self.is_stopped && self.form == RecordingLayout::File {
             self.is_stopped = true;
             if at >= self.data {
                 self.len += whole(slices, written);
@@ -386,7 +396,7 @@ impl Writer {
             let _ = self.tell_size();
         }
         self.is_stopped = true;
-        Err(Error::io("writing", &self.path)(error))
+        Err(PerfdataError::io("writing", &self.path)(error))
     }
 
     /// Writes the feature sections (all in the file form, the build-ids in the pipe form) and ends the
@@ -394,12 +404,12 @@ impl Writer {
     ///
     /// # Errors
     /// When writing fails; the records are still complete and readable.
-    pub fn finish(mut self, features: &Features) -> Result<u64, Error> {
+    pub fn finish(mut self, features: &Features) -> Result<u64, PerfdataError> {
         self.is_finished = true;
         if !self.whole {
             self.take_place()?;
         }
-        if self.form == Form::Pipe {
+        if self.form == RecordingLayout::Pipe {
             let mut records = Vec::new();
             for row in features.build_ids.iter().flat_map(|ids| &ids.0) {
                 row.write_record(kind::HEADER_BUILD_ID, &mut records);
@@ -411,14 +421,14 @@ impl Writer {
         }
         self.tell_size()?;
         let compression = self.compression();
-        let sections: Vec<(Feature, Vec<u8>)> = Feature::ALL
+        let sections: Vec<(FeatureNumber, Vec<u8>)> = FeatureNumber::ALL
             .iter()
             .filter_map(|&feature| {
                 let section = match (feature, &compression) {
-                    (Feature::COMPRESSED, Some(mine)) => {
+                    (FeatureNumber::COMPRESSED, Some(mine)) => {
                         Features { compressed: Some(mine.clone()), ..Features::default() }.section(feature)
                     }
-                    (Feature::AUXTRACE, _) => self.trace_index().or_else(|| features.section(feature)),
+                    (FeatureNumber::AUXTRACE, _) => self.trace_index().or_else(|| features.section(feature)),
                     _ => features.section(feature),
                 };
                 Some((feature, section?))
@@ -439,10 +449,10 @@ impl Writer {
         let end = self.data + self.len;
         if let Err((error, _)) = write_all(&mut self.file, &slices) {
             let _ = self.file.set_len(end);
-            return Err(Error::io("writing", &self.path)(error));
+            return Err(PerfdataError::io("writing", &self.path)(error));
         }
         let bits: Vec<u8> = bits.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        self.file.write_all_at(&bits, FEATURES_AT).map_err(Error::io("writing", &self.path))?;
+        self.file.write_all_at(&bits, FEATURES_AT).map_err(PerfdataError::io("writing", &self.path))?;
         self.take_place()?;
         Ok(at)
     }
@@ -460,7 +470,7 @@ impl Drop for Writer {
 
 /// Whether the user chose a named pipe. At the default path, another user may have created one.
 fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
-    there.standing == Standing::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
+    there.standing == ExistingFile::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
 }
 
 /// Whether the path is a recording of this user in perf's directory form (`perf record --threads`).
@@ -476,7 +486,7 @@ fn is_recording_directory(path: &Path) -> bool {
 
 /// Renames the existing recording to `NAME.old`, in place of an older one. A directory and a file cannot
 /// replace each other.
-fn keep_former(path: &Path) -> Result<(), Error> {
+fn keep_former(path: &Path) -> Result<(), PerfdataError> {
     let mut old = path.as_os_str().to_owned();
     old.push(".old");
     let old = Path::new(&old);
@@ -485,7 +495,7 @@ fn keep_former(path: &Path) -> Result<(), Error> {
         Ok(meta) if meta.is_file() && path.is_dir() => fs::remove_file(old),
         _ => Ok(()),
     };
-    removed.and_then(|()| fs::rename(path, old)).map_err(Error::create(path))
+    removed.and_then(|()| fs::rename(path, old)).map_err(PerfdataError::create(path))
 }
 
 /// Returns header, ids and attrs of the file form, and the size of all attrs including the spare ones.
@@ -531,9 +541,9 @@ fn push_attr(event: &RecordedEvent, out: &mut Vec<u8>) {
 
 /// Appends all sections known at the start, as records.
 fn push_features(features: &Features, out: &mut Vec<u8>) {
-    for &feature in Feature::ALL {
+    for &feature in FeatureNumber::ALL {
         let section = match feature {
-            Feature::TRACING_DATA | Feature::BUILD_ID => None,
+            FeatureNumber::TRACING_DATA | FeatureNumber::BUILD_ID => None,
             _ => features.section(feature),
         };
         if let Some(section) = section.filter(|s| s.len() <= LARGEST - 24) {
@@ -542,7 +552,7 @@ fn push_features(features: &Features, out: &mut Vec<u8>) {
     }
 }
 
-fn push_feature(feature: Feature, section: &[u8], out: &mut Vec<u8>) {
+fn push_feature(feature: FeatureNumber, section: &[u8], out: &mut Vec<u8>) {
     let number = u64::from(feature as u32).to_ne_bytes();
     let padding = vec![0; section.len().next_multiple_of(8) - section.len()];
     push_record(kind::HEADER_FEATURE, &[&number, section, &padding], out);

@@ -13,9 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use super::Entry;
+use super::PersistentEntry;
 use super::directory::{RunDirectory, is_called};
-use super::message::{Answer, LONGEST_ANSWER, LONGEST_REQUEST, Request, receive, send};
+use super::message::{HolderAnswer, HolderRequest, LONGEST_ANSWER, LONGEST_REQUEST, receive, send};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::persistent::RUN_DIRECTORY;
@@ -35,7 +35,7 @@ pub fn directories(host: &Host) -> Vec<RunDirectory> {
 ///
 /// # Errors
 /// If there is no such entry. The error lists the existing and the lost entries.
-pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, Entry)> {
+pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, PersistentEntry)> {
     let all = directories(host);
     if let Some(found) = all.iter().find_map(|at| Some((at.clone(), at.entry(word)?))) {
         return Ok(found);
@@ -56,7 +56,7 @@ pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, Entry)> {
 ///
 /// # Errors
 /// If there is no holder, if it refuses, or if the connection fails.
-pub fn ask(directory: &RunDirectory, request: &Request) -> Result<(Answer, Vec<OwnedFd>)> {
+pub fn ask(directory: &RunDirectory, request: &HolderRequest) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
     ask_for(directory, request, PATIENCE)
 }
 
@@ -66,9 +66,9 @@ pub fn ask(directory: &RunDirectory, request: &Request) -> Result<(Answer, Vec<O
 /// As [`ask`].
 pub fn ask_for(
     directory: &RunDirectory,
-    request: &Request,
+    request: &HolderRequest,
     patience: Duration,
-) -> Result<(Answer, Vec<OwnedFd>)> {
+) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
     match exchange(directory, request, &[], patience) {
         Ok(Some(answer)) => refused(answer),
         Ok(None) => Err(gone(directory)),
@@ -77,17 +77,17 @@ pub fn ask_for(
 }
 
 /// A request in flight. The sender may do other work until the answer arrives.
-pub struct Asked {
+pub struct PendingRequest {
     directory: RunDirectory,
     socket: OwnedFd,
 }
 
-impl Asked {
+impl PendingRequest {
     /// Sends the request.
     ///
     /// # Errors
     /// As [`ask`].
-    pub fn send(directory: &RunDirectory, request: &Request) -> Result<Self> {
+    pub fn send(directory: &RunDirectory, request: &HolderRequest) -> Result<Self> {
         let sent = send_request(directory, request, &[], Instant::now() + PATIENCE);
         let socket = sent.map_err(|error| not_asked(directory, error))?;
         Ok(Self { directory: directory.clone(), socket })
@@ -98,7 +98,7 @@ impl Asked {
     ///
     /// # Errors
     /// As [`ask`].
-    pub fn answer(&self, patience: Duration) -> Result<Option<(Answer, Vec<OwnedFd>)>> {
+    pub fn answer(&self, patience: Duration) -> Result<Option<(HolderAnswer, Vec<OwnedFd>)>> {
         match receive_answer(&self.socket, Instant::now() + patience) {
             Ok(Some(answer)) => refused(answer).map(Some),
             Ok(None) => Err(gone(&self.directory)),
@@ -124,7 +124,10 @@ fn not_asked(directory: &RunDirectory, error: io::Error) -> Error {
 ///
 /// # Errors
 /// As [`ask`]; if no holder can be started.
-pub fn ask_or_start(directory: &RunDirectory, request: &Request) -> Result<(Answer, Vec<OwnedFd>)> {
+pub fn ask_or_start(
+    directory: &RunDirectory,
+    request: &HolderRequest,
+) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
     hand_over(directory, request, &[])
 }
 
@@ -135,9 +138,9 @@ pub fn ask_or_start(directory: &RunDirectory, request: &Request) -> Result<(Answ
 /// As [`ask_or_start`].
 pub fn hand_over(
     directory: &RunDirectory,
-    request: &Request,
+    request: &HolderRequest,
     descriptors: &[BorrowedFd<'_>],
-) -> Result<(Answer, Vec<OwnedFd>)> {
+) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
     let begun = Instant::now();
     let mut started: Option<Child> = None;
     loop {
@@ -174,17 +177,17 @@ fn start(directory: &RunDirectory) -> Result<Child> {
 
 fn exchange(
     directory: &RunDirectory,
-    request: &Request,
+    request: &HolderRequest,
     descriptors: &[BorrowedFd<'_>],
     patience: Duration,
-) -> io::Result<Option<(Answer, Vec<OwnedFd>)>> {
+) -> io::Result<Option<(HolderAnswer, Vec<OwnedFd>)>> {
     let until = Instant::now() + patience;
     receive_answer(&send_request(directory, request, descriptors, until)?, until)
 }
 
 fn send_request(
     directory: &RunDirectory,
-    request: &Request,
+    request: &HolderRequest,
     descriptors: &[BorrowedFd<'_>],
     until: Instant,
 ) -> io::Result<OwnedFd> {
@@ -216,7 +219,7 @@ fn send_request(
     }
 }
 
-fn receive_answer(socket: &OwnedFd, until: Instant) -> io::Result<Option<(Answer, Vec<OwnedFd>)>> {
+fn receive_answer(socket: &OwnedFd, until: Instant) -> io::Result<Option<(HolderAnswer, Vec<OwnedFd>)>> {
     wait(Some(socket), until)?;
     match receive(socket, LONGEST_ANSWER) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
@@ -251,9 +254,9 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 
-fn refused((answer, descriptors): (Answer, Vec<OwnedFd>)) -> Result<(Answer, Vec<OwnedFd>)> {
+fn refused((answer, descriptors): (HolderAnswer, Vec<OwnedFd>)) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
     match answer {
-        Answer::Refused(refused) => Err(refused.into()),
+        HolderAnswer::Refused(refused) => Err(refused.into()),
         answer => Ok((answer, descriptors)),
     }
 }

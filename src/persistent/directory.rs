@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use rustix::time::{ClockId, clock_gettime};
 use serde::de::DeserializeOwned;
 
-use super::{Entry, Lost};
+use super::{LostEntry, PersistentEntry};
 use crate::error::{Error, Result};
 use crate::host::persistent::has_holder;
 use crate::host::pmu::PERSISTENT;
@@ -89,31 +89,32 @@ impl RunDirectory {
 
     /// Returns the entries that a holder keeps open, sorted by id. Empty once it has ended, even if its files
     /// remain.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<PersistentEntry> {
         if has_holder(&self.path) { self.published() } else { Vec::new() }
     }
 
     /// Returns the published entries, sorted by id. Skips invalid files.
-    fn published(&self) -> Vec<Entry> {
+    fn published(&self) -> Vec<PersistentEntry> {
         let ids = fs::read_dir(self.path.join("held")).into_iter().flatten().flatten();
-        let mut all: Vec<Entry> = ids.filter_map(|file| json(&file.path())).collect();
+        let mut all: Vec<PersistentEntry> = ids.filter_map(|file| json(&file.path())).collect();
         sort::by_key(&mut all, |entry| entry.id);
         all
     }
 
     /// Returns the entry with this name or id.
-    pub fn entry(&self, word: &str) -> Option<Entry> {
+    pub fn entry(&self, word: &str) -> Option<PersistentEntry> {
         self.entries().into_iter().find(|entry| is_called(entry, word))
     }
 
     /// Returns the lost entries of earlier holders: the recorded ones, and those that a killed holder still
     /// publishes.
-    pub fn lost(&self) -> Vec<Lost> {
+    pub fn lost(&self) -> Vec<LostEntry> {
         let text = read(&self.path.join("lost")).unwrap_or_default();
-        let mut lost: Vec<Lost> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let mut lost: Vec<LostEntry> =
+            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         if !has_holder(&self.path) {
             let found = clock_gettime(ClockId::Realtime).tv_sec;
-            let killed = |entry| Lost { entry, found, why: KILLED.to_owned() };
+            let killed = |entry| LostEntry { entry, found, why: KILLED.to_owned() };
             lost.extend(self.published().into_iter().map(killed));
         }
         lost
@@ -139,7 +140,7 @@ impl RunDirectory {
 }
 
 /// Whether a word is this entry's name or id.
-pub(crate) fn is_called(entry: &Entry, word: &str) -> bool {
+pub(crate) fn is_called(entry: &PersistentEntry, word: &str) -> bool {
     entry.definition.name == word || word.parse() == Ok(entry.id)
 }
 
@@ -185,7 +186,7 @@ impl Publisher {
     }
 
     /// Whether all files exist that clients need to find the holder and these entries.
-    pub fn is_whole<'a>(&self, entries: impl Iterator<Item = &'a Entry>) -> bool {
+    pub fn is_whole<'a>(&self, entries: impl Iterator<Item = &'a PersistentEntry>) -> bool {
         let path = |name: &str| self.directory.path.join(name);
         let mut published = entries.flat_map(files_of);
         self.has_lock()
@@ -198,7 +199,7 @@ impl Publisher {
     ///
     /// # Errors
     /// As [`claim`](Self::claim); if another holder has claimed the directory in the meantime.
-    pub fn restore<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>) -> Result<()> {
+    pub fn restore<'a>(&mut self, entries: impl Iterator<Item = &'a PersistentEntry>) -> Result<()> {
         let path = self.directory.path.clone();
         if !path.parent().is_some_and(Path::is_dir) {
             return Err(Error::new(format!(
@@ -250,7 +251,7 @@ impl Publisher {
     ///
     /// # Errors
     /// The kernel's; then nothing of it is published.
-    pub fn publish(&self, entry: &Entry) -> Result<()> {
+    pub fn publish(&self, entry: &PersistentEntry) -> Result<()> {
         let text = serde_json::to_string(entry).map_err(|error| Error::new(error.to_string()))?;
         let name = &entry.definition.name;
         let mut files = vec![(format!("held/{}", entry.id), text + "\n")];
@@ -269,7 +270,7 @@ impl Publisher {
     }
 
     /// Removes an entry's files.
-    pub fn withdraw(&self, entry: &Entry) {
+    pub fn withdraw(&self, entry: &PersistentEntry) {
         for file in files_of(entry) {
             let _ = fs::remove_file(self.directory.path.join(file));
         }
@@ -279,7 +280,7 @@ impl Publisher {
     ///
     /// # Errors
     /// The kernel's; then the entry keeps its name.
-    pub fn rename(&self, before: &Entry, after: &Entry) -> Result<()> {
+    pub fn rename(&self, before: &PersistentEntry, after: &PersistentEntry) -> Result<()> {
         if let Err(error) = self.publish(after) {
             return Err(self.publish(before).err().unwrap_or(error));
         }
@@ -294,9 +295,9 @@ impl Publisher {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn lose(&self, entries: &[Entry], now: i64, why: &str) -> Result<()> {
+    pub fn lose(&self, entries: &[PersistentEntry], now: i64, why: &str) -> Result<()> {
         let mut lost = self.directory.lost();
-        lost.extend(entries.iter().map(|entry| Lost {
+        lost.extend(entries.iter().map(|entry| LostEntry {
             entry: entry.clone(),
             found: now,
             why: why.to_owned(),
@@ -308,11 +309,12 @@ impl Publisher {
     /// Removes the lost entries with this name or id. Returns whether there were any.
     pub fn forget(&self, name: &str) -> bool {
         let lost = self.directory.lost();
-        let rest: Vec<Lost> = lost.iter().filter(|lost| !is_called(&lost.entry, name)).cloned().collect();
+        let rest: Vec<LostEntry> =
+            lost.iter().filter(|lost| !is_called(&lost.entry, name)).cloned().collect();
         rest.len() < lost.len() && self.write_lost(&rest).is_ok()
     }
 
-    fn write_lost(&self, lost: &[Lost]) -> Result<()> {
+    fn write_lost(&self, lost: &[LostEntry]) -> Result<()> {
         /// Maximum number of lost entries, so that repeated kills do not fill the disk.
         const MOST: usize = 100;
         let lines = lost[lost.len().saturating_sub(MOST)..]
@@ -355,7 +357,7 @@ impl Drop for Publisher {
 const FOLDERS: [&str; 3] = ["events", "held", "format"];
 
 /// Returns the files that publish an entry.
-fn files_of(entry: &Entry) -> Vec<String> {
+fn files_of(entry: &PersistentEntry) -> Vec<String> {
     let name = &entry.definition.name;
     let mut files = vec![format!("events/{name}"), format!("held/{}", entry.id)];
     if entry.unit.is_some() {
@@ -369,7 +371,7 @@ fn take_lock(directory: &RunDirectory) -> Result<Option<File>> {
     let path = directory.path.join("lock");
     let open = OpenOptions::new().write(true).create(true).truncate(false).mode(0o644).open(&path);
     let file = open.map_err(|error| doing("opening", &path, error))?;
-    Ok(lock::take_for_description(&file, lock::Kind::Write).is_ok().then_some(file))
+    Ok(lock::take_for_description(&file, lock::LockKind::Write).is_ok().then_some(file))
 }
 
 fn doing(what: &str, path: &Path, error: io::Error) -> Error {
@@ -388,11 +390,11 @@ fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Definition, RingMode, Share};
+    use super::super::{EntryDefinition, RingMode, SharingLevel};
     use super::*;
 
-    fn entry(id: u64, name: &str) -> Entry {
-        let definition = Definition {
+    fn entry(id: u64, name: &str) -> PersistentEntry {
+        let definition = EntryDefinition {
             name: name.to_owned(),
             event: "page-faults".to_owned(),
             pages: None,
@@ -402,11 +404,21 @@ mod tests {
             call_graph: false,
             filter: None,
             counts_only: false,
-            share: Share::Nothing,
+            share: SharingLevel::Nothing,
         };
         let attr = vec!["0x1".to_owned()];
         let (ended, unit) = (None, None);
-        Entry { id, definition, since: 7, ring_bytes: 4096, rings: 1, user_only: false, ended, unit, attr }
+        PersistentEntry {
+            id,
+            definition,
+            since: 7,
+            ring_bytes: 4096,
+            rings: 1,
+            user_only: false,
+            ended,
+            unit,
+            attr,
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Definition, Entry};
+use super::{EntryDefinition, PersistentEntry};
 use crate::error::{Error, Exit};
 
 /// Maximum size of a request in bytes.
@@ -29,15 +29,15 @@ pub const MOST_DESCRIPTORS: usize = 253;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are what they are called")]
-pub enum Request {
+pub enum HolderRequest {
     /// Open an event and keep it.
-    Add(Definition),
+    Add(EntryDefinition),
     /// Open all events, then start them together. Keep all of them or none.
-    AddTogether(Vec<Definition>),
+    AddTogether(Vec<EntryDefinition>),
     /// Read an entry's counts.
     Read { entry: String },
-    /// Copy an entry's records. The answer has two descriptors: a [`Snapshot`] as JSON, and the bytes of the
-    /// rings, one ring after the other.
+    /// Copy an entry's records. The answer has two descriptors: a [`RingSnapshot`] as JSON, and the bytes of
+    /// the rings, one ring after the other.
     Snapshot {
         entry: String,
         /// Position of each ring up to which it was copied before ([`RingCopy::end`]); only newer records are
@@ -60,16 +60,16 @@ pub enum Request {
 /// A holder's answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Answer {
+pub enum HolderAnswer {
     /// The entry is now held.
-    Held(Box<Entry>),
+    Held(Box<PersistentEntry>),
     /// All entries are now held, and were started together.
     Started {
         /// Whether at least one of them counts user mode only, because the user may not measure the kernel.
         user_only: bool,
     },
     /// The entry's counts.
-    Counts(Counts),
+    Counts(EntryCounts),
     /// The events now belong to the requester.
     Given(Box<Handover>),
     /// The descriptors contain the copy.
@@ -77,12 +77,12 @@ pub enum Answer {
     /// Done.
     Done,
     /// The request was refused, with an [`Error`] for the user.
-    Refused(Refused),
+    Refused(RefusalMessage),
 }
 
 /// Counts of an entry since it was added.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct EntryCounts {
     /// Names of the events: one, or several for an adopted recording.
     pub events: Vec<String>,
     /// Counts by event and CPU. Events on processes have one row each.
@@ -110,20 +110,20 @@ pub struct CpuCounts {
 
 /// An [`Error`] in a message.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Refused {
+pub struct RefusalMessage {
     lines: Vec<String>,
     is_usage: bool,
 }
 
-impl From<&Error> for Refused {
+impl From<&Error> for RefusalMessage {
     fn from(error: &Error) -> Self {
         let lines = error.to_string().lines().map(str::to_owned).collect();
         Self { lines, is_usage: error.exit_status() == Exit::Usage }
     }
 }
 
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Self {
+impl From<RefusalMessage> for Error {
+    fn from(refused: RefusalMessage) -> Self {
         let (headline, rest) =
             refused.lines.split_first().map_or(("refused", &[][..]), |(h, rest)| (h, rest));
         let error = if refused.is_usage { Self::usage(headline) } else { Self::new(headline) };
@@ -157,7 +157,7 @@ pub struct Handover {
 
 /// Description of a copy of an entry's rings.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct RingSnapshot {
     /// The events of the records, and their targets.
     #[serde(flatten)]
     pub open: Handover,

@@ -20,7 +20,7 @@ use crate::sys::clock::local_date_of;
 /// The definition of a persistent event, from the arguments of `pmc persist add`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Definition {
+pub struct EntryDefinition {
     /// The entry's name; see [`directory::check_name`].
     pub name: String,
     /// The text of one event.
@@ -42,7 +42,7 @@ pub struct Definition {
     #[serde(default)]
     pub counts_only: bool,
     /// Access of other users.
-    pub share: Share,
+    pub share: SharingLevel,
 }
 
 /// What to do with records when a ring is full.
@@ -68,7 +68,7 @@ impl RingMode {
 /// Access of users other than the holder's and root to an entry. Each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Share {
+pub enum SharingLevel {
     /// Its existence.
     Nothing,
     /// Its counts.
@@ -77,7 +77,7 @@ pub enum Share {
     Records,
 }
 
-impl Share {
+impl SharingLevel {
     /// The level's name.
     pub fn name(self) -> &'static str {
         match self {
@@ -90,12 +90,12 @@ impl Share {
 
 /// A held event, as it is published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct PersistentEntry {
     /// The entry's id: counts from 1, never reused.
     pub id: u64,
     /// The definition.
     #[serde(flatten)]
-    pub definition: Definition,
+    pub definition: EntryDefinition,
     /// Time of opening, in seconds since 1970.
     pub since: i64,
     /// Actual size of each ring in bytes.
@@ -114,10 +114,10 @@ pub struct Entry {
     pub attr: Vec<String>,
 }
 
-impl Entry {
+impl PersistentEntry {
     /// Returns the event's name for users, with the level that the kernel allowed.
     pub fn event(&self) -> String {
-        let Definition { event, .. } = &self.definition;
+        let EntryDefinition { event, .. } = &self.definition;
         if self.user_only { format!("{event} (user mode only)") } else { event.clone() }
     }
 
@@ -134,17 +134,17 @@ impl Entry {
 
 /// An entry of a holder that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lost {
+pub struct LostEntry {
     /// The entry.
     #[serde(flatten)]
-    pub entry: Entry,
+    pub entry: PersistentEntry,
     /// Time at which the loss was found, in seconds since 1970.
     pub found: i64,
     /// Why the holder has ended.
     pub why: String,
 }
 
-impl Lost {
+impl LostEntry {
     /// Returns the time at which the loss was found, as a local date.
     pub fn when(&self) -> String {
         local_date_of(self.found)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Contents of samples and other records.
 use crate::record::decode::{BranchFlags, DataSource};
-use crate::record::sample::{ReadValues, Registers, Weight};
+use crate::record::sample::{ReadValues, SampledRegisters, Weight};
 use crate::record::{RawRecord, Record, Sample};
 
 /// A function at an address.
@@ -121,9 +121,9 @@ pub struct ScriptEntry<'a> {
     /// Path of the cgroup, or its number; untrusted text.
     pub cgroup: Option<&'a str>,
     /// User-mode registers of the process.
-    pub user_regs: Option<Registers<'a>>,
+    pub user_regs: Option<SampledRegisters<'a>>,
     /// Registers at the interrupt.
-    pub intr_regs: Option<Registers<'a>>,
+    pub intr_regs: Option<SampledRegisters<'a>>,
     /// The last branches, newest first.
     pub branches: &'a [ScriptBranch],
     /// A tracepoint's payload as text; untrusted.

@@ -61,14 +61,14 @@ impl<'a> Cursor<'a> {
 
     /// Reads the next `count` words; `None` if there are fewer.
     #[inline]
-    pub fn words(&mut self, count: u64) -> Option<Words<'a>> {
+    pub fn words(&mut self, count: u64) -> Option<RecordWords<'a>> {
         let bytes = usize::try_from(count).ok()?.checked_mul(8)?;
-        self.take(bytes).map(Words::new)
+        self.take(bytes).map(RecordWords::new)
     }
 
     /// Reads all remaining whole words.
-    pub fn all_words(&mut self) -> Words<'a> {
-        let words = Words::new(self.left);
+    pub fn all_words(&mut self) -> RecordWords<'a> {
+        let words = RecordWords::new(self.left);
         self.left = &self.left[words.len() * 8..];
         words
     }
@@ -94,9 +94,9 @@ pub fn until_nul(bytes: &[u8]) -> &[u8] {
 
 /// A sequence of u64 in a record. Needs no copy and no alignment.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Words<'a>(&'a [[u8; 8]]);
+pub struct RecordWords<'a>(&'a [[u8; 8]]);
 
-impl<'a> Words<'a> {
+impl<'a> RecordWords<'a> {
     /// The whole words of these bytes.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
@@ -136,7 +136,7 @@ impl<'a> Words<'a> {
     }
 }
 
-impl std::fmt::Debug for Words<'_> {
+impl std::fmt::Debug for RecordWords<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.iter().map(|w| format!("{w:#x}"))).finish()
     }

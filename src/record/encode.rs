@@ -9,7 +9,8 @@
 //! ```
 
 use super::{
-    Auxtrace, FileId, HEADER, Mmap2, Namespaces, Stat, StatRound, Task, Thread, Throttle, TimeConv, kind,
+    Auxtrace, HEADER, MappedFileId, Mmap2, Namespaces, StatCount, StatRound, Task, Thread, Throttle,
+    TimeConv, kind,
 };
 use crate::abi::misc;
 
@@ -130,20 +131,20 @@ impl Encoder {
     /// Writes a mapping of a process.
     pub fn mmap2(&mut self, mmap: &Mmap2<'_>) {
         let data = if mmap.map.is_data { misc::MMAP_DATA } else { 0 };
-        let by_build_id = matches!(mmap.file, FileId::BuildId(_));
+        let by_build_id = matches!(mmap.file, MappedFileId::BuildId(_));
         self.begin(kind::MMAP2, USER | data | if by_build_id { misc::MMAP_BUILD_ID } else { 0 });
         self.thread(mmap.map.thread);
         self.word(mmap.map.addr);
         self.word(mmap.map.len);
         self.word(mmap.map.pgoff);
         match mmap.file {
-            FileId::Inode { major, minor, inode, generation } => {
+            MappedFileId::Inode { major, minor, inode, generation } => {
                 self.half(major);
                 self.half(minor);
                 self.word(inode);
                 self.word(generation);
             }
-            FileId::BuildId(id) => {
+            MappedFileId::BuildId(id) => {
                 let id = &id[..id.len().min(20)];
                 let mut field = [0; 24];
                 field[0] = id.len() as u8;
@@ -283,7 +284,7 @@ impl Encoder {
     }
 
     /// Writes one count.
-    pub fn stat(&mut self, stat: &Stat) {
+    pub fn stat(&mut self, stat: &StatCount) {
         self.begin(kind::STAT, 0);
         self.word(stat.id);
         self.half(stat.cpu);
@@ -356,8 +357,8 @@ mod tests {
         let thread = Thread { pid: 7, tid: 8 };
         let map =
             Mmap { thread, addr: 0x1000, len: 0x2000, pgoff: 0x3000, is_data: false, name: b"/bin/\xff" };
-        let by_id = Mmap2 { map, file: FileId::BuildId(&[1, 2, 3]), prot: 5, flags: 2 };
-        let inode = FileId::Inode { major: 8, minor: 1, inode: 77, generation: 0 };
+        let by_id = Mmap2 { map, file: MappedFileId::BuildId(&[1, 2, 3]), prot: 5, flags: 2 };
+        let inode = MappedFileId::Inode { major: 8, minor: 1, inode: 77, generation: 0 };
         let by_inode = Mmap2 { file: inode, map: Mmap { is_data: true, ..map }, ..by_id };
         let task = Task { thread, parent: Thread { pid: 1, tid: 2 }, time: PerfTime(0) };
         let mut encoder = Encoder::new(24);
@@ -379,7 +380,7 @@ mod tests {
 
     #[test]
     fn counts_are_encoded_as_they_are_parsed() {
-        let stat = Stat { id: 5, cpu: 3, thread: 1, value: 10, enabled: 20, running: 15 };
+        let stat = StatCount { id: 5, cpu: 3, thread: 1, value: 10, enabled: 20, running: 15 };
         let round = StatRound { is_final: true, time: 99 };
         let mut encoder = Encoder::new(24);
         encoder.stat_config(&[[0, 1], [2, 1]]);

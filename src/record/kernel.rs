@@ -3,7 +3,7 @@
 //! Each struct follows `perf_event_open(2)` in its field order. `parse` receives a cursor after the header
 //! and decodes the fields. [`super::Layouts::sample_id`] decodes the `sample_id` after them.
 
-use super::{Cursor, Words};
+use super::{Cursor, RecordWords};
 use crate::abi::misc;
 use crate::units::PerfTime;
 
@@ -54,7 +54,7 @@ impl<'a> Mmap<'a> {
 
 /// The identity of the file in an `MMAP2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileId<'a> {
+pub enum MappedFileId<'a> {
     /// Device and inode.
     Inode {
         /// Major number of the device.
@@ -76,7 +76,7 @@ pub struct Mmap2<'a> {
     /// The fields of `MMAP`.
     pub map: Mmap<'a>,
     /// The file's identity.
-    pub file: FileId<'a>,
+    pub file: MappedFileId<'a>,
     /// `PROT_*` bits: 1 read, 2 write, 4 execute.
     pub prot: u32,
     /// `MAP_*` bits.
@@ -96,10 +96,15 @@ impl<'a> Mmap2<'a> {
         let (thread, addr, len, pgoff) = (Thread::parse(c)?, c.u64()?, c.u64()?, c.u64()?);
         let file = c.take(24)?;
         let file = match build_id(file).filter(|_| bits & misc::MMAP_BUILD_ID != 0) {
-            Some(id) => FileId::BuildId(id),
+            Some(id) => MappedFileId::BuildId(id),
             None => {
                 let mut c = Cursor::new(file);
-                FileId::Inode { major: c.u32()?, minor: c.u32()?, inode: c.u64()?, generation: c.u64()? }
+                MappedFileId::Inode {
+                    major: c.u32()?,
+                    minor: c.u32()?,
+                    inode: c.u64()?,
+                    generation: c.u64()?,
+                }
             }
         };
         let (prot, flags) = (c.u32()?, c.u32()?);
@@ -206,7 +211,7 @@ pub struct Read<'a> {
     /// The thread.
     pub thread: Thread,
     /// Values; see [`super::sample::ReadValues`].
-    pub values: Words<'a>,
+    pub values: RecordWords<'a>,
 }
 
 /// New data in the AUX area (`AUX`).
@@ -248,7 +253,7 @@ pub struct Namespaces<'a> {
     /// The task.
     pub thread: Thread,
     /// Two words per namespace: device, inode.
-    pub links: Words<'a>,
+    pub links: RecordWords<'a>,
 }
 
 impl<'a> Namespaces<'a> {
@@ -336,7 +341,7 @@ pub struct CallchainDeferred<'a> {
     /// Follows the deferred marker in the samples that wait for it.
     pub cookie: u64,
     /// The chain.
-    pub chain: Words<'a>,
+    pub chain: RecordWords<'a>,
 }
 
 impl<'a> CallchainDeferred<'a> {

@@ -1,8 +1,8 @@
 //! Determines the event and the layout of each record, in a recording of several events.
 //!
 //! Receives the attrs and ids of all events; returns samples with the index of their event, and the
-//! `sample_id` of the other records. A sample that could not be unwound in time belongs to a *twin* of its
-//! event ([`twin_id`]).
+//! `sample_id` of the other records. A sample that could not be unwound in time belongs to the *fallback
+//! event* of its event ([`fallback_event_id`]).
 
 use rustc_hash::FxHashMap;
 
@@ -25,17 +25,17 @@ pub struct CounterRead {
     pub lost: u64,
 }
 
-/// The bit that turns an instance's id into its twin's. The kernel counts ids up from 1.
-const TWIN: u64 = 1 << 62;
+/// The bit that turns the id of an instance into that of its fallback event. The kernel counts ids up from 1.
+const FALLBACK: u64 = 1 << 62;
 
-/// Returns the id of an instance's twin.
-pub fn twin_id(id: u64) -> u64 {
-    id | TWIN
+/// Returns the id of the fallback event of an instance.
+pub fn fallback_event_id(id: u64) -> u64 {
+    id | FALLBACK
 }
 
-/// Returns the id of the instance whose twin has this id.
-fn without_twin(id: u64) -> Option<u64> {
-    (id & TWIN != 0).then_some(id & !TWIN)
+/// Returns the id of the instance whose fallback event has this id.
+fn without_fallback_bit(id: u64) -> Option<u64> {
+    (id & FALLBACK != 0).then_some(id & !FALLBACK)
 }
 
 fn foreign(word: [u8; 8]) -> u64 {
@@ -47,7 +47,8 @@ fn foreign(word: [u8; 8]) -> u64 {
 pub struct Layouts {
     layouts: Vec<SampleLayout>,
     by_id: FxHashMap<u64, u32>,
-    /// For each layout, the event of its samples: its own, or the one whose [twin](twin_id) it is.
+    /// For each layout, the event of its samples: its own, or the one whose [fallback
+    /// event](fallback_event_id) it is.
     events: Vec<u32>,
     /// Byte offset of the id in every sample.
     id_at: Option<usize>,
@@ -61,7 +62,7 @@ impl Layouts {
         let mut all = Self::default();
         for (index, (attr, ids)) in events.into_iter().enumerate() {
             all.layouts.push(SampleLayout::new(attr));
-            let sibling = ids.first().and_then(|&id| without_twin(id));
+            let sibling = ids.first().and_then(|&id| without_fallback_bit(id));
             let sibling = sibling.and_then(|id| all.event_of(id)).map(|event| event as u32);
             all.events.push(sibling.unwrap_or(index as u32));
             all.by_id.extend(ids.iter().map(|&id| (id, index as u32)));
@@ -87,10 +88,11 @@ impl Layouts {
         self.iter().any(|layout| layout.sample_type() & fields != 0)
     }
 
-    /// Returns the number of events, without the twins at the end.
+    /// Returns the number of events, without the fallback events at the end.
     pub fn event_count(&self) -> usize {
-        let twins = self.events.iter().enumerate().rev().take_while(|(own, event)| *own != **event as usize);
-        self.events.len() - twins.count()
+        let fallback_events =
+            self.events.iter().enumerate().rev().take_while(|(own, event)| *own != **event as usize);
+        self.events.len() - fallback_events.count()
     }
 
     /// Returns the event with this id.

@@ -30,11 +30,11 @@ mod user;
 mod walk;
 
 use crate::abi::CpuMode;
-pub use bytes::{Cursor, Words};
+pub use bytes::{Cursor, RecordWords};
 pub use kernel::*;
 pub use layouts::Layouts;
 pub use mapping_by_id::write_by_build_id;
-pub use sample::{ChainEntry, Parts, Sample};
+pub use sample::{ChainEntry, Sample, SampleParts};
 pub use sample_layout::{SampleId, SampleLayout};
 pub use user::*;
 pub use walk::walk;
@@ -157,7 +157,7 @@ pub enum Record<'a> {
     EventType(EventType<'a>),
     /// Size of the tracing data that follows the record, in bytes.
     TracingData(u32),
-    BuildId(BuildId<'a>),
+    BuildId(BuildIdRecord<'a>),
     FinishedRound,
     IdIndex(IdIndex<'a>),
     AuxtraceInfo(AuxtraceInfo<'a>),
@@ -165,8 +165,8 @@ pub enum Record<'a> {
     AuxtraceError(AuxtraceError<'a>),
     ThreadMap(ThreadMap<'a>),
     CpuMap(CpuMap<'a>),
-    StatConfig(Words<'a>),
-    Stat(Stat),
+    StatConfig(RecordWords<'a>),
+    Stat(StatCount),
     StatRound(StatRound),
     EventUpdate(EventUpdate<'a>),
     TimeConv(TimeConv),
@@ -212,7 +212,7 @@ impl<'a> Record<'a> {
             kind::HEADER_ATTR => Self::HeaderAttr(HeaderAttr::parse(&mut c)?),
             kind::HEADER_EVENT_TYPE => Self::EventType(EventType { id: c.u64()?, name: c.text() }),
             kind::HEADER_TRACING_DATA => Self::TracingData(c.u32()?),
-            kind::HEADER_BUILD_ID => Self::BuildId(BuildId::parse(&mut c, raw.misc)?),
+            kind::HEADER_BUILD_ID => Self::BuildId(BuildIdRecord::parse(&mut c, raw.misc)?),
             kind::FINISHED_ROUND => Self::FinishedRound,
             kind::ID_INDEX => Self::IdIndex(IdIndex::parse(&mut c)?),
             kind::AUXTRACE_INFO => Self::AuxtraceInfo(AuxtraceInfo::parse(&mut c)?),
@@ -221,7 +221,7 @@ impl<'a> Record<'a> {
             kind::THREAD_MAP => Self::ThreadMap(ThreadMap::parse(&mut c)?),
             kind::CPU_MAP => Self::CpuMap(CpuMap::parse(&mut c)?),
             kind::STAT_CONFIG => Self::StatConfig(pairs(&mut c)?),
-            kind::STAT => Self::Stat(Stat::parse(&mut c)?),
+            kind::STAT => Self::Stat(StatCount::parse(&mut c)?),
             kind::STAT_ROUND => Self::StatRound(StatRound { is_final: c.u64()? == 1, time: c.u64()? }),
             kind::EVENT_UPDATE => Self::EventUpdate(EventUpdate::parse(&mut c)?),
             kind::TIME_CONV => Self::TimeConv(TimeConv::parse(&mut c)?),
@@ -240,7 +240,7 @@ impl<'a> Record<'a> {
 }
 
 /// Reads a count and that many pairs of words.
-fn pairs<'a>(c: &mut Cursor<'a>) -> Option<Words<'a>> {
+fn pairs<'a>(c: &mut Cursor<'a>) -> Option<RecordWords<'a>> {
     let count = c.u64()?;
     c.words(count.checked_mul(2)?)
 }

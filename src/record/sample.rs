@@ -10,7 +10,7 @@
 //! ```
 
 use super::sample_layout::{FRONT_BITS, Front, SampleLayout, split};
-use super::{Cursor, RawRecord, Thread, Words};
+use super::{Cursor, RawRecord, RecordWords, Thread};
 use crate::abi::{Context, CpuMode, branch_sample_type, context, read_format, sample_type};
 use crate::units::PerfTime;
 
@@ -98,7 +98,7 @@ impl<'a> Sample<'a> {
     /// The call chain, innermost first, with context markers (see [`chain_entries`]); `None` if there is
     /// none.
     #[inline]
-    pub fn callchain(&self) -> Option<Words<'a>> {
+    pub fn callchain(&self) -> Option<RecordWords<'a>> {
         if self.layout.sample_type & sample_type::CALLCHAIN == 0 {
             return None;
         }
@@ -111,7 +111,7 @@ impl<'a> Sample<'a> {
     }
 
     /// Decodes everything after the period, in one walk; `None` if a size in the record exceeds its end.
-    pub fn parts(&self) -> Option<Parts<'a>> {
+    pub fn parts(&self) -> Option<SampleParts<'a>> {
         Some(self.walk()?.0)
     }
 
@@ -135,11 +135,11 @@ impl<'a> Sample<'a> {
     }
 
     #[inline]
-    fn walk(&self) -> Option<(Parts<'a>, &'a [u8])> {
+    fn walk(&self) -> Option<(SampleParts<'a>, &'a [u8])> {
         let SampleLayout { sample_type, read_format, branch_sample_type, .. } = *self.layout;
         let has = |bit: u64| sample_type & bit != 0;
         let mut c = self.variable()?;
-        let mut parts = Parts::default();
+        let mut parts = SampleParts::default();
         if has(sample_type::READ) {
             parts.read = Some(ReadValues::parse(&mut c, read_format)?);
         }
@@ -155,7 +155,7 @@ impl<'a> Sample<'a> {
             parts.branches = Some(Branches::parse(&mut c, branch_sample_type)?);
         }
         if has(sample_type::REGS_USER) {
-            parts.user_regs = Registers::parse(&mut c, self.layout.user_regs)?;
+            parts.user_regs = SampledRegisters::parse(&mut c, self.layout.user_regs)?;
         }
         if has(sample_type::STACK_USER) {
             parts.user_stack = UserStack::parse(&mut c)?;
@@ -166,7 +166,7 @@ impl<'a> Sample<'a> {
         parts.data_src = word(sample_type::DATA_SRC)?;
         parts.transaction = word(sample_type::TRANSACTION)?;
         if has(sample_type::REGS_INTR) {
-            parts.intr_regs = Registers::parse(&mut c, self.layout.intr_regs)?;
+            parts.intr_regs = SampledRegisters::parse(&mut c, self.layout.intr_regs)?;
         }
         let mut word = |bit: u64| if has(bit) { c.u64().map(Some) } else { Some(None) };
         parts.phys_addr = word(sample_type::PHYS_ADDR)?;
@@ -184,17 +184,17 @@ impl<'a> Sample<'a> {
 /// The variable part of a sample. Fields are `None` if they were not selected. Registers and the stack are
 /// also `None` if the kernel had none.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Parts<'a> {
+pub struct SampleParts<'a> {
     /// Counter values.
     pub read: Option<ReadValues<'a>>,
     /// Call chain with context markers.
-    pub callchain: Option<Words<'a>>,
+    pub callchain: Option<RecordWords<'a>>,
     /// A tracepoint's payload (including padding), or raw data of another PMU.
     pub raw: Option<&'a [u8]>,
     /// Last branches, newest first.
     pub branches: Option<Branches<'a>>,
     /// Registers of the process.
-    pub user_regs: Option<Registers<'a>>,
+    pub user_regs: Option<SampledRegisters<'a>>,
     /// A copy of the process's stack.
     pub user_stack: Option<UserStack<'a>>,
     /// Cost of the sampled instruction.
@@ -204,7 +204,7 @@ pub struct Parts<'a> {
     /// Transaction flags; see [`super::decode`].
     pub transaction: Option<u64>,
     /// Registers at the interrupt.
-    pub intr_regs: Option<Registers<'a>>,
+    pub intr_regs: Option<SampledRegisters<'a>>,
     /// Physical address of the data.
     pub phys_addr: Option<u64>,
     /// The cgroup's id.
@@ -234,12 +234,14 @@ impl From<u64> for ChainEntry {
 }
 
 /// Iterates over a call chain's entries, and distinguishes markers from addresses.
-pub fn chain_entries(chain: Words<'_>) -> impl DoubleEndedIterator<Item = ChainEntry> + ExactSizeIterator {
+pub fn chain_entries(
+    chain: RecordWords<'_>,
+) -> impl DoubleEndedIterator<Item = ChainEntry> + ExactSizeIterator {
     chain.iter().map(ChainEntry::from)
 }
 
 /// Iterates over the process's part of a call chain, without its marker.
-pub fn user_part(chain: Words<'_>) -> impl Iterator<Item = u64> + '_ {
+pub fn user_part(chain: RecordWords<'_>) -> impl Iterator<Item = u64> + '_ {
     chain.iter().skip_while(|word| *word != context::USER).skip(1).take_while(|word| *word < context::MAX)
 }
 
@@ -247,7 +249,7 @@ pub fn user_part(chain: Words<'_>) -> impl Iterator<Item = u64> + '_ {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadValues<'a> {
     format: u64,
-    words: Words<'a>,
+    words: RecordWords<'a>,
 }
 
 /// One counter's value.
@@ -331,14 +333,14 @@ impl<'a> ReadValues<'a> {
 pub struct Branches<'a> {
     /// Index of the newest entry in the hardware (`HW_INDEX`).
     pub hw_index: Option<u64>,
-    entries: Words<'a>,
+    entries: RecordWords<'a>,
     /// One word of counters per entry (`COUNTERS`).
-    pub counters: Option<Words<'a>>,
+    pub counters: Option<RecordWords<'a>>,
 }
 
 /// One branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Branch {
+pub struct BranchEntry {
     /// Address of the branch.
     pub from: u64,
     /// Address of its target.
@@ -367,24 +369,24 @@ impl<'a> Branches<'a> {
         self.entries.is_empty()
     }
     /// Iterates over the branches.
-    pub fn iter(&self) -> impl Iterator<Item = Branch> + use<'a> {
+    pub fn iter(&self) -> impl Iterator<Item = BranchEntry> + use<'a> {
         let rows = self.entries.rows();
-        rows.map(|[from, to, flags]| Branch { from, to, flags: super::decode::BranchFlags(flags) })
+        rows.map(|[from, to, flags]| BranchEntry { from, to, flags: super::decode::BranchFlags(flags) })
     }
 }
 
 /// The registers selected by the attr's mask, in ascending order of their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Registers<'a> {
+pub struct SampledRegisters<'a> {
     /// 1: a 32-bit process, 2: a 64-bit one.
     pub abi: u64,
     /// One bit per register (`asm/perf_regs.h` of the architecture).
     pub mask: u64,
     /// The values.
-    pub values: Words<'a>,
+    pub values: RecordWords<'a>,
 }
 
-impl<'a> Registers<'a> {
+impl<'a> SampledRegisters<'a> {
     /// Decodes the registers; `Some(None)` if the kernel had none.
     pub(super) fn parse(c: &mut Cursor<'a>, mask: u64) -> Option<Option<Self>> {
         match c.u64()? {

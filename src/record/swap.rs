@@ -121,7 +121,7 @@ pub fn record(buffer: &mut [u8], layouts: &Layouts) -> Option<usize> {
 
 fn trailer(bytes: &mut [u8], layout: &SampleLayout) {
     let end = bytes.len();
-    Turner::new(bytes).all_words();
+    SwapCursor::new(bytes).all_words();
     for back in halves_back(layout) {
         // Reversing two u32 as one u64 has swapped them, so swap them back.
         bytes[end - back..][..8].rotate_left(4);
@@ -134,10 +134,10 @@ fn turn_body(body: &mut [u8], kind: u32, flags: u16, layouts: &Layouts) -> Optio
     let (widths, rest) = shape(kind, if is_by_inode { flags & !misc::MMAP_BUILD_ID } else { flags });
     if rest == Rest::Sample {
         let layout = layouts.of_foreign_sample(body)?.clone();
-        return sample(&mut Turner::new(body), &layout);
+        return sample(&mut SwapCursor::new(body), &layout);
     }
     let update = body.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word).swap_bytes());
-    let mut t = Turner::new(body);
+    let mut t = SwapCursor::new(body);
     for &width in widths {
         t.field(width.into())?;
     }
@@ -163,7 +163,7 @@ fn turn_body(body: &mut [u8], kind: u32, flags: u16, layouts: &Layouts) -> Optio
     Some(())
 }
 
-fn cpus(t: &mut Turner<'_>) -> Option<()> {
+fn cpus(t: &mut SwapCursor<'_>) -> Option<()> {
     match t.u16()? {
         1 => {
             t.u16()?;
@@ -185,7 +185,7 @@ fn cpus(t: &mut Turner<'_>) -> Option<()> {
     Some(())
 }
 
-fn sample(t: &mut Turner<'_>, layout: &SampleLayout) -> Option<()> {
+fn sample(t: &mut SwapCursor<'_>, layout: &SampleLayout) -> Option<()> {
     let has = |bit: u64| layout.sample_type & bit != 0;
     for bit in FRONT.into_iter().filter(|bit| has(*bit)) {
         match bit {
@@ -245,7 +245,7 @@ fn sample(t: &mut Turner<'_>, layout: &SampleLayout) -> Option<()> {
     t.words(numbers.iter().filter(|&&bit| has(bit)).count() as u64)
 }
 
-fn branches(t: &mut Turner<'_>, branch_sample_type: u64) -> Option<()> {
+fn branches(t: &mut SwapCursor<'_>, branch_sample_type: u64) -> Option<()> {
     let count = t.u64()?;
     if branch_sample_type & branch_sample_type::HW_INDEX != 0 {
         t.u64()?;
@@ -263,12 +263,12 @@ fn branches(t: &mut Turner<'_>, branch_sample_type: u64) -> Option<()> {
 }
 
 /// A position in a body. Bytes that it passes are converted.
-struct Turner<'a> {
+struct SwapCursor<'a> {
     bytes: &'a mut [u8],
     at: usize,
 }
 
-impl<'a> Turner<'a> {
+impl<'a> SwapCursor<'a> {
     fn new(bytes: &'a mut [u8]) -> Self {
         Self { bytes, at: 0 }
     }

@@ -11,10 +11,10 @@
 //! Addresses and sources of data are only recorded because perf requests them together with stack copies.
 //! They are removed too unless the user requests them.
 //!
-//! A sample that could not be unwound in time stays unchanged and belongs to a *twin* of its event. The twin
-//! has the original attr and separate ids ([`twin_id`]).
+//! A sample that could not be unwound in time stays unchanged and belongs to the *fallback event* of its
+//! event. The fallback event has the original attr and separate ids ([`fallback_event_id`]).
 
-use super::layouts::twin_id;
+use super::layouts::fallback_event_id;
 use super::sample::ReadValues;
 use super::{Cursor, HEADER, RawRecord, Sample, SampleLayout};
 use crate::abi::attr::Flag;
@@ -25,11 +25,11 @@ const COPY: u64 = sample_type::REGS_USER | sample_type::STACK_USER;
 
 /// The fields that unwound samples lose, as `sample_type` bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lost {
+pub struct StrippedFields {
     fields: u64,
 }
 
-impl Lost {
+impl StrippedFields {
     /// Determines the fields. `wants_data`: whether the user requested addresses and sources of data;
     /// `wants_registers`: whether the user requested the process's registers.
     pub fn new(wants_data: bool, wants_registers: bool) -> Self {
@@ -121,7 +121,7 @@ impl Lost {
         out.extend_from_slice(&all[from..at(&c)]);
         let from = at(&c);
         if has(sample_type::REGS_USER) {
-            super::sample::Registers::parse(&mut c, layout.user_regs)?;
+            super::sample::SampledRegisters::parse(&mut c, layout.user_regs)?;
         }
         if keeps(sample_type::REGS_USER) {
             out.extend_from_slice(&all[from..at(&c)]);
@@ -170,16 +170,16 @@ pub fn write_without_padding(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut
     out.extend_from_slice(&raw.bytes[at + 8 + stack.asked..]);
 }
 
-/// Appends a sample with the id of its event's twin. Returns `false` if the sample's first word is not its id
-/// (`PERF_SAMPLE_IDENTIFIER`).
-pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -> bool {
+/// Appends a sample with the id of the fallback event. Returns `false` if the sample's first word is not its
+/// id (`PERF_SAMPLE_IDENTIFIER`).
+pub fn write_with_fallback_id(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -> bool {
     let first = raw.bytes.get(HEADER..HEADER + 8).and_then(|word| word.first_chunk());
     let id = first.map(|word| u64::from_ne_bytes(*word));
     let Some(id) = id.filter(|_| sample.layout().sample_type & sample_type::IDENTIFIER != 0) else {
         return false;
     };
     out.extend_from_slice(&raw.bytes[..HEADER]);
-    out.extend(twin_id(id).to_ne_bytes());
+    out.extend(fallback_event_id(id).to_ne_bytes());
     out.extend_from_slice(&raw.bytes[HEADER + 8..]);
     true
 }
@@ -211,7 +211,7 @@ fn whole_chain(sample: &Sample<'_>, recorded: impl Iterator<Item = u64>, user: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Layouts, Parts, kind};
+    use crate::record::{Layouts, SampleParts, kind};
 
     const ALL: u64 = sample_type::IDENTIFIER
         | sample_type::IP
@@ -268,7 +268,7 @@ mod tests {
         record
     }
 
-    fn parts(layouts: &Layouts, bytes: &[u8], see: impl FnOnce(Sample<'_>, Parts<'_>)) {
+    fn parts(layouts: &Layouts, bytes: &[u8], see: impl FnOnce(Sample<'_>, SampleParts<'_>)) {
         let raw = RawRecord::first(bytes).unwrap();
         assert_eq!(raw.bytes.len(), bytes.len());
         let (_, sample) = layouts.sample(&raw).unwrap();
@@ -279,7 +279,7 @@ mod tests {
     fn the_copy_becomes_a_chain_and_the_rest_stays() {
         let before = attr(ALL);
         for (data, registers) in [(false, false), (true, true)] {
-            let lost = Lost::new(data, registers);
+            let lost = StrippedFields::new(data, registers);
             let after = lost.attr(&before).unwrap();
             assert!(!after.get(Flag::ExcludeCallchainUser) && after.sample_stack_user() == 0);
             let old = Layouts::new([(&before, &[77][..])]);
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn a_process_that_could_not_be_unwound_has_its_place() {
         let before = attr(ALL);
-        let lost = Lost::new(false, false);
+        let lost = StrippedFields::new(false, false);
         let after = lost.attr(&before).unwrap();
         let old = Layouts::new([(&before, &[77][..])]);
         let new = Layouts::new([(&after, &[77][..])]);
@@ -327,14 +327,14 @@ mod tests {
     #[test]
     fn a_twin_differs_by_its_id() {
         let before = attr(ALL);
-        let layouts = Layouts::new([(&before, &[twin_id(77)][..])]);
+        let layouts = Layouts::new([(&before, &[fallback_event_id(77)][..])]);
         let bytes = record(2);
         let raw = RawRecord::first(&bytes).unwrap();
         let (_, sample) = layouts.sample(&raw).unwrap();
         let mut out = Vec::new();
-        assert!(write_twin(&raw, &sample, &mut out));
+        assert!(write_with_fallback_id(&raw, &sample, &mut out));
         parts(&layouts, &out, |sample, parts| {
-            assert_eq!(sample.id(), Some(twin_id(77)));
+            assert_eq!(sample.id(), Some(fallback_event_id(77)));
             assert!(parts.user_stack.is_some());
         });
     }
@@ -374,9 +374,9 @@ mod tests {
             let raw = RawRecord::first(&bytes).unwrap();
             let Some((_, sample)) = layouts.sample(&raw) else { continue };
             let mut out = Vec::new();
-            let written = Lost::new(false, false).write(&raw, &sample, &[1], &mut out);
+            let written = StrippedFields::new(false, false).write(&raw, &sample, &[1], &mut out);
             assert_eq!(written, !out.is_empty());
         }
-        assert!(Lost::new(false, false).attr(&attr(sample_type::IP)).is_none());
+        assert!(StrippedFields::new(false, false).attr(&attr(sample_type::IP)).is_none());
     }
 }

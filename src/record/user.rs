@@ -3,7 +3,7 @@
 //! The layouts follow `tools/lib/perf/include/perf/event.h` (Linux 6.18). Shorter records of older versions
 //! of perf are also supported. `parse` receives a cursor after the header.
 
-use super::{Cursor, Thread, Words, attr, bytes::until_nul};
+use super::{Cursor, RecordWords, Thread, attr, bytes::until_nul};
 use crate::abi::{Attr, misc};
 
 /// An event's attr and the ids of its instances (`HEADER_ATTR`).
@@ -12,7 +12,7 @@ pub struct HeaderAttr<'a> {
     /// The event's attr.
     pub attr: Attr,
     /// One id per CPU or thread.
-    pub ids: Words<'a>,
+    pub ids: RecordWords<'a>,
 }
 
 impl<'a> HeaderAttr<'a> {
@@ -34,7 +34,7 @@ pub struct EventType<'a> {
 
 /// A file's build-id (`HEADER_BUILD_ID`, and the rows of the `BUILD_ID` feature).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BuildId<'a> {
+pub struct BuildIdRecord<'a> {
     /// −1, or the guest's pid.
     pub pid: i32,
     /// The build-id: 20 bytes, or fewer if the record contains a size.
@@ -45,7 +45,7 @@ pub struct BuildId<'a> {
     pub name: &'a [u8],
 }
 
-impl<'a> BuildId<'a> {
+impl<'a> BuildIdRecord<'a> {
     pub(super) fn parse(c: &mut Cursor<'a>, flags: u16) -> Option<Self> {
         let (pid, field) = (c.i32()?, c.take(24)?);
         let size = if flags & misc::BUILD_ID_SIZE != 0 { usize::from(field[20]).min(20) } else { 20 };
@@ -56,7 +56,7 @@ impl<'a> BuildId<'a> {
 /// The ring, CPU and thread of each event id (`ID_INDEX`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdIndex<'a> {
-    rows: Words<'a>,
+    rows: RecordWords<'a>,
 }
 
 /// A row of [`IdIndex`].
@@ -90,7 +90,7 @@ pub struct AuxtraceInfo<'a> {
     /// 1 Intel PT, 2 Intel BTS, 3 CoreSight, 4 Arm SPE, 5 s390, 6 HiSilicon PTT, 7 …
     pub kind: u32,
     /// Private data of that decoder.
-    pub private: Words<'a>,
+    pub private: RecordWords<'a>,
 }
 
 impl<'a> AuxtraceInfo<'a> {
@@ -153,7 +153,7 @@ impl<'a> AuxtraceError<'a> {
 /// The recorded threads, by pid and comm (`THREAD_MAP`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadMap<'a> {
-    rows: Words<'a>,
+    rows: RecordWords<'a>,
 }
 
 impl<'a> ThreadMap<'a> {
@@ -250,7 +250,7 @@ impl<'a> CpuMap<'a> {
 /// One count of `perf stat record` (`STAT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "perf's names")]
-pub struct Stat {
+pub struct StatCount {
     pub id: u64,
     pub cpu: u32,
     pub thread: u32,
@@ -259,7 +259,7 @@ pub struct Stat {
     pub running: u64,
 }
 
-impl Stat {
+impl StatCount {
     pub(super) fn parse(c: &mut Cursor<'_>) -> Option<Self> {
         Some(Self {
             id: c.u64()?,

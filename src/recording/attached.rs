@@ -1,34 +1,34 @@
 //! A recording of events that a holder keeps: this recorder takes them over with all that their rings hold.
 //!
-//! Receives an entry and the plan of the recording; returns [`Sources`] as if they had been opened here. The
-//! events were configured when the holder opened them, so the plan is adjusted to them.
+//! Receives an entry and the plan of the recording; returns [`RecordSources`] as if they had been opened
+//! here. The events were configured when the holder opened them, so the plan is adjusted to them.
 
 use std::os::fd::OwnedFd;
 
 use super::handover::{recorded, refuse_counted, scope, take, threads};
 use super::open::held_options;
-use super::plan::{FilePlan, SamplePlan, Scope};
-use super::sources::Sources;
+use super::plan::{FilePlan, MeasurementScope, SamplePlan};
+use super::sources::RecordSources;
 use crate::abi::attr::Flag;
 use crate::abi::{Attr, sample_type};
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::host::process::Thread as Alive;
-use crate::persistent::Entry;
+use crate::host::process::ThreadInfo as Alive;
+use crate::persistent::PersistentEntry;
 use crate::persistent::client::{ask, misunderstood};
 use crate::persistent::directory::RunDirectory;
-use crate::persistent::message::{Answer, Handover, Request};
+use crate::persistent::message::{Handover, HolderAnswer, HolderRequest};
 
 /// An entry whose events are being handed over to this process.
-pub(crate) struct Attached {
+pub(crate) struct HandedOverEntry {
     directory: RunDirectory,
-    entry: Entry,
+    entry: PersistentEntry,
     open: Handover,
     descriptors: Vec<OwnedFd>,
 }
 
-impl Attached {
+impl HandedOverEntry {
     /// Asks the holder for the events, which it also keeps for now. Adjusts the plan to them: to their
     /// targets and the fields of their samples.
     ///
@@ -36,12 +36,12 @@ impl Attached {
     /// If the holder refuses, or if the plan does not fit the events.
     pub(crate) fn ask(
         directory: RunDirectory,
-        entry: Entry,
+        entry: PersistentEntry,
         plan: &mut SamplePlan,
         file: &FilePlan,
     ) -> Result<Self> {
-        let (answer, descriptors) = ask(&directory, &Request::Attach { entry: entry.id.to_string() })?;
-        let Answer::Given(open) = answer else { return Err(misunderstood()) };
+        let (answer, descriptors) = ask(&directory, &HolderRequest::Attach { entry: entry.id.to_string() })?;
+        let HolderAnswer::Given(open) = answer else { return Err(misunderstood()) };
         refuse_counted(&open, entry.id)?;
         let events: Vec<Attr> = open.events.iter().map(recorded).map(|event| event.attr).collect();
         let all = |is_so: fn(&Attr) -> bool| events.iter().take(open.sampled).all(is_so);
@@ -83,20 +83,24 @@ impl Attached {
     ///
     /// # Errors
     /// As [`take`].
-    pub(crate) fn take(&mut self, scope: &Scope, host: &Host) -> Result<(Sources, Vec<Alive>)> {
+    pub(crate) fn take(
+        &mut self,
+        scope: &MeasurementScope,
+        host: &Host,
+    ) -> Result<(RecordSources, Vec<Alive>)> {
         let rings = take(&self.open, std::mem::take(&mut self.descriptors))?;
         let recorded = match scope {
-            Scope::Processes(tids) => {
+            MeasurementScope::Processes(tids) => {
                 let (over, left): (Vec<u32>, Vec<u32>) = tids.iter().partition(|&&tid| rings.is_over(tid));
                 let ended = |tid| Alive { tid, pid: tid, comm: String::new() };
                 match left[..] {
                     [] => over.into_iter().map(ended).collect(),
-                    _ => threads(&Scope::Processes(left), host),
+                    _ => threads(&MeasurementScope::Processes(left), host),
                 }
             }
             scope => threads(scope, host),
         };
-        Ok((Sources::of(rings), recorded))
+        Ok((RecordSources::of(rings), recorded))
     }
 
     /// Tells the holder to drop the events once the recording has everything it needs. This process also has
@@ -104,7 +108,7 @@ impl Attached {
     ///
     /// # Errors
     /// The holder's.
-    pub(crate) fn settle(self) -> Result<()> {
-        ask(&self.directory, &Request::Remove { entry: self.entry.id.to_string() }).map(drop)
+    pub(crate) fn remove_entry(self) -> Result<()> {
+        ask(&self.directory, &HolderRequest::Remove { entry: self.entry.id.to_string() }).map(drop)
     }
 }

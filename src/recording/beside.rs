@@ -5,29 +5,29 @@
 
 use std::os::fd::BorrowedFd;
 
-use super::drive::{Driven, Measurement};
-use super::ending::Ending;
+use super::drive::{Measurement, MeasurementHandler};
+use super::ending::EndConditions;
 use super::reservation::{EventChoice, EventSwitch};
 use crate::abi::Attr;
-use crate::counter::change::Change;
+use crate::counter::change::EventChange;
 use crate::counter::rings::Rings;
 use crate::error::{Error, Result};
 
 /// A recording and the counting that runs with it.
-pub(super) struct Beside<A, B> {
+pub(super) struct CombinedMeasurement<A, B> {
     pub(super) recording: A,
     pub(super) counting: B,
     /// The error that stopped the counting.
     failed: Option<Error>,
 }
 
-impl<A, B> Beside<A, B> {
+impl<A, B> CombinedMeasurement<A, B> {
     pub(super) fn new(recording: A, counting: B) -> Self {
         Self { recording, counting, failed: None }
     }
 }
 
-impl<A: EventSwitch, B: EventSwitch> EventSwitch for Beside<A, B> {
+impl<A: EventSwitch, B: EventSwitch> EventSwitch for CombinedMeasurement<A, B> {
     fn start(&mut self) -> Result<()> {
         self.recording.start()?;
         self.counting.start()
@@ -43,7 +43,12 @@ impl<A: EventSwitch, B: EventSwitch> EventSwitch for Beside<A, B> {
         self.counting.switch_named(on, name, events)
     }
 
-    fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String> {
+    fn change(
+        &self,
+        change: EventChange,
+        name: Option<&str>,
+        is_on: bool,
+    ) -> std::result::Result<(), String> {
         self.recording.change(change, name, is_on)
     }
 
@@ -61,7 +66,7 @@ impl<A: EventSwitch, B: EventSwitch> EventSwitch for Beside<A, B> {
     }
 }
 
-impl<A: Driven, B: Driven> Driven for Beside<A, B> {
+impl<A: MeasurementHandler, B: MeasurementHandler> MeasurementHandler for CombinedMeasurement<A, B> {
     fn rings(&mut self) -> Option<&mut Rings> {
         self.recording.rings()
     }
@@ -105,7 +110,7 @@ impl<A: Driven, B: Driven> Driven for Beside<A, B> {
         Ok(())
     }
 
-    fn stop(&mut self, ending: &Ending) -> Result<()> {
+    fn stop(&mut self, ending: &EndConditions) -> Result<()> {
         self.recording.stop(ending)?;
         self.counting.stop(ending)
     }
@@ -115,7 +120,7 @@ impl<A: Driven, B: Driven> Driven for Beside<A, B> {
         self.failed.take().map_or_else(|| self.counting.finish(measurement), Err)
     }
 
-    fn waits_for_command(&self, ending: &Ending) -> bool {
+    fn waits_for_command(&self, ending: &EndConditions) -> bool {
         self.recording.waits_for_command(ending)
     }
 }

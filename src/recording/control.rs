@@ -1,25 +1,25 @@
 //! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: orders from another process while counting or recording.
 //!
-//! Receives bytes; returns [`Order`]s. Answers each order with a line on ACK: `ack`, like perf, if it was
-//! carried out, or `refused:` and the reason.
+//! Receives bytes; returns [`ControlCommand`]s. Answers each order with a line on ACK: `ack`, like perf, if
+//! it was carried out, or `refused:` and the reason.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use crate::counter::change::Change;
+use crate::counter::change::EventChange;
 use crate::error::{Error, Result, Warning, say};
 use crate::sys::descriptor;
 
 /// An order from the other process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum ControlCommand {
     /// All events, or the one with this name.
     Enable(Option<String>),
     Disable(Option<String>),
     /// Changes all events that support it, or the one with this name.
-    Change(Option<String>, Change),
+    Change(Option<String>, EventChange),
     Stop,
     Ping,
     /// `record`: write the contents of the rings.
@@ -30,14 +30,14 @@ pub(crate) enum Order {
     },
 }
 
-impl Order {
+impl ControlCommand {
     /// Parses an order in perf's syntax; `None` if it is not one.
     fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ').map_or((line, ""), |(word, rest)| (word, rest.trim()));
         let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
         let name = || named(rest);
         // A name may contain spaces; a number cannot.
-        let change = |change: fn(u64) -> Change| {
+        let change = |change: fn(u64) -> EventChange| {
             let (name, number) = rest.rsplit_once(' ').unwrap_or(("", rest));
             let hexadecimal = number.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
             let number = hexadecimal.unwrap_or_else(|| number.parse()).ok().filter(|&number| number > 0)?;
@@ -46,9 +46,11 @@ impl Order {
         Some(match (word, rest) {
             ("enable", _) => Self::Enable(name()),
             ("disable", _) => Self::Disable(name()),
-            ("period", _) => change(Change::Period)?,
-            ("freq", _) => change(Change::Frequency)?,
-            ("move", _) => change(Change::Address).filter(|order| !matches!(order, Self::Change(None, _)))?,
+            ("period", _) => change(EventChange::Period)?,
+            ("freq", _) => change(EventChange::Frequency)?,
+            ("move", _) => {
+                change(EventChange::Address).filter(|order| !matches!(order, Self::Change(None, _)))?
+            }
             ("stop", "") => Self::Stop,
             ("ping", "") => Self::Ping,
             ("snapshot", "") => Self::Snapshot,
@@ -112,7 +114,7 @@ impl Control {
     }
 
     /// Returns the received orders in sequence. Warns about unknown words and skips them.
-    pub(crate) fn orders(&mut self) -> Result<Vec<Order>> {
+    pub(crate) fn orders(&mut self) -> Result<Vec<ControlCommand>> {
         let mut buffer = [0u8; LONGEST_ORDER];
         while !self.closed {
             match self.orders.read(&mut buffer) {
@@ -127,7 +129,7 @@ impl Control {
         while let Some(end) = self.pending.iter().position(|&b| b == b'\n' || b == 0) {
             let line: Vec<u8> = self.pending.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line[..end]).trim().to_owned();
-            match Order::parse(&line) {
+            match ControlCommand::parse(&line) {
                 Some(order) => orders.push(order),
                 None if line.is_empty() => {}
                 None => say::warn(&Warning::UnknownOrder { word: line }),

@@ -1,38 +1,38 @@
 //! One counting measurement, from the first count to the last.
 //!
-//! Receives a [`Setup`] (events, targets, end conditions) and an [`Observer`] that is called at each
-//! interval. Returns the final totals and how the measurement ended ([`Run`]). Warns about omitted events;
-//! does not add up counts. [`drive`](super::drive) contains the loop.
+//! Receives a [`CountingSetup`] (events, targets, end conditions) and an [`Observer`] that is called at each
+//! interval. Returns the final totals and how the measurement ended ([`MeasurementResult`]). Warns about
+//! omitted events; does not add up counts. [`drive`](super::drive) contains the loop.
 
 use std::io;
 use std::rc::Rc;
 
 use super::control::Control;
-use super::drive::{Driven, Measurement, Surroundings, drive};
-use super::ending::Ending;
+use super::drive::{LoopContext, Measurement, MeasurementHandler, drive};
+use super::ending::EndConditions;
 use super::held_counts::HeldCounts;
 use super::open::inheritable_probes;
-use super::plan::{Course, Delay, Scope};
+use super::plan::{Delay, MeasurementScope, RunSchedule};
 use super::reservation::{EventChoice, EventSwitch};
 use super::{filters, handover, launch, sources, targets};
 use crate::abi::Attr;
 use crate::counter::Levels;
-use crate::counter::change::Change;
-use crate::counter::counter_set::{CountOptions, CounterSet, Opened, Reading};
-use crate::counter::reservation::{State, Watcher};
-use crate::counter::target::{Cgroup, TargetSlot};
+use crate::counter::change::EventChange;
+use crate::counter::counter_set::{CountOptions, CounterReading, CounterSet, SlotOpenResult};
+use crate::counter::reservation::{ReservationState, Watcher};
+use crate::counter::target::{TargetCgroup, TargetSlot};
 use crate::error::{Error, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
-use crate::host::process::Thread;
+use crate::host::process::ThreadInfo;
 use crate::sys::errno;
-use crate::sys::process::{Held, Outcome, Streams};
+use crate::sys::process::{CommandOutcome, PausedChild, Streams};
 use crate::sys::signal::Signals;
 
 /// Events to count, their targets, and the intervals.
 pub(crate) struct CountPlan {
-    pub(crate) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
-    pub(crate) scope: Scope,
+    pub(crate) groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>,
+    pub(crate) scope: MeasurementScope,
     /// Whether children are counted with their parents.
     pub(crate) inherit: bool,
     pub(crate) levels: Levels,
@@ -43,10 +43,10 @@ pub(crate) struct CountPlan {
 }
 
 /// Parameters of a measurement.
-pub(crate) struct Setup<'a> {
+pub(crate) struct CountingSetup<'a> {
     pub(crate) host: &'a Host,
     pub(crate) plan: CountPlan,
-    pub(crate) course: Course,
+    pub(crate) run_schedule: RunSchedule,
     /// Destination of the command's output.
     pub(crate) streams: Streams,
     pub(crate) signals: &'a Signals,
@@ -60,8 +60,8 @@ pub(crate) struct IntervalReadings<'a> {
     /// Nanoseconds since the start.
     pub(crate) at_ns: u64,
     /// The totals of every counter since the start.
-    pub(crate) readings: &'a [Reading],
-    pub(crate) threads: &'a [Thread],
+    pub(crate) readings: &'a [CounterReading],
+    pub(crate) threads: &'a [ThreadInfo],
     /// Nanoseconds since the start during which the hardware events were off because of a reservation.
     pub(crate) yielded_ns: u64,
     /// Whether counting was off for the whole interval (`-D`, `--control`).
@@ -72,21 +72,21 @@ pub(crate) struct IntervalReadings<'a> {
 pub(crate) trait Observer {
     /// Called when everything is open and nothing runs yet: the last chance to refuse. `threads` are the
     /// counted threads, with the command's first; empty if whole CPUs are counted.
-    fn opened(&mut self, set: &CounterSet, threads: &[Thread]) -> Result<()>;
+    fn opened(&mut self, set: &CounterSet, threads: &[ThreadInfo]) -> Result<()>;
     /// Called at the end of each interval.
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()>;
 }
 
 /// The result of a measurement.
-pub(crate) struct Run {
+pub(crate) struct MeasurementResult {
     pub(crate) set: CounterSet,
-    pub(crate) threads: Vec<Thread>,
-    pub(crate) readings: Vec<Reading>,
+    pub(crate) threads: Vec<ThreadInfo>,
+    pub(crate) readings: Vec<CounterReading>,
     /// Nanoseconds from start to end.
     pub(crate) elapsed_ns: u64,
     /// Nanoseconds during which the hardware events were off because of a reservation.
     pub(crate) yielded_ns: u64,
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Option<CommandOutcome>,
     /// The signal that ended pmc.
     pub(crate) interrupted: Option<i32>,
     /// Whether `--timeout` ended the measurement.
@@ -102,16 +102,18 @@ pub(crate) struct Run {
 /// # Errors
 /// If a target does not exist, the command cannot be started (status 126 or 127), descriptors run out, or the
 /// observer fails. A refused event is not an error; the set describes it.
-pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<Run> {
-    let Setup { host, plan, course, streams, signals, control, mut watcher } = setup;
+pub(crate) fn measure(setup: CountingSetup<'_>, observer: &mut dyn Observer) -> Result<MeasurementResult> {
+    let CountingSetup { host, plan, run_schedule, streams, signals, control, mut watcher } = setup;
     // exec must not start counters that another process has already reserved.
-    let is_reserved = watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), State::Reserved(_)));
-    let held = launch::hold_for(&course, streams)?;
-    let mut counting = Counting::open(plan, host, &course, held.as_ref(), is_reserved, observer)?;
+    let is_reserved =
+        watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), ReservationState::Reserved(_)));
+    let held = launch::hold_for(&run_schedule, streams)?;
+    let mut counting = Counting::open(plan, host, &run_schedule, held.as_ref(), is_reserved, observer)?;
     let (signals, stop, threads) = (Some(signals), None, counting.threads.clone());
-    let surroundings = Surroundings { host, course: &course, held, threads, signals, control, stop, watcher };
-    let measured = drive(&mut counting, surroundings)?;
-    Ok(Run {
+    let context =
+        LoopContext { host, run_schedule: &run_schedule, held, threads, signals, control, stop, watcher };
+    let measured = drive(&mut counting, context)?;
+    Ok(MeasurementResult {
         elapsed_ns: measured.now - measured.start,
         yielded_ns: measured.activity.yielded_ns(measured.now),
         outcome: measured.ending.outcome,
@@ -130,21 +132,21 @@ pub(super) struct Counting<'a> {
     set: CounterSet,
     /// Counts of events that a holder keeps open.
     held_counts: HeldCounts,
-    threads: Vec<Thread>,
+    threads: Vec<ThreadInfo>,
     /// The last totals.
-    readings: Vec<Reading>,
-    interval: Option<Beat>,
+    readings: Vec<CounterReading>,
+    interval: Option<IntervalTimer>,
     /// The command that pmc has started.
-    command: Option<Thread>,
+    command: Option<ThreadInfo>,
     host: &'a Host,
-    scope: Scope,
+    scope: MeasurementScope,
     /// Whether everything that is counted ends with the command.
     ends_with_command: bool,
     observer: &'a mut dyn Observer,
 }
 
 /// The ends of intervals, in nanoseconds of the monotonic clock.
-struct Beat {
+struct IntervalTimer {
     /// `None` until the measurement begins (`-D`).
     next: Option<u64>,
     step: u64,
@@ -157,14 +159,14 @@ impl<'a> Counting<'a> {
     pub(super) fn open(
         plan: CountPlan,
         host: &'a Host,
-        course: &Course,
-        held: Option<&Held>,
+        run_schedule: &RunSchedule,
+        held: Option<&PausedChild>,
         is_reserved: bool,
         observer: &'a mut dyn Observer,
     ) -> Result<Self> {
         let CountPlan { mut groups, scope, inherit, levels, interval_ns, interval_count } = plan;
-        let ends_with_command = matches!(scope, Scope::Command);
-        let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
+        let ends_with_command = matches!(scope, MeasurementScope::Command);
+        let enable_on_exec = ends_with_command && run_schedule.delay == Delay::None && !is_reserved;
         let options = CountOptions { inherit, enable_on_exec, levels };
         let probes = inheritable_probes(&mut groups, inherit, &scope, host);
         sources::refuse_other_targets(groups.iter().flat_map(|(group, _)| &group.events), &scope, host)?;
@@ -173,8 +175,11 @@ impl<'a> Counting<'a> {
         set.keep(probes);
         let threads = open_scope(&mut set, host, &scope, held)?;
         set.set_filters().map_err(filters::refused)?;
-        let command =
-            held.map(|held| Thread { tid: held.pid(), pid: held.pid(), comm: launch::comm(&course.command) });
+        let command = held.map(|held| ThreadInfo {
+            tid: held.pid(),
+            pid: held.pid(),
+            comm: launch::comm(&run_schedule.command),
+        });
         let own = command.as_ref().filter(|_| ends_with_command);
         observer.opened(&set, own.map_or(&threads, std::slice::from_ref))?;
         Ok(Self {
@@ -183,7 +188,7 @@ impl<'a> Counting<'a> {
             held_counts,
             threads,
             readings: Vec::new(),
-            interval: interval_ns.map(|step| Beat { next: None, step, left: interval_count }),
+            interval: interval_ns.map(|step| IntervalTimer { next: None, step, left: interval_count }),
             command,
             host,
             scope,
@@ -193,7 +198,7 @@ impl<'a> Counting<'a> {
 
     fn read(&mut self) -> Result<()> {
         read(&mut self.set, &mut self.readings)?;
-        self.readings.extend(self.held_counts.read().into_iter().map(|one| Reading {
+        self.readings.extend(self.held_counts.read().into_iter().map(|one| CounterReading {
             event: one.event,
             slot: TargetSlot { tid: None, cpu: one.cpu },
             count: one.count,
@@ -213,7 +218,7 @@ impl<'a> Counting<'a> {
                  switch them on",
             ));
         }
-        let mixed = !matches!(self.scope, Scope::Cpus(_))
+        let mixed = !matches!(self.scope, MeasurementScope::Cpus(_))
             && self.set.counters().any(|(_, slot, _)| slot.tid.is_none());
         if mixed {
             return Err(Error::new(
@@ -231,8 +236,8 @@ impl<'a> Counting<'a> {
 
     /// Starts the intervals when the events are first enabled.
     fn begin_beat(&mut self, measurement: &Measurement) {
-        if let Some(beat) = self.interval.as_mut().filter(|_| measurement.activity.was_ever_on()) {
-            beat.next.get_or_insert(measurement.start + beat.step);
+        if let Some(timer) = self.interval.as_mut().filter(|_| measurement.activity.was_ever_on()) {
+            timer.next.get_or_insert(measurement.start + timer.step);
         }
     }
 
@@ -268,7 +273,12 @@ impl EventSwitch for Counting<'_> {
         self.set.switch_each(on, which).map_err(starting)
     }
 
-    fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String> {
+    fn change(
+        &self,
+        change: EventChange,
+        name: Option<&str>,
+        is_on: bool,
+    ) -> std::result::Result<(), String> {
         self.set.change(change, name, is_on)
     }
 
@@ -284,7 +294,7 @@ impl EventSwitch for Counting<'_> {
     }
 }
 
-impl Driven for Counting<'_> {
+impl MeasurementHandler for Counting<'_> {
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
         self.begin_beat(measurement);
         Ok(())
@@ -302,11 +312,11 @@ impl Driven for Counting<'_> {
         };
         self.read()?;
         self.show(measurement)?;
-        let Some(beat) = &mut self.interval else { return Ok(()) };
+        let Some(timer) = &mut self.interval else { return Ok(()) };
         // Keep the schedule even if printing was slow; skip intervals that have passed.
-        beat.next = Some(due + beat.step * ((now - due) / beat.step + 1));
-        beat.left = beat.left.map(|left| left.saturating_sub(1));
-        if beat.left == Some(0) {
+        timer.next = Some(due + timer.step * ((now - due) / timer.step + 1));
+        timer.left = timer.left.map(|left| left.saturating_sub(1));
+        if timer.left == Some(0) {
             self.interval = None;
             measurement.ending.stopped |= self.command.is_none();
         }
@@ -328,7 +338,7 @@ impl Driven for Counting<'_> {
         given.is_ok()
     }
 
-    fn stop(&mut self, ending: &Ending) -> Result<()> {
+    fn stop(&mut self, ending: &EndConditions) -> Result<()> {
         // The counters belong to the holder now and continue to count.
         if ending.handed_over {
             return Ok(());
@@ -348,7 +358,7 @@ impl Driven for Counting<'_> {
         Ok(())
     }
 
-    fn waits_for_command(&self, ending: &Ending) -> bool {
+    fn waits_for_command(&self, ending: &EndConditions) -> bool {
         ending.timed_out
     }
 }
@@ -358,41 +368,51 @@ fn starting(error: io::Error) -> Error {
 }
 
 /// Opens the set in the given scope. Returns the counted threads, if any.
-fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&Held>) -> Result<Vec<Thread>> {
+fn open_scope(
+    set: &mut CounterSet,
+    host: &Host,
+    scope: &MeasurementScope,
+    held: Option<&PausedChild>,
+) -> Result<Vec<ThreadInfo>> {
     // Scan only once: a thread that starts now is counted through its parent (inherit). Another scan would
     // count it twice.
     let mut threads = targets::threads(scope, host)?;
     targets::check_flags(set.specs(), scope, &threads, host)?;
     let online = host.online_cpus();
     let slots: Vec<TargetSlot> = match scope {
-        Scope::Command => held.iter().map(|held| TargetSlot { tid: Some(held.pid()), cpu: None }).collect(),
-        Scope::Cpus(cpus) => cpus.iter().map(|cpu| TargetSlot { tid: None, cpu: Some(cpu) }).collect(),
+        MeasurementScope::Command => {
+            held.iter().map(|held| TargetSlot { tid: Some(held.pid()), cpu: None }).collect()
+        }
+        MeasurementScope::Cpus(cpus) => {
+            cpus.iter().map(|cpu| TargetSlot { tid: None, cpu: Some(cpu) }).collect()
+        }
         _ => threads.iter().map(|thread| TargetSlot { tid: Some(thread.tid), cpu: None }).collect(),
     };
     let why = "each event needs a descriptor on every CPU or thread";
     let less = "count fewer events, or on fewer CPUs (-C) or threads (-t)";
     set.refuse_unplaced(&slots, &online);
     targets::make_room(set.descriptors(slots.len()), "counters", why, less)?;
-    if !matches!(scope, Scope::Cpus(_)) {
+    if !matches!(scope, MeasurementScope::Cpus(_)) {
         set.open_devices(&online);
     }
     let gone: Vec<TargetSlot> =
-        slots.iter().copied().filter(|&slot| set.open(slot) == Opened::Gone).collect();
+        slots.iter().copied().filter(|&slot| set.open(slot) == SlotOpenResult::Gone).collect();
     threads.retain(|thread| !gone.iter().any(|slot| slot.tid == Some(thread.tid)));
     if !gone.is_empty() && gone.len() < slots.len() {
-        let what = if matches!(scope, Scope::Cpus(_)) { "CPUs went off line" } else { "threads ended" };
+        let what =
+            if matches!(scope, MeasurementScope::Cpus(_)) { "CPUs went off line" } else { "threads ended" };
         say::warn(&Warning::TargetsGone { count: gone.len(), what });
     }
     if !slots.is_empty() && gone.len() == slots.len() {
         return Err(match scope {
-            Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went offline")),
+            MeasurementScope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went offline")),
             _ => Error::new("the processes ended before their counters were open"),
         });
     }
     Ok(threads)
 }
 
-fn read(set: &mut CounterSet, readings: &mut Vec<Reading>) -> Result<()> {
+fn read(set: &mut CounterSet, readings: &mut Vec<CounterReading>) -> Result<()> {
     readings.clear();
     set.read(|reading| readings.push(reading)).map_err(|error| {
         let again = error.raw_os_error() == Some(errno::ECHILD);

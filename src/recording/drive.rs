@@ -1,8 +1,9 @@
 //! The loop of every measurement: starts a measurement handler, serves it while it runs, and ends it.
 //!
-//! Receives something that measures ([`Driven`]: a recording into a file, the live sampler, or counters) and
-//! its [`Surroundings`]; returns the finished [`Measurement`]. Decides what wakes the loop, in which order it
-//! handles events, and when the measurement is over. The handler does the work (drain, read, write, show).
+//! Receives something that measures ([`MeasurementHandler`]: a recording into a file, the live sampler, or
+//! counters) and its [`LoopContext`]; returns the finished [`Measurement`]. Decides what wakes the loop, in
+//! which order it handles events, and when the measurement is over. The handler does the work (drain, read,
+//! write, show).
 //!
 //! ```text
 //!   prepare ── reserved? ── start ── release the command ── started ──┐
@@ -18,20 +19,20 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 
-use super::control::{Control, Order};
-use super::ending::Ending;
+use super::control::{Control, ControlCommand};
+use super::ending::EndConditions;
 use super::launch;
-use super::plan::{Course, Delay};
+use super::plan::{Delay, RunSchedule};
 use super::reservation::{Activity, EventSwitch};
 use crate::abi::attr::Flag;
-use crate::counter::reservation::{State, Watcher};
+use crate::counter::reservation::{ReservationState, Watcher};
 use crate::counter::rings::Rings;
 use crate::counter::target::any_lives;
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
-use crate::host::process::Thread;
+use crate::host::process::ThreadInfo;
 use crate::sys::clock::monotonic_ns;
-use crate::sys::process::{Held, Running};
+use crate::sys::process::{PausedChild, RunningCommand};
 use crate::sys::signal::{self, Signals};
 
 /// Interval between checks for reservations, and for the end of threads that are not our children.
@@ -39,7 +40,7 @@ const TICK_NS: u64 = 100_000_000;
 
 /// Handles a measurement. The loop calls the methods in the order in which they are declared. Times are
 /// nanoseconds of the monotonic clock.
-pub(super) trait Driven: EventSwitch {
+pub(super) trait MeasurementHandler: EventSwitch {
     /// Returns the rings that wake the loop when they fill.
     fn rings(&mut self) -> Option<&mut Rings> {
         None
@@ -79,23 +80,23 @@ pub(super) trait Driven: EventSwitch {
     fn work(&mut self, measurement: &mut Measurement) -> Result<()>;
 
     /// Called when the measurement is over: stops what still runs.
-    fn stop(&mut self, ending: &Ending) -> Result<()>;
+    fn stop(&mut self, ending: &EndConditions) -> Result<()>;
 
     /// Reads the remaining data.
     fn finish(&mut self, measurement: &mut Measurement) -> Result<()>;
 
     /// Whether to wait for the end of a command after SIGTERM.
-    fn waits_for_command(&self, ending: &Ending) -> bool;
+    fn waits_for_command(&self, ending: &EndConditions) -> bool;
 }
 
 /// The environment of a measurement.
-pub(super) struct Surroundings<'a> {
+pub(super) struct LoopContext<'a> {
     pub(super) host: &'a Host,
-    pub(super) course: &'a Course,
+    pub(super) run_schedule: &'a RunSchedule,
     /// The command at its start gate.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<PausedChild>,
     /// Measured threads that are not our children. The measurement ends when all of them have ended.
-    pub(super) threads: Vec<Thread>,
+    pub(super) threads: Vec<ThreadInfo>,
     pub(super) signals: Option<&'a Signals>,
     pub(super) control: Option<&'a mut Control>,
     /// Ends the measurement when it becomes readable.
@@ -113,7 +114,7 @@ pub(super) struct Measurement {
     /// When the loop last woke up; after the end, the time of the end.
     pub(super) now: u64,
     /// What has ended the measurement, if anything.
-    pub(super) ending: Ending,
+    pub(super) ending: EndConditions,
     /// Whether the events are on.
     pub(super) activity: Activity,
 }
@@ -123,34 +124,34 @@ pub(super) struct Measurement {
 /// # Errors
 /// If the command cannot be started (status 126 or 127), if waiting or switching the events fails, or if the
 /// handler returns an error.
-pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) -> Result<Measurement> {
-    let Surroundings { host, course, held, mut threads, signals, mut control, stop, mut watcher } =
-        surroundings;
-    let mut wakers = Wakers::new(driven, signals, control.as_deref(), stop)?;
-    driven.prepare()?;
-    let takes_counters = driven.takes_counters();
+pub(super) fn drive(handler: &mut impl MeasurementHandler, context: LoopContext<'_>) -> Result<Measurement> {
+    let LoopContext { host, run_schedule, held, mut threads, signals, mut control, stop, mut watcher } =
+        context;
+    let mut poller = Poller::new(handler, signals, control.as_deref(), stop)?;
+    handler.prepare()?;
+    let takes_counters = handler.takes_counters();
     let mut is_reserved = move || {
         let watcher = watcher.as_mut().filter(|_| takes_counters);
-        watcher.map(|watcher| matches!(watcher.poll(), State::Reserved(_)))
+        watcher.map(|watcher| matches!(watcher.poll(), ReservationState::Reserved(_)))
     };
     let reserved = is_reserved();
     let mut measurement = Measurement::default();
-    let at_once = course.delay == Delay::None;
-    measurement.activity.begin(driven, at_once, reserved == Some(true), monotonic_ns())?;
+    let at_once = run_schedule.delay == Delay::None;
+    measurement.activity.begin(handler, at_once, reserved == Some(true), monotonic_ns())?;
     let start = monotonic_ns();
     (measurement.start, measurement.now) = (start, start);
     measurement.activity.begins_at(start);
     let _others_terminal = held.as_ref().and_then(|_| say::hold());
-    let command = held.map(|held| launch::release(held, &course.command)).transpose()?;
-    driven.started(&mut measurement)?;
+    let command = held.map(|held| launch::release(held, &run_schedule.command)).transpose()?;
+    handler.started(&mut measurement)?;
 
-    let mut delay_until = match course.delay {
+    let mut delay_until = match run_schedule.delay {
         Delay::Ns(ns) => Some(start + ns),
         Delay::None | Delay::UntilOrder => None,
     };
-    let mut switches = course.switches.iter().map(|ns| start + ns).peekable();
+    let mut switches = run_schedule.switches.iter().map(|ns| start + ns).peekable();
     let mut turns_on = false;
-    let mut timeout_at = course.timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
+    let mut timeout_at = run_schedule.timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
     // The end of other processes' threads raises no SIGCHLD, so it must be polled.
     let watches_threads = command.is_none() && !threads.is_empty();
     // The same applies to the command if signals are not handled.
@@ -159,28 +160,28 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
     let mut next_tick = ticks.then_some(start + TICK_NS);
     // A file or /dev/null cannot be polled: read its orders now.
     if let Some(control) = control.as_deref_mut() {
-        measurement.obey(driven, control)?;
+        measurement.obey(handler, control)?;
     }
     while !measurement.ending.over() {
-        let deadlines = [driven.due(), delay_until, switches.peek().copied(), timeout_at, next_tick];
-        let woken = wakers.wait(driven, control.as_deref(), deadlines.into_iter().flatten().min())?;
+        let deadlines = [handler.due(), delay_until, switches.peek().copied(), timeout_at, next_tick];
+        let woken = poller.wait(handler, control.as_deref(), deadlines.into_iter().flatten().min())?;
         measurement.ending.stopped |= woken.by_stop;
         if let Some(signals) = signals.filter(|_| woken.by_signal) {
-            measurement.receive(driven, signals, command.as_ref())?;
+            measurement.receive(handler, signals, command.as_ref())?;
             if measurement.ending.handed_over {
                 break;
             }
         }
         if let Some(control) = control.as_deref_mut() {
-            measurement.obey(driven, control)?;
+            measurement.obey(handler, control)?;
         }
         measurement.now = monotonic_ns();
         if delay_until.take_if(|at| measurement.now >= *at).is_some() {
-            measurement.switch(driven, None, true)?;
-            timeout_at = course.timeout_ns.map(|ns| measurement.start + ns);
+            measurement.switch(handler, None, true)?;
+            timeout_at = run_schedule.timeout_ns.map(|ns| measurement.start + ns);
         }
         while switches.next_if(|at| measurement.now >= *at).is_some() {
-            measurement.switch(driven, None, turns_on)?;
+            measurement.switch(handler, None, turns_on)?;
             turns_on = !turns_on;
             measurement.ending.timed_out |= switches.peek().is_none();
         }
@@ -188,26 +189,26 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
         if next_tick.is_some_and(|at| now >= at) {
             next_tick = Some(now + TICK_NS);
             if let Some(is_reserved) = is_reserved() {
-                measurement.activity.heed(driven, is_reserved, now)?;
+                measurement.activity.apply_reservation(handler, is_reserved, now)?;
             }
             measurement.ending.stopped |= watches_threads && !any_lives(host, &mut threads);
             if let Some(command) = unsignalled {
                 measurement.ending.outcome = command.try_wait().map_err(waiting_for_command)?;
             }
         }
-        driven.work(&mut measurement)?;
+        handler.work(&mut measurement)?;
         measurement.ending.timed_out |= timeout_at.is_some_and(|at| now >= at);
     }
     measurement.now = monotonic_ns();
-    driven.stop(&measurement.ending)?;
-    let Ending { outcome, handed_over, .. } = &measurement.ending;
+    handler.stop(&measurement.ending)?;
+    let EndConditions { outcome, handed_over, .. } = &measurement.ending;
     let command = command.filter(|_| outcome.is_none() && !handed_over);
     if let Some(command) = &command {
         command.kill(signal::TERM);
     }
-    let finished = driven.finish(&mut measurement);
+    let finished = handler.finish(&mut measurement);
     if let (Some(command), Some(signals)) = (command, signals) {
-        measurement.wait_for(driven, &command, signals)?;
+        measurement.wait_for(handler, &command, signals)?;
     }
     finished.map(|()| measurement)
 }
@@ -216,20 +217,20 @@ impl Measurement {
     /// Handles received signals, including the command's end.
     fn receive(
         &mut self,
-        driven: &mut impl Driven,
+        handler: &mut impl MeasurementHandler,
         signals: &Signals,
-        command: Option<&Running>,
+        command: Option<&RunningCommand>,
     ) -> Result<()> {
         while let Some(caught) = signals.next() {
             match caught.signal {
                 signal::USR1 => {
-                    self.ending.handed_over = driven.detach(self.activity.all_run());
+                    self.ending.handed_over = handler.detach(self.activity.all_run());
                     if self.ending.handed_over {
                         // The events belong to the holder from here on, and the command continues to run.
                         return Ok(());
                     }
                 }
-                signal::USR2 => driven.snapshot(),
+                signal::USR2 => handler.snapshot(),
                 _ => self.ending.signal(caught, command),
             }
         }
@@ -240,11 +241,11 @@ impl Measurement {
     }
 
     /// Switches all events, or the named one, on or off. The measurement begins when they are first on.
-    fn switch(&mut self, driven: &mut impl Driven, name: Option<&str>, on: bool) -> Result<()> {
+    fn switch(&mut self, handler: &mut impl MeasurementHandler, name: Option<&str>, on: bool) -> Result<()> {
         let begins = on && !self.activity.was_ever_on();
         match name {
-            None => self.activity.switch(driven, on)?,
-            Some(name) => self.activity.switch_named(driven, name, on)?,
+            None => self.activity.switch(handler, on)?,
+            Some(name) => self.activity.switch_named(handler, name, on)?,
         }
         if begins {
             self.start = monotonic_ns();
@@ -255,27 +256,29 @@ impl Measurement {
     }
 
     /// Carries out the orders of the control channel, and answers each one afterwards.
-    fn obey(&mut self, driven: &mut impl Driven, control: &mut Control) -> Result<()> {
+    fn obey(&mut self, handler: &mut impl MeasurementHandler, control: &mut Control) -> Result<()> {
         for order in control.orders()? {
             let mut refused = None;
             match order {
-                Order::Enable(name) | Order::Disable(name) if !is_there(driven, name.as_deref()) => {
+                ControlCommand::Enable(name) | ControlCommand::Disable(name)
+                    if !is_there(handler, name.as_deref()) =>
+                {
                     refused = name.map(|name| (name, NO_SUCH_EVENT.to_owned()));
                 }
-                Order::Enable(name) => self.switch(driven, name.as_deref(), true)?,
-                Order::Disable(name) => self.switch(driven, name.as_deref(), false)?,
-                Order::Change(name, change) => {
+                ControlCommand::Enable(name) => self.switch(handler, name.as_deref(), true)?,
+                ControlCommand::Disable(name) => self.switch(handler, name.as_deref(), false)?,
+                ControlCommand::Change(name, change) => {
                     let (name, is_on) = (name.as_deref(), self.activity.is_on(name.as_deref()));
-                    let changed = match is_there(driven, name) {
-                        true => driven.change(change, name, is_on),
+                    let changed = match is_there(handler, name) {
+                        true => handler.change(change, name, is_on),
                         false => Err(NO_SUCH_EVENT.to_owned()),
                     };
                     refused = changed.err().map(|why| (change.as_order(name), why));
                 }
-                Order::Snapshot => driven.snapshot(),
-                Order::Stop => self.ending.stopped = true,
-                Order::Ping => {}
-                Order::EventList { rates } => list(driven, rates),
+                ControlCommand::Snapshot => handler.snapshot(),
+                ControlCommand::Stop => self.ending.stopped = true,
+                ControlCommand::Ping => {}
+                ControlCommand::EventList { rates } => list(handler, rates),
             }
             match refused {
                 None => control.acknowledge(),
@@ -290,8 +293,15 @@ impl Measurement {
 
     /// Waits for the command and its resource usage. After a signal to pmc, does not wait for a command that
     /// ignores SIGTERM.
-    fn wait_for(&mut self, driven: &impl Driven, command: &Running, signals: &Signals) -> Result<()> {
-        while self.ending.outcome.is_none() && !self.ending.insisted && driven.waits_for_command(&self.ending)
+    fn wait_for(
+        &mut self,
+        handler: &impl MeasurementHandler,
+        command: &RunningCommand,
+        signals: &Signals,
+    ) -> Result<()> {
+        while self.ending.outcome.is_none()
+            && !self.ending.insisted
+            && handler.waits_for_command(&self.ending)
         {
             self.ending.outcome = command.try_wait().map_err(waiting_for_command)?;
             if self.ending.outcome.is_none() {
@@ -305,13 +315,13 @@ impl Measurement {
 const NO_SUCH_EVENT: &str = "no event has that name: the order `evlist` prints them";
 
 /// Whether an event has the name in an order. True for an order without a name.
-fn is_there(driven: &impl Driven, name: Option<&str>) -> bool {
-    name.is_none_or(|name| driven.requests().iter().any(|(own, _)| *own == name))
+fn is_there(handler: &impl MeasurementHandler, name: Option<&str>) -> bool {
+    name.is_none_or(|name| handler.requests().iter().any(|(own, _)| *own == name))
 }
 
 /// Prints the events' names on stderr, like perf.
-fn list(driven: &impl Driven, rates: bool) {
-    for (name, attr) in driven.requests() {
+fn list(handler: &impl MeasurementHandler, rates: bool) {
+    for (name, attr) in handler.requests() {
         let what = if attr.get(Flag::Freq) { "freq" } else { "period" };
         say::plainly(match rates {
             true => format!("{name}: sample_{what}={}", attr.period()),
@@ -326,7 +336,7 @@ fn waiting_for_command(error: io::Error) -> Error {
 
 /// All descriptors that wake the loop, in one epoll set. Rings are registered by their index, trigger rings
 /// by their index from [`TRIGGERS`] on, and the others by the numbers below.
-struct Wakers {
+struct Poller {
     all: OwnedFd,
 }
 
@@ -338,14 +348,14 @@ const WORK: u64 = u64::MAX - 3;
 
 /// The wake-up reasons that the loop needs to know.
 #[derive(Default)]
-struct Woken {
+struct WakeReasons {
     by_signal: bool,
     by_stop: bool,
 }
 
-impl Wakers {
+impl Poller {
     fn new(
-        driven: &mut impl Driven,
+        handler: &mut impl MeasurementHandler,
         signals: Option<&Signals>,
         control: Option<&Control>,
         stop: Option<BorrowedFd<'_>>,
@@ -353,11 +363,11 @@ impl Wakers {
         let watching = |error: rustix::io::Errno| Error::io("watching the rings", io::Error::from(error));
         let all = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(watching)?;
         for first in [0, TRIGGERS] {
-            for (ring, fd) in rings(driven, first).iter().flat_map(|rings| rings.descriptors_to_watch()) {
+            for (ring, fd) in rings(handler, first).iter().flat_map(|rings| rings.descriptors_to_watch()) {
                 add(&all, fd, first + ring as u64).map_err(watching)?;
             }
         }
-        let others = [(signals.map(AsFd::as_fd), SIGNALS), (driven.waker(), WORK), (stop, STOP)];
+        let others = [(signals.map(AsFd::as_fd), SIGNALS), (handler.waker(), WORK), (stop, STOP)];
         for (fd, number) in others {
             if let Some(fd) = fd {
                 add(&all, fd, number).map_err(watching)?;
@@ -375,17 +385,17 @@ impl Wakers {
     /// kernel and `epoll_wait` does not. It is queried only if something is ready.
     fn wait(
         &mut self,
-        driven: &mut impl Driven,
+        handler: &mut impl MeasurementHandler,
         control: Option<&Control>,
         until: Option<u64>,
-    ) -> Result<Woken> {
+    ) -> Result<WakeReasons> {
         let failed = |error: rustix::io::Errno| Error::io("waiting", io::Error::from(error));
         let time = until.map(|at| {
             let ns = at.saturating_sub(monotonic_ns());
             Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
         });
         let mut set = [PollFd::new(&self.all, PollFlags::IN)];
-        let mut woken = Woken::default();
+        let mut woken = WakeReasons::default();
         match poll(&mut set, time.as_ref()) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(woken),
             Ok(_) => {}
@@ -408,7 +418,7 @@ impl Wakers {
                 // The writer has closed its end; written orders are still read.
                 CONTROL if is_over => self.remove(control.and_then(Control::readable)),
                 CONTROL | WORK => {}
-                ring if is_over => self.watch_next(driven, ring),
+                ring if is_over => self.watch_next(handler, ring),
                 _ => {}
             }
         }
@@ -417,9 +427,9 @@ impl Wakers {
 
     /// Removes the descriptor of a ring that has hung up, which would wake the loop forever. Watches another
     /// thread's descriptor of the same ring instead. The rest of the ring's contents is still drained.
-    fn watch_next(&self, driven: &mut impl Driven, ring: u64) {
+    fn watch_next(&self, handler: &mut impl MeasurementHandler, ring: u64) {
         let (first, index) = (ring & TRIGGERS, (ring & !TRIGGERS) as usize);
-        let Some(rings) = rings(driven, first) else { return };
+        let Some(rings) = rings(handler, first) else { return };
         self.remove(rings.descriptors_to_watch().find(|(at, _)| *at == index).map(|(_, fd)| fd));
         if let Some(fd) = rings.watch_next(index) {
             let _ = add(&self.all, fd, ring);
@@ -434,8 +444,8 @@ impl Wakers {
 }
 
 /// Returns the rings whose numbers begin at `first`.
-fn rings(driven: &mut impl Driven, first: u64) -> Option<&mut Rings> {
-    if first == TRIGGERS { driven.triggers() } else { driven.rings() }
+fn rings(handler: &mut impl MeasurementHandler, first: u64) -> Option<&mut Rings> {
+    if first == TRIGGERS { handler.triggers() } else { handler.rings() }
 }
 
 fn add(all: &OwnedFd, fd: BorrowedFd<'_>, number: u64) -> rustix::io::Result<()> {

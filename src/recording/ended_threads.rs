@@ -13,7 +13,7 @@ use crate::abi::generic::DUMMY;
 use crate::record::kind::READ;
 use crate::record::walk;
 use crate::sys::perf::{EventFd, OpenTarget};
-use crate::sys::process::Held;
+use crate::sys::process::PausedChild;
 use crate::sys::ring::{Direction, Ring};
 
 /// Ends a child of this thread that inherits an event of `cpu`. Returns whether the kernel reported its
@@ -35,7 +35,7 @@ pub(super) fn are_counted(cpu: u32) -> io::Result<bool> {
     let mut ring = Ring::map(&event, 1, Direction::Forward)?;
     // The child waits for its start gate, and exits when the gate is dropped. After the wait for it, the
     // kernel has written the record.
-    drop(Held::start(&["true"])?);
+    drop(PausedChild::start(&["true"])?);
     let mut is_counted = false;
     ring.drain(|slices| {
         walk(slices, &mut Vec::new(), |record| is_counted |= record.kind == READ);

@@ -3,13 +3,13 @@
 //! Receives these events one after the other. Decides whether the measurement is over and how the process
 //! exits. All commands that run a measurement share it.
 
-use crate::sys::process::{Ended, Outcome, Running};
+use crate::sys::process::{CommandOutcome, Ended, RunningCommand};
 use crate::sys::signal;
 
 /// What has happened so far.
 #[derive(Debug, Default)]
-pub(crate) struct Ending {
-    pub(crate) outcome: Option<Outcome>,
+pub(crate) struct EndConditions {
+    pub(crate) outcome: Option<CommandOutcome>,
     pub(crate) stopped: bool,
     pub(crate) timed_out: bool,
     first_signal: Option<i32>,
@@ -19,7 +19,7 @@ pub(crate) struct Ending {
     pub(crate) handed_over: bool,
 }
 
-impl Ending {
+impl EndConditions {
     /// Whether the measurement is over.
     pub(crate) fn over(&self) -> bool {
         self.outcome.is_some() || self.stopped || self.timed_out || self.insisted || self.handed_over
@@ -27,7 +27,7 @@ impl Ending {
 
     /// Handles a signal. The first one is forwarded to the command, which can then end gracefully. A second
     /// one, or the first without a command, ends the measurement immediately.
-    pub(crate) fn signal(&mut self, caught: signal::Caught, command: Option<&Running>) {
+    pub(crate) fn signal(&mut self, caught: signal::CaughtSignal, command: Option<&RunningCommand>) {
         if caught.signal == signal::CHLD {
             return;
         }
@@ -46,7 +46,7 @@ impl Ending {
     /// Returns the signal to die from; `None` if the command handled it and exited.
     pub(crate) fn interrupted(&self) -> Option<i32> {
         match self.outcome {
-            Some(Outcome { ended: Ended::Exited(_), .. }) => None,
+            Some(CommandOutcome { ended: Ended::Exited(_), .. }) => None,
             _ => self.first_signal,
         }
     }

@@ -2,16 +2,16 @@
 //! events, and explains filters that the kernel rejects.
 
 use crate::abi::attr::kind;
-use crate::counter::filters::Refused;
+use crate::counter::filters::RefusedFilter;
 use crate::error::{Error, Result};
-use crate::event::{EventGroup, EventSpec, Parser};
+use crate::event::{EventGroup, EventParser, EventSpec};
 
 /// Parses event texts and adds their filters. Each filter has the index of its event text.
 ///
 /// # Errors
 /// If a text is invalid on this machine, or a filter follows an event that is not a tracepoint.
 pub(crate) fn events(
-    parser: &mut Parser<'_>,
+    parser: &mut EventParser<'_>,
     texts: &[String],
     filters: &[(usize, String)],
 ) -> Result<Vec<EventGroup>> {
@@ -65,7 +65,7 @@ pub(super) fn exclude_self(groups: &mut [EventGroup]) -> Result<()> {
 }
 
 /// Returns the error for a filter that the kernel rejects.
-pub(super) fn refused((spec, filter, error): Refused<'_>) -> Error {
+pub(super) fn refused((spec, filter, error): RefusedFilter<'_>) -> Error {
     Error::io(format!("--filter '{filter}'"), error)
         .why("the kernel does not understand the expression, or the tracepoint has no such field")
         .try_this(format!("pmc list --long {} shows its fields", spec.name))
@@ -74,13 +74,13 @@ pub(super) fn refused((spec, filter, error): Refused<'_>) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Source;
+    use crate::event::EventSource;
 
     #[test]
     fn all_filters_of_an_event_must_hold() {
         let mut attr = crate::abi::Attr::new(kind::TRACEPOINT, 7);
         attr.set_period(1);
-        let mut spec = EventSpec::new("sched:sched_switch", Source::Kernel(attr));
+        let mut spec = EventSpec::new("sched:sched_switch", EventSource::Kernel(attr));
         typed("a == 1", &mut spec).unwrap();
         assert_eq!(spec.filter.as_deref(), Some("a == 1"));
         typed("b == 2", &mut spec).unwrap();

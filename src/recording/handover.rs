@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::plan::Scope;
+use super::plan::MeasurementScope;
 use crate::abi::Attr;
 use crate::abi::attr::WORDS;
 use crate::counter::counter_set::CounterSet;
@@ -14,11 +14,11 @@ use crate::counter::rings::{Instance, OpenEvents, Rings};
 use crate::counter::target::{self, TargetSlot};
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::host::process::Thread as Alive;
+use crate::host::process::ThreadInfo as Alive;
 use crate::perfdata::RecordedEvent;
 use crate::persistent::client::hand_over;
 use crate::persistent::directory::RunDirectory;
-use crate::persistent::message::{Handover, MOST_DESCRIPTORS, Request, SnapshotEvent};
+use crate::persistent::message::{Handover, HolderRequest, MOST_DESCRIPTORS, SnapshotEvent};
 use crate::sys::page_size;
 
 /// Returns the initial names of events that a process hands over: for `pmc record` and for `pmc stat`.
@@ -44,7 +44,7 @@ pub(super) fn give(
             "they are more than 253 descriptors, which the kernel does not pass in one message",
         ));
     }
-    hand_over(&directory, &Request::Adopt { name, events }, descriptors).map(drop)
+    hand_over(&directory, &HolderRequest::Adopt { name, events }, descriptors).map(drop)
 }
 
 /// Describes counters, which are events without rings, and returns their descriptors. Excludes refused events
@@ -54,7 +54,7 @@ pub(super) fn give(
 /// The kernel's.
 pub(super) fn describe_counters<'a>(
     set: &'a CounterSet,
-    scope: &Scope,
+    scope: &MeasurementScope,
 ) -> io::Result<(Handover, Vec<BorrowedFd<'a>>)> {
     let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
     let (specs, attrs): (Vec<_>, Vec<_>) = (set.specs().collect(), set.attrs().collect());
@@ -85,7 +85,7 @@ pub(super) fn describe_counters<'a>(
         rings: Vec::new(),
         ring_bytes: 0,
         cpus: match scope {
-            Scope::Cpus(cpus) => Some(cpus.to_string()),
+            MeasurementScope::Cpus(cpus) => Some(cpus.to_string()),
             _ => None,
         },
         pids,
@@ -122,7 +122,7 @@ pub(super) fn recorded(event: &SnapshotEvent) -> RecordedEvent {
 }
 
 /// Describes open events and their scope.
-pub(crate) fn describe(rings: &Rings, scope: &Scope) -> Handover {
+pub(crate) fn describe(rings: &Rings, scope: &MeasurementScope) -> Handover {
     let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
     let row = |one: Instance| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)];
     let mut pids: Vec<u32> = rings.instances().filter_map(|one| one.slot.tid).collect();
@@ -139,7 +139,7 @@ pub(crate) fn describe(rings: &Rings, scope: &Scope) -> Handover {
         rings: rings.mapped_on(),
         ring_bytes: rings.ring_bytes(),
         cpus: match scope {
-            Scope::Cpus(cpus) => Some(cpus.to_string()),
+            MeasurementScope::Cpus(cpus) => Some(cpus.to_string()),
             _ => None,
         },
         pids,
@@ -150,18 +150,20 @@ pub(crate) fn describe(rings: &Rings, scope: &Scope) -> Handover {
 ///
 /// # Errors
 /// If the list of CPUs is invalid.
-pub(crate) fn scope(handover: &Handover) -> Result<Scope> {
+pub(crate) fn scope(handover: &Handover) -> Result<MeasurementScope> {
     match &handover.cpus {
-        Some(cpus) => Ok(Scope::Cpus(cpus.parse().map_err(|wrong| Error::new(format!("{cpus}: {wrong}")))?)),
-        None => Ok(Scope::Processes(handover.pids.clone())),
+        Some(cpus) => {
+            Ok(MeasurementScope::Cpus(cpus.parse().map_err(|wrong| Error::new(format!("{cpus}: {wrong}")))?))
+        }
+        None => Ok(MeasurementScope::Processes(handover.pids.clone())),
     }
 }
 
 /// Returns the running threads that events of this scope record: the scope's threads and their descendants.
 /// After a thread has ended, its children cannot be found; then all threads of the machine are returned.
 /// Empty if whole CPUs are recorded.
-pub(crate) fn threads(scope: &Scope, host: &Host) -> Vec<Alive> {
-    let Scope::Processes(tids) = scope else { return Vec::new() };
+pub(crate) fn threads(scope: &MeasurementScope, host: &Host) -> Vec<Alive> {
+    let MeasurementScope::Processes(tids) = scope else { return Vec::new() };
     let pids: Option<Vec<u32>> = tids.iter().map(|&tid| Some(host.thread(tid)?.pid)).collect();
     let families = pids.and_then(|pids| target::threads_of_families(host, &pids).ok());
     families.unwrap_or_else(|| target::all_threads(host))

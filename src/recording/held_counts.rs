@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::event::{EventSpec, PersistentEvent, Source};
+use crate::event::{EventSource, EventSpec, PersistentEvent};
 use crate::persistent::client::{ask, ask_for};
 use crate::persistent::directory::RunDirectory;
-use crate::persistent::message::{Answer, Request};
+use crate::persistent::message::{HolderAnswer, HolderRequest};
 use crate::units::Count;
 
 /// Counts by the entry's member event and CPU.
-type Counts = HashMap<(usize, Option<u32>), Count>;
+type HeldCountMap = HashMap<(usize, Option<u32>), Count>;
 
 /// Maximum time to wait for a holder's counts once a measurement runs. A stopped holder must not block the
 /// other events of the measurement.
@@ -34,7 +34,7 @@ pub(super) struct HeldReading {
 }
 
 /// An event of the set that a holder keeps.
-struct HeldEvent {
+struct HeldSetEvent {
     /// Index of the event in the set.
     event: usize,
     name: String,
@@ -42,26 +42,26 @@ struct HeldEvent {
     /// Names of the events in its entry; known after the first answer of the holder.
     members: Vec<String>,
     /// Counts from the periods in which counting was on, without the current one.
-    before: Counts,
+    before: HeldCountMap,
     /// The holder's counts at the last switch-on; `None` while counting is off.
-    base: Option<Counts>,
+    base: Option<HeldCountMap>,
     /// Whether the holder has dropped the event or has ended.
     is_gone: bool,
 }
 
 /// The held events of a set.
-pub(super) struct HeldCounts(Vec<HeldEvent>);
+pub(super) struct HeldCounts(Vec<HeldSetEvent>);
 
 impl HeldCounts {
     /// Finds the held events of a set.
     pub(super) fn of<'a>(events: impl Iterator<Item = &'a EventSpec>) -> Self {
         let held = events.enumerate().filter_map(|(event, spec)| match &spec.source {
-            Source::Held(held) => Some(HeldEvent {
+            EventSource::Held(held) => Some(HeldSetEvent {
                 event,
                 name: spec.name.clone(),
                 held: held.clone(),
                 members: Vec::new(),
-                before: Counts::new(),
+                before: HeldCountMap::new(),
                 base: None,
                 is_gone: false,
             }),
@@ -138,16 +138,16 @@ impl HeldCounts {
     }
 }
 
-impl HeldEvent {
+impl HeldSetEvent {
     /// Reads the current counts of the entry, and the names of its events.
-    fn now(&self, patience: Option<Duration>) -> Result<(Counts, Vec<String>)> {
+    fn now(&self, patience: Option<Duration>) -> Result<(HeldCountMap, Vec<String>)> {
         let directory = RunDirectory::at(&self.held.run_directory);
-        let request = Request::Read { entry: self.held.id.to_string() };
+        let request = HolderRequest::Read { entry: self.held.id.to_string() };
         let (answer, _) = match patience {
             Some(patience) => ask_for(&directory, &request, patience)?,
             None => ask(&directory, &request)?,
         };
-        let Answer::Counts(counts) = answer else {
+        let HolderAnswer::Counts(counts) = answer else {
             return Err(Error::new(format!("{}: unexpected answer from its holder", self.name)));
         };
         let count = |row: &crate::persistent::message::CpuCounts| Count {
@@ -159,7 +159,7 @@ impl HeldEvent {
     }
 }
 
-fn add(sum: &mut Counts, now: &Counts, base: &Counts) {
+fn add(sum: &mut HeldCountMap, now: &HeldCountMap, base: &HeldCountMap) {
     for (place, count) in now {
         let since = count.since(base.get(place).copied().unwrap_or_default());
         *sum.entry(*place).or_default() += since;

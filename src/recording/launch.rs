@@ -7,27 +7,31 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use super::plan::{Course, Scope};
+use super::plan::{MeasurementScope, RunSchedule};
 use super::runtime;
 use crate::counter::target::TargetError;
 use crate::error::{Error, Exit, Result};
-use crate::event::Subject;
+use crate::event::EventTarget;
 use crate::sys::errno;
-use crate::sys::process::{Ended, Held, Running, Streams};
+use crate::sys::process::{Ended, PausedChild, RunningCommand, Streams};
 use crate::sys::signal::{self, Signals};
 
 /// Returns the measured programs, for events that refer to a function or symbol in a program.
-pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
+pub(crate) fn subject(scope: &MeasurementScope, command: &[OsString]) -> EventTarget {
     let (tasks, starts_it) = match scope {
-        Scope::Processes(tasks) | Scope::Families(tasks) | Scope::Threads(tasks) => (tasks.clone(), false),
-        Scope::User(_) => (Vec::new(), false),
-        Scope::Command | Scope::AllThreads | Scope::Cpus(_) => (Vec::new(), true),
+        MeasurementScope::Processes(tasks)
+        | MeasurementScope::Families(tasks)
+        | MeasurementScope::Threads(tasks) => (tasks.clone(), false),
+        MeasurementScope::User(_) => (Vec::new(), false),
+        MeasurementScope::Command | MeasurementScope::AllThreads | MeasurementScope::Cpus(_) => {
+            (Vec::new(), true)
+        }
     };
-    Subject {
+    EventTarget {
         command: command.to_vec(),
         find_program: starts_it.then_some(runtime::executed),
         tasks,
-        cpus: matches!(scope, Scope::AllThreads | Scope::Cpus(_)),
+        cpus: matches!(scope, MeasurementScope::AllThreads | MeasurementScope::Cpus(_)),
         library_path: std::env::var("LD_LIBRARY_PATH").unwrap_or_default(),
     }
 }
@@ -38,24 +42,28 @@ pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
 /// SIGINT anyway, because it ends measurements, and restores it for the command too. A SIGHUP that nohup(1)
 /// ignores stays ignored.
 pub(crate) fn signals(more: &[i32]) -> Result<Signals> {
-    signal::heed(&[signal::INT, signal::TERM]);
+    signal::restore_default(&[signal::INT, signal::TERM]);
     let usual = [signal::INT, signal::TERM, signal::HUP, signal::CHLD];
     Signals::catch(&[&usual, more].concat()).map_err(|error| Error::io("catching signals", error))
 }
 
 /// Forks the command and holds it before its exec.
-pub(crate) fn hold(command: &[OsString]) -> Result<Held> {
+pub(crate) fn hold(command: &[OsString]) -> Result<PausedChild> {
     start(command, &[], Streams::Shared)
 }
 
 /// Like [`hold`], for the command of a measurement, if it has one.
-pub(crate) fn hold_for(course: &Course, streams: Streams) -> Result<Option<Held>> {
-    let Course { command, environment, .. } = course;
+pub(crate) fn hold_for(run_schedule: &RunSchedule, streams: Streams) -> Result<Option<PausedChild>> {
+    let RunSchedule { command, environment, .. } = run_schedule;
     (!command.is_empty()).then(|| start(command, environment, streams)).transpose()
 }
 
-fn start(command: &[OsString], environment: &[(OsString, OsString)], streams: Streams) -> Result<Held> {
-    Held::start_with(command, environment, streams).map_err(|error| {
+fn start(
+    command: &[OsString],
+    environment: &[(OsString, OsString)],
+    streams: Streams,
+) -> Result<PausedChild> {
+    PausedChild::start_with(command, environment, streams).map_err(|error| {
         let agains = error.raw_os_error() == Some(errno::EAGAIN);
         let error = Error::io(format!("starting `{}`", name(command)), error);
         if agains { error.why("the limit of processes is reached (ulimit -u)") } else { error }
@@ -66,7 +74,7 @@ fn start(command: &[OsString], environment: &[(OsString, OsString)], streams: St
 ///
 /// # Errors
 /// With the shell's statuses: 127 if the command does not exist, 126 if it cannot be executed.
-pub(crate) fn release(held: Held, command: &[OsString]) -> Result<Running> {
+pub(crate) fn release(held: PausedChild, command: &[OsString]) -> Result<RunningCommand> {
     held.release().map_err(|error| {
         let name = name(command);
         let missing = matches!(error.raw_os_error(), Some(errno::ENOENT));

@@ -19,27 +19,27 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::drive::{Driven, Measurement, Surroundings, drive};
-use super::ending::Ending;
-use super::live_rate::{self, Answer, RateDesk, RateOrder, RateOrders};
-use super::plan::{SamplePlan, Scope, Synthesis};
+use super::drive::{LoopContext, Measurement, MeasurementHandler, drive};
+use super::ending::EndConditions;
+use super::live_rate::{self, RateOrder, RateOrders, RateReply, RateRequests};
+use super::plan::{MeasurementScope, SamplePlan, Synthesis};
 use super::reservation::{Activity, EventChoice, EventSwitch, reserve};
-use super::sources::{self, Sources};
-use super::synthesize::{self, Extent};
+use super::sources::{self, RecordSources};
+use super::synthesize::{self, SynthesisOptions};
 use super::{launch, open, trace};
 use crate::abi::Attr;
-use crate::counter::change::Change;
-use crate::counter::reservation::Prepared;
+use crate::counter::change::EventChange;
+use crate::counter::reservation::PreparedReservation;
 use crate::counter::rings::Rings;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::host::process::Thread as Alive;
+use crate::host::process::ThreadInfo as Alive;
 use crate::record::Layouts;
 use crate::record::encode::Encoder;
 use crate::session::SampleQuery;
 use crate::session::live::{Batch, Live, LiveState, SampledEvent};
 use crate::sys::clock::monotonic_ns;
-use crate::sys::process::{Ended, Held, Streams};
+use crate::sys::process::{Ended, PausedChild, Streams};
 
 /// The first drain intervals in nanoseconds: shorter, so that there is something to show.
 const FIRST_DRAINS: [u64; 3] = [20_000_000, 60_000_000, 100_000_000];
@@ -61,7 +61,7 @@ pub(crate) struct LivePlan {
 }
 
 /// Called with the current state each time something was settled; with `true` at the last call.
-pub(crate) type Follower = Box<dyn FnMut(&mut Live, bool) + Send>;
+pub(crate) type LiveObserver = Box<dyn FnMut(&mut Live, bool) + Send>;
 
 /// The running sampler thread.
 pub(crate) struct Sampler {
@@ -77,7 +77,7 @@ impl Sampler {
     ///
     /// # Errors
     /// If an event or a target cannot be opened, as for a recording.
-    pub(crate) fn start(plan: LivePlan, follower: Follower) -> Result<Self> {
+    pub(crate) fn start(plan: LivePlan, follower: LiveObserver) -> Result<Self> {
         let making = |error| Error::io("making an eventfd", error);
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| making(error.into()))?;
@@ -86,7 +86,7 @@ impl Sampler {
         let (ready, is_ready) = sync_channel(1);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
             let host = Host::live();
-            let opened = launch::hold_for(&plan.sample.course, plan.streams).and_then(|held| {
+            let opened = launch::hold_for(&plan.sample.run_schedule, plan.streams).and_then(|held| {
                 let (sampling, prepared) = Sampling::open(&plan, &host, held.as_ref(), desk, follower)?;
                 open::run_in_real_time(plan.realtime)?;
                 Ok((held, sampling, prepared))
@@ -100,9 +100,9 @@ impl Sampler {
             };
             let state = Arc::clone(&sampling.state);
             sampling.ready = Some(ready);
-            let surroundings = Surroundings {
+            let context = LoopContext {
                 host: &host,
-                course: &plan.sample.course,
+                run_schedule: &plan.sample.run_schedule,
                 held,
                 threads: sampling.threads.clone(),
                 signals: None,
@@ -110,7 +110,7 @@ impl Sampler {
                 stop: Some(stopped.as_fd()),
                 watcher: prepared.watcher.as_mut(),
             };
-            let done = drive(&mut sampling, surroundings);
+            let done = drive(&mut sampling, context);
             state.end();
             match (done, sampling.ready.take()) {
                 // Sampling did not begin: report the reason to the waiting caller.
@@ -149,14 +149,14 @@ struct Sampling<'a> {
     plan: &'a LivePlan,
     host: &'a Host,
     state: Arc<LiveState>,
-    sources: Sources,
+    sources: RecordSources,
     layouts: Arc<Layouts>,
     /// For each ring: the event of samples that have another recorder's id.
     owners: Vec<Option<usize>>,
     threads: Vec<Alive>,
     batch: Batch,
-    rates: RateDesk,
-    follower: Follower,
+    rates: RateRequests,
+    follower: LiveObserver,
     /// Why there are no more records although the command continues.
     gone: Option<Error>,
     first_drains: std::array::IntoIter<u64, 3>,
@@ -170,10 +170,10 @@ impl<'a> Sampling<'a> {
     fn open(
         plan: &'a LivePlan,
         host: &'a Host,
-        held: Option<&Held>,
-        mut rates: RateDesk,
-        follower: Follower,
-    ) -> Result<(Self, Prepared)> {
+        held: Option<&PausedChild>,
+        mut rates: RateRequests,
+        follower: LiveObserver,
+    ) -> Result<(Self, PreparedReservation)> {
         let groups = open::groups(&plan.sample, host)?;
         trace::refuse(&groups, "top shows samples")?;
         let events = || groups.iter().flat_map(|(group, _)| &group.events);
@@ -185,9 +185,9 @@ impl<'a> Sampling<'a> {
             .try_this("pmc stat, or pmc record, with the same events"));
         }
         let mut sample = plan.sample.clone();
-        sources::settle(&mut sample, &groups, host)?;
+        sources::adjust_to_held_events(&mut sample, &groups, host)?;
         let prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), host)?;
-        let (sources, threads) = Sources::open(&sample, host, groups, held)?;
+        let (sources, threads) = RecordSources::open(&sample, host, groups, held)?;
         rates.open(&sources, host);
         let all = sources.events();
         let mut leaders: Vec<usize> = (0..all.len()).collect();
@@ -204,10 +204,10 @@ impl<'a> Sampling<'a> {
         let periods = events.iter().map(|(event, _)| event.attr.period()).collect();
         let mut live = Live::new(layouts.clone(), periods, plan.query.clone(), plan.max_stack);
         match &plan.sample.scope {
-            Scope::Processes(ids) | Scope::Families(ids) | Scope::Threads(ids) => {
-                live.name(ids.iter().map(|&id| id as i32))
-            }
-            Scope::Command => live.name(held.iter().map(|held| held.pid() as i32)),
+            MeasurementScope::Processes(ids)
+            | MeasurementScope::Families(ids)
+            | MeasurementScope::Threads(ids) => live.name(ids.iter().map(|&id| id as i32)),
+            MeasurementScope::Command => live.name(held.iter().map(|held| held.pid() as i32)),
             _ => {}
         }
         let events = events.into_iter().take(sources.sampled_events()).map(|(event, _)| event).collect();
@@ -246,7 +246,7 @@ impl<'a> Sampling<'a> {
     }
 
     /// Carries out an order. All samples of a clock are taken at one rate or the other.
-    fn change_rate(&mut self, order: &RateOrder, activity: &Activity) -> Result<Answer> {
+    fn change_rate(&mut self, order: &RateOrder, activity: &Activity) -> Result<RateReply> {
         let change = match self.rates.change(order, &self.sources) {
             Ok(change) => change,
             Err(why) => return Ok(Err(why)),
@@ -268,10 +268,10 @@ impl<'a> Sampling<'a> {
     }
 
     /// Handles the loss of a holder's events: a command continues to run; without one, sampling ends.
-    fn heed_gone(&mut self) -> Result<()> {
+    fn handle_gone_holders(&mut self) -> Result<()> {
         let gone = self.sources.newly_gone().pop().map(|(_, error)| error);
         match gone {
-            Some(error) if self.sources.are_gone() && self.plan.sample.course.command.is_empty() => {
+            Some(error) if self.sources.are_gone() && self.plan.sample.run_schedule.command.is_empty() => {
                 Err(error)
             }
             gone => {
@@ -286,15 +286,15 @@ impl<'a> Sampling<'a> {
         let horizon = monotonic_ns().saturating_sub(WRITING_NS);
         self.take()?;
         if !self.batch.is_empty() {
-            self.settle(horizon);
+            self.process_until(horizon);
         }
         self.state.set_settled(horizon);
         Ok(())
     }
 
-    fn settle(&mut self, horizon: u64) {
+    fn process_until(&mut self, horizon: u64) {
         let mut live = self.state.live();
-        live.settle(&mut self.batch, horizon);
+        live.process_until(&mut self.batch, horizon);
         // There is no later call at the end.
         (self.follower)(&mut live, horizon == u64::MAX);
     }
@@ -305,12 +305,12 @@ impl<'a> Sampling<'a> {
         let (host, cgroups) = (self.host, self.plan.sample.options.cgroups);
         synthesize::machine(host, cgroups, &mut out);
         let pids = match self.plan.sample.scope {
-            Scope::Cpus(_) => host.processes(),
+            MeasurementScope::Cpus(_) => host.processes(),
             _ if self.sources.rings().is_mixed() => host.processes(),
             _ => synthesize::pids(&self.threads),
         };
         let pids = self.sources.add_targets(pids, host, &mut out)?;
-        let extent = Extent { what: Synthesis::ALL, data_mappings: false, namespaces: false };
+        let extent = SynthesisOptions { what: Synthesis::ALL, data_mappings: false, namespaces: false };
         synthesize::processes(host, pids, extent, &mut out, |out| {
             self.state.live().take_synthesized(out.bytes());
             // With many processes this is slow, and the events already run.
@@ -336,7 +336,12 @@ impl EventSwitch for Sampling<'_> {
         self.sources.switch_named(on, name, events)
     }
 
-    fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String> {
+    fn change(
+        &self,
+        change: EventChange,
+        name: Option<&str>,
+        is_on: bool,
+    ) -> std::result::Result<(), String> {
         self.sources.rings().change(change, name, is_on)
     }
 
@@ -353,7 +358,7 @@ impl EventSwitch for Sampling<'_> {
     }
 }
 
-impl Driven for Sampling<'_> {
+impl MeasurementHandler for Sampling<'_> {
     fn rings(&mut self) -> Option<&mut Rings> {
         Some(&mut self.sources.rings)
     }
@@ -383,21 +388,21 @@ impl Driven for Sampling<'_> {
         }
         self.drain()?;
         self.set_next_drain(monotonic_ns());
-        self.heed_gone()
+        self.handle_gone_holders()
     }
 
-    fn stop(&mut self, _: &Ending) -> Result<()> {
+    fn stop(&mut self, _: &EndConditions) -> Result<()> {
         self.sources.switch(false, EventChoice::All)
     }
 
     fn finish(&mut self, _: &mut Measurement) -> Result<()> {
         self.drain()?;
-        self.settle(u64::MAX);
+        self.process_until(u64::MAX);
         self.state.set_settled(u64::MAX);
         self.gone.take().map_or(Ok(()), Err)
     }
 
-    fn waits_for_command(&self, _: &Ending) -> bool {
+    fn waits_for_command(&self, _: &EndConditions) -> bool {
         false
     }
 }

@@ -1,9 +1,9 @@
 //! Changes the sampling rate of an event in the live sampler while it runs.
 //!
 //! Receives orders through [`RateOrders`]; answers each with a text: the new rate, or the reason why it stays
-//! the same. [`Change`] decides what the kernel can change, except for clocks. The kernel always writes the
-//! period with which a clock was opened into its samples. A file cannot record the new one; a live view can
-//! correct it.
+//! the same. [`EventChange`] decides what the kernel can change, except for clocks. The kernel always writes
+//! the period with which a clock was opened into its samples. A file cannot record the new one; a live view
+//! can correct it.
 //!
 //! ```text
 //! samples    ×   ×   ×   ×   ×    off │ on   ×     ×     ×     ×
@@ -16,10 +16,10 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::sources::Sources;
+use super::sources::RecordSources;
 use crate::abi::Attr;
 use crate::abi::attr::Flag;
-use crate::counter::change::{Change, SHORTEST_CLOCK_NS, is_clock};
+use crate::counter::change::{EventChange, SHORTEST_CLOCK_NS, is_clock};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::units::{S, thousands};
@@ -29,11 +29,11 @@ pub(super) struct RateOrder {
     /// The event's index in the measurement.
     pub(super) event: usize,
     twice: bool,
-    pub(super) answer: SyncSender<Answer>,
+    pub(super) answer: SyncSender<RateReply>,
 }
 
 /// A text: the event's new rate, or why nothing has changed.
-pub(super) type Answer = std::result::Result<String, String>;
+pub(super) type RateReply = std::result::Result<String, String>;
 
 /// The sender of orders.
 pub(crate) struct RateOrders {
@@ -42,7 +42,7 @@ pub(crate) struct RateOrders {
 }
 
 /// The receiver of orders.
-pub(super) struct RateDesk {
+pub(super) struct RateRequests {
     orders: Receiver<RateOrder>,
     wake: OwnedFd,
     /// For each of our own events: its frequency, or the period if it was opened with one.
@@ -55,12 +55,12 @@ pub(super) struct RateDesk {
 ///
 /// # Errors
 /// If the kernel cannot create a descriptor.
-pub(super) fn orders() -> Result<(RateOrders, RateDesk)> {
+pub(super) fn orders() -> Result<(RateOrders, RateRequests)> {
     let making = |error| Error::io("making an eventfd", error);
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| making(e.into()))?;
     let woken = wake.try_clone().map_err(making)?;
     let (sender, receiver) = channel();
-    let desk = RateDesk { orders: receiver, wake: woken, rates: Vec::new(), most: u64::MAX };
+    let desk = RateRequests { orders: receiver, wake: woken, rates: Vec::new(), most: u64::MAX };
     Ok((RateOrders { orders: sender, wake }, desk))
 }
 
@@ -69,7 +69,7 @@ impl RateOrders {
     ///
     /// # Errors
     /// Why it was not changed, as text.
-    pub(crate) fn order(&self, event: usize, twice: bool) -> Answer {
+    pub(crate) fn order(&self, event: usize, twice: bool) -> RateReply {
         let (answer, answered) = sync_channel(1);
         let sent = self.orders.send(RateOrder { event, twice, answer });
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
@@ -82,16 +82,16 @@ impl RateOrders {
 pub(super) struct RateChange {
     /// The event's name: all events with this name are changed.
     pub(super) name: String,
-    pub(super) change: Change,
+    pub(super) change: EventChange,
     /// For a clock: the corrected period of its later samples, in nanoseconds.
     pub(super) clock_ns: Option<u64>,
     rate: u64,
     words: String,
 }
 
-impl RateDesk {
+impl RateRequests {
     /// Notes the events of the measurement, at its start.
-    pub(super) fn open(&mut self, sources: &Sources, host: &Host) {
+    pub(super) fn open(&mut self, sources: &RecordSources, host: &Host) {
         let rings = sources.rings();
         self.rates = rings.requests().take(rings.sampled_events()).map(|(_, attr)| attr.period()).collect();
         self.most = host.number("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or(u64::MAX);
@@ -115,7 +115,7 @@ impl RateDesk {
     pub(super) fn change(
         &self,
         order: &RateOrder,
-        sources: &Sources,
+        sources: &RecordSources,
     ) -> std::result::Result<RateChange, String> {
         let own = self.rates.get(order.event).zip(sources.rings().requests().nth(order.event));
         let (&rate, (name, attr)) = own.ok_or("it was open before: whoever opened it chose its rate")?;
@@ -153,9 +153,9 @@ fn change(
     }
     let clock_ns = is_clock(attr).then(|| if is_frequency { S / next } else { next });
     let change = match clock_ns {
-        Some(ns) => Change::ClockPeriod(ns),
-        None if is_frequency => Change::Frequency(next),
-        None => Change::Period(next),
+        Some(ns) => EventChange::ClockPeriod(ns),
+        None if is_frequency => EventChange::Frequency(next),
+        None => EventChange::Period(next),
     };
     let words = match is_frequency {
         true => format!("{name}: {} samples a second", thousands(next)),
@@ -189,6 +189,6 @@ mod tests {
         let mut clock = Attr::new(kind::SOFTWARE, CPU_CLOCK);
         clock.set_freq(4000);
         let to = change("e", &clock, 4000, false, 5000).unwrap_or_else(|why| panic!("{why}"));
-        assert_eq!((to.change, to.clock_ns), (Change::ClockPeriod(500_000), Some(500_000)));
+        assert_eq!((to.change, to.clock_ns), (EventChange::ClockPeriod(500_000), Some(500_000)));
     }
 }

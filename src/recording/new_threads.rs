@@ -10,12 +10,12 @@
 
 use std::collections::HashSet;
 
-use super::plan::{SamplePlan, Scope};
+use super::plan::{MeasurementScope, SamplePlan};
 use super::targets::{explain, make_room_for_events, slots, threads};
 use crate::counter::rings::Rings;
 use crate::error::Result;
 use crate::host::Host;
-use crate::host::process::Thread as Alive;
+use crate::host::process::ThreadInfo as Alive;
 use crate::record::{Record, walk};
 
 /// Maximum number of rescans, for processes that start threads faster than pmc can open events.
@@ -30,7 +30,10 @@ pub(super) fn attach(
     known: &mut Vec<Alive>,
     pages: usize,
 ) -> Result<()> {
-    if !matches!(plan.scope, Scope::Processes(_) | Scope::Families(_) | Scope::User(_)) {
+    if !matches!(
+        plan.scope,
+        MeasurementScope::Processes(_) | MeasurementScope::Families(_) | MeasurementScope::User(_)
+    ) {
         return Ok(());
     }
     let mut opened = known.len();

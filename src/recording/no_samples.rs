@@ -2,8 +2,8 @@
 //!
 //! Receives the plan and the result of the recording; returns a warning with the likely reason.
 
-use super::file::recorder::Run;
-use super::plan::{Delay, SamplePlan, Scope};
+use super::file::recorder::RecordingResult;
+use super::plan::{Delay, MeasurementScope, SamplePlan};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
 use crate::error::Warning;
@@ -12,14 +12,19 @@ use crate::units::{S, duration, thousands};
 
 /// Returns the likely reason; `None` if there are samples or none were requested. `lost` is the number of
 /// lost records.
-pub(crate) fn reason(plan: &SamplePlan, events: &[RecordedEvent], run: &Run, lost: u64) -> Option<Warning> {
+pub(crate) fn reason(
+    plan: &SamplePlan,
+    events: &[RecordedEvent],
+    run: &RecordingResult,
+    lost: u64,
+) -> Option<Warning> {
     let none = run.totals.samples + run.totals.unwritten + lost == 0;
     if !none || plan.options.no_samples || run.totals.traced > 0 || run.failed.is_some() {
         return None;
     }
     let because = |why: String, remedy| Some(Warning::NoSamples { why, remedy });
     let elapsed = duration(run.elapsed_ns as f64);
-    match plan.course.delay {
+    match plan.run_schedule.delay {
         Delay::Ns(ns) if !run.was_ever_on => {
             let delay = duration(ns as f64);
             return because(
@@ -43,7 +48,7 @@ pub(crate) fn reason(plan: &SamplePlan, events: &[RecordedEvent], run: &Run, los
     let (name, attr) = (event.name(), &event.attr);
     let is_clock = attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config());
     let amount = |value: u64| if is_clock { duration(value as f64) } else { thousands(value) };
-    let whose = if matches!(plan.scope, Scope::Cpus(_)) { "CPU" } else { "thread" };
+    let whose = if matches!(plan.scope, MeasurementScope::Cpus(_)) { "CPU" } else { "thread" };
     match count {
         0 if !plan.filters.is_empty() => {
             because(format!("no {name} passed --filter in {elapsed}"), "check the filter, or record longer")

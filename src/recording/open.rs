@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use super::plan::{Delay, SamplePlan, Scope};
+use super::plan::{Delay, MeasurementScope, SamplePlan};
 use super::reservation::EventChoice;
 use super::targets::{check_flags, explain, make_room_for_events, slots, slots_of_cpus, threads};
 use super::{ended_threads, filters, launch, new_threads, time_slices};
@@ -14,7 +14,7 @@ use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::CPU_CYCLES;
 use crate::abi::{Attr, sample_type};
 use crate::counter::Mode;
-use crate::counter::facts::Facts;
+use crate::counter::facts::MachineFacts;
 use crate::counter::inherited_probes::{ProbeDefinition, make_inheritable};
 use crate::counter::open as door;
 use crate::counter::refusal::{Refusal, RefusalKind};
@@ -22,23 +22,24 @@ use crate::counter::request::given_up::Fallback;
 use crate::counter::request::sampling::{CallGraph, Rate, SampleOptions};
 use crate::counter::reservation::Policy;
 use crate::counter::rings::{MappedPages, RingOptions, Rings, pages_of};
-use crate::counter::target::{Cgroup, TargetSlot};
+use crate::counter::target::{TargetCgroup, TargetSlot};
 use crate::error::{Error, Result, Warning, kernel_words, say};
-use crate::event::{EventGroup, EventSpec, Parser};
+use crate::event::{EventGroup, EventParser, EventSpec};
 use crate::host::Host;
-use crate::host::process::Thread as Alive;
+use crate::host::process::ThreadInfo as Alive;
 use crate::sys::clock;
 use crate::sys::credentials::{Credentials, Limits};
-use crate::sys::process::{self, Held};
+use crate::sys::process::{self, PausedChild};
 use crate::sys::{errno, page_size};
 use crate::units;
 
 /// Groups of events, each with its cgroup.
-pub(crate) type Groups = Vec<(EventGroup, Option<Rc<Cgroup>>)>;
+pub(crate) type Groups = Vec<(EventGroup, Option<Rc<TargetCgroup>>)>;
 
 /// Returns the requested events with their cgroups. Without a request: the machine's best clock.
 pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
-    let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.course.command));
+    let mut parser =
+        EventParser::new(host).measuring(launch::subject(&plan.scope, &plan.run_schedule.command));
     let mut groups = filters::events(&mut parser, &plan.events, &plan.filters)?;
     if plan.events.is_empty() {
         groups = parser.parse("cycles:P")?;
@@ -54,10 +55,10 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
     if !plan.strict {
         clock_for_cycles(&mut groups, host);
     }
-    let cgroups: Vec<Rc<Cgroup>> = plan
+    let cgroups: Vec<Rc<TargetCgroup>> = plan
         .cgroups
         .iter()
-        .map(|name| Cgroup::open(host, name).map(Rc::new).map_err(launch::no_target))
+        .map(|name| TargetCgroup::open(host, name).map(Rc::new).map_err(launch::no_target))
         .collect::<Result<_>>()?;
     if cgroups.len() > groups.len() {
         return Err(Error::usage(format!(
@@ -124,7 +125,7 @@ fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
         && let Err(refusal) = door::cycles(Mode::TaskSampling)
     {
         cycles.for_each(EventSpec::become_cpu_clock);
-        say::warn(&Warning::NoCycles { why: refusal.explain(&Facts::own(host)).cause });
+        say::warn(&Warning::NoCycles { why: refusal.explain(&MachineFacts::own(host)).cause });
     }
 }
 
@@ -151,7 +152,7 @@ pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> 
 }
 
 /// Whether the plan requests stack copies that are unwound while recording.
-fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> bool {
+fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> bool {
     let mut written =
         groups.iter().flat_map(|(group, _)| &group.events).map(|spec| &spec.qualifiers.call_graph);
     let copies = plan.options.call_graph.is_some_and(CallGraph::copies);
@@ -175,16 +176,17 @@ pub(crate) fn open(
     plan: &SamplePlan,
     host: &Host,
     mut groups: Groups,
-    held: Option<&Held>,
+    held: Option<&PausedChild>,
 ) -> Result<(Rings, Vec<Alive>)> {
     let mut threads = threads(&plan.scope, host)?;
     // A recording that yields to reservations must be able to start with its counters off.
-    let on_exec = matches!(plan.scope, Scope::Command)
-        && plan.course.delay == Delay::None
+    let on_exec = matches!(plan.scope, MeasurementScope::Command)
+        && plan.run_schedule.delay == Delay::None
         && plan.reserve != Policy::Yield;
     let events = || groups.iter().flat_map(|(group, _)| &group.events);
     check_flags(events(), &plan.scope, &threads, host)?;
-    let is_mixed = events().any(|spec| spec.qualifiers.system) && !matches!(plan.scope, Scope::Cpus(_));
+    let is_mixed =
+        events().any(|spec| spec.qualifiers.system) && !matches!(plan.scope, MeasurementScope::Cpus(_));
     let mut options = plan.options.clone();
     if is_mixed {
         check_groups(&groups)?;
@@ -192,7 +194,7 @@ pub(crate) fn open(
         options.fields |= sample_type::CPU;
     }
     let setting = RingOptions {
-        system: matches!(plan.scope, Scope::Cpus(_)),
+        system: matches!(plan.scope, MeasurementScope::Cpus(_)),
         on_exec,
         // A command that is sampled from its exec needs no tracker. Other targets existed before the events
         // did, and a trace decoder needs the tracker's records.
@@ -211,14 +213,16 @@ pub(crate) fn open(
     let cpus = slots_of_cpus(host, &rings);
     let size = ring_bytes(plan, host, &slots);
     let sampled = match &plan.scope {
-        Scope::Cpus(cpus) => Some(cpus),
+        MeasurementScope::Cpus(cpus) => Some(cpus),
         _ => None,
     };
     rings.check_cpus(&host.online_cpus(), sampled).map_err(refused)?;
     make_room_for_events(rings.descriptors(slots.len() + cpus.len()))?;
     let pages = pages_of(size);
     let map = |rings: &mut Rings| {
-        rings.map(pages).map_err(|refusal| refusal.explain(&Facts::own(host)).into_error("mapping the rings"))
+        rings
+            .map(pages)
+            .map_err(|refusal| refusal.explain(&MachineFacts::own(host)).into_error("mapping the rings"))
     };
     // Map the rings with the first thread's events, so that they record every thread that starts from then
     // on.
@@ -242,7 +246,7 @@ pub(crate) fn open(
     threads.retain(|thread| !gone.contains(&Some(thread.tid)));
     let Some(MappedPages { pages: mapped, limit }) = mapped else {
         return Err(match &plan.scope {
-            Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went offline")),
+            MeasurementScope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went offline")),
             _ => Error::new("the processes ended before their events were open"),
         });
     };
@@ -270,7 +274,7 @@ pub(crate) fn open(
 }
 
 /// Checks that no group mixes `system` events with others: the kernel opens a group in one place.
-fn check_groups(groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> Result<()> {
+fn check_groups(groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> Result<()> {
     let is_system = |spec: &EventSpec| spec.qualifiers.system;
     let is_both = |group: &&EventGroup| {
         group.braces && group.events.iter().any(is_system) && !group.events.iter().all(is_system)
@@ -295,7 +299,7 @@ pub(crate) fn open_triggers(
     text: &str,
     plan: &SamplePlan,
     host: &Host,
-    held: Option<&Held>,
+    held: Option<&PausedChild>,
 ) -> Result<Rings> {
     const PAGES: usize = 8;
     let options =
@@ -306,7 +310,7 @@ pub(crate) fn open_triggers(
         ring_pages: Some(PAGES),
         reserve: plan.reserve,
         strict: true,
-        course: plan.course.clone(),
+        run_schedule: plan.run_schedule.clone(),
         ..SamplePlan::on(plan.scope.clone(), options)
     };
     let groups = groups(&plan, host)?;
@@ -322,13 +326,13 @@ pub(crate) fn open_triggers(
 /// Lets children inherit the probes among these events without being harmed by them: see
 /// [`inherited_probes`](crate::counter::inherited_probes). Warns about each probe that cannot be inherited.
 pub(super) fn inheritable_probes(
-    groups: &mut [(EventGroup, Option<Rc<Cgroup>>)],
+    groups: &mut [(EventGroup, Option<Rc<TargetCgroup>>)],
     inherit: bool,
-    scope: &Scope,
+    scope: &MeasurementScope,
     host: &Host,
 ) -> Vec<ProbeDefinition> {
     // Events on whole CPUs have no children that could inherit.
-    let inherit = inherit && !matches!(scope, Scope::Cpus(_));
+    let inherit = inherit && !matches!(scope, MeasurementScope::Cpus(_));
     let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
     let (probes, left_out) = make_inheritable(events, inherit, host);
     for (event, error) in left_out {

@@ -15,7 +15,7 @@ use crate::host::tracer::Tracer;
 
 /// The targets of a measurement.
 #[derive(Debug, Clone)]
-pub(crate) enum Scope {
+pub(crate) enum MeasurementScope {
     /// The command and its descendants.
     Command,
     /// These processes, with all threads.
@@ -46,7 +46,7 @@ pub(crate) enum Delay {
 
 /// When a measurement begins and ends, and the command that runs meanwhile.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Course {
+pub(crate) struct RunSchedule {
     /// Command to start. The measurement ends with it. May be empty.
     pub(crate) command: Vec<OsString>,
     /// Additional environment variables of the command.
@@ -84,7 +84,7 @@ pub(crate) struct SamplePlan {
     /// Filters, each with the index of its event text.
     pub(crate) filters: Vec<(usize, String)>,
     /// The targets.
-    pub(crate) scope: Scope,
+    pub(crate) scope: MeasurementScope,
     /// Names of cgroups: one for all events, or one per event.
     pub(crate) cgroups: Vec<String>,
     /// Sampling options for the kernel.
@@ -122,14 +122,14 @@ pub(crate) struct SamplePlan {
     /// How to treat reservations of the hardware counters by others.
     pub(crate) reserve: Policy,
     /// When to measure.
-    pub(crate) course: Course,
+    pub(crate) run_schedule: RunSchedule,
     /// Whether to print the size of the rings.
     pub(crate) verbose: bool,
 }
 
 impl SamplePlan {
     /// Samples cycles in this scope, with these options, from start to end.
-    pub(crate) fn on(scope: Scope, options: SampleOptions) -> Self {
+    pub(crate) fn on(scope: MeasurementScope, options: SampleOptions) -> Self {
         Self {
             events: Vec::new(),
             filters: Vec::new(),
@@ -152,7 +152,7 @@ impl SamplePlan {
             aux_sample: None,
             trace: None,
             reserve: Policy::default(),
-            course: Course::default(),
+            run_schedule: RunSchedule::default(),
             verbose: false,
         }
     }

@@ -13,12 +13,12 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use super::handover::{self, recorded};
-use super::plan::Scope;
+use super::plan::MeasurementScope;
 use crate::error::{Error, Result};
 use crate::perfdata::RecordedEvent;
-use crate::persistent::client::{Asked, ask};
+use crate::persistent::client::{PendingRequest, ask};
 use crate::persistent::directory::RunDirectory;
-use crate::persistent::message::{Answer, Request, RingCopy, Snapshot};
+use crate::persistent::message::{HolderAnswer, HolderRequest, RingCopy, RingSnapshot};
 use crate::record::encode::Encoder;
 use crate::record::{HEADER, Layouts, Records, kind};
 
@@ -42,7 +42,7 @@ pub(crate) struct Relay {
     directory: RunDirectory,
     id: String,
     /// The holder's description of the event at the start.
-    pub(super) snapshot: Snapshot,
+    pub(super) snapshot: RingSnapshot,
     /// The events of the records: first those that sample, then the tracker.
     pub(super) events: Vec<RecordedEvent>,
     trailer: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Relay {
     /// For each ring, the position up to which it was fetched.
     after: Vec<u64>,
     /// A request that was not answered yet.
-    asked: Option<Asked>,
+    asked: Option<PendingRequest>,
     /// Why no more records will come: the holder has ended, has dropped the event, or does not answer.
     gone: Option<Error>,
     /// Whether that has happened.
@@ -108,7 +108,7 @@ impl Relay {
     ///
     /// # Errors
     /// If the holder sends an invalid list of CPUs.
-    pub(crate) fn scope(&self) -> Result<Scope> {
+    pub(crate) fn scope(&self) -> Result<MeasurementScope> {
         handover::scope(&self.snapshot.open)
     }
 
@@ -227,10 +227,10 @@ impl Relay {
     }
 
     fn fetch(&mut self, patience: Duration) -> Result<Vec<(usize, Vec<u8>)>> {
-        let request = || Request::Snapshot { entry: self.id.clone(), after: Some(self.after.clone()) };
+        let request = || HolderRequest::Snapshot { entry: self.id.clone(), after: Some(self.after.clone()) };
         let asked = match self.asked.take() {
             Some(asked) => asked,
-            None => Asked::send(&self.directory, &request())?,
+            None => PendingRequest::send(&self.directory, &request())?,
         };
         let Some(answer) = asked.answer(patience)? else {
             self.asked = Some(asked);
@@ -280,7 +280,7 @@ impl Relay {
 
     /// Maps the rings of CPUs that came online later to an id for their records. The readers do not know
     /// those rings and ids, so the id is the one of the same event on another CPU.
-    fn later_instances(&self, now: &Snapshot) -> HashMap<usize, u64> {
+    fn later_instances(&self, now: &RingSnapshot) -> HashMap<usize, u64> {
         let later = now.open.instances.iter().filter(|one| one[1] >= self.ids.len() as u64);
         let given = |one: &[u64; 4]| {
             let event = now.open.events.iter().find(|event| event.ids.contains(&one[0]))?;
@@ -319,13 +319,13 @@ fn give_to(id: u64, records: &mut [u8]) {
 }
 
 /// Asks for the positions of the rings.
-fn positions(directory: &RunDirectory, id: &str) -> Result<Snapshot> {
-    let request = Request::Snapshot { entry: id.to_owned(), after: None };
+fn positions(directory: &RunDirectory, id: &str) -> Result<RingSnapshot> {
+    let request = HolderRequest::Snapshot { entry: id.to_owned(), after: None };
     copied(ask(directory, &request)?).map(|(snapshot, _)| snapshot)
 }
 
-fn copied(answer: (Answer, Vec<OwnedFd>)) -> Result<(Snapshot, File)> {
-    let (Answer::Copied, descriptors) = answer else { return Err(torn()) };
+fn copied(answer: (HolderAnswer, Vec<OwnedFd>)) -> Result<(RingSnapshot, File)> {
+    let (HolderAnswer::Copied, descriptors) = answer else { return Err(torn()) };
     let Ok([description, bytes]) = <[_; 2]>::try_from(descriptors) else { return Err(torn()) };
     let text = piece(&File::from(description), 0, None)?;
     Ok((serde_json::from_slice(&text).map_err(|_| torn())?, File::from(bytes)))

@@ -1,17 +1,17 @@
 //! Reservations of the hardware counters, which other users may need too. Before a measurement they are
 //! checked; during it pmc can yield the counters.
 //!
-//! Receives the plan's policy; returns a [`Prepared`] that must be kept while counters are open. [`Activity`]
-//! tracks whether events are on and why not: they are not yet requested (`-D`, `--control`), or someone else
-//! has reserved the hardware (`--reserve=yield`). [`counter::reservation`](crate::counter::reservation)
-//! implements the protocol.
+//! Receives the plan's policy; returns a [`PreparedReservation`] that must be kept while counters are open.
+//! [`Activity`] tracks whether events are on and why not: they are not yet requested (`-D`, `--control`), or
+//! someone else has reserved the hardware (`--reserve=yield`).
+//! [`counter::reservation`](crate::counter::reservation) implements the protocol.
 
 use std::collections::BTreeSet;
 
 use crate::abi::Attr;
 use crate::abi::attr::kind;
-use crate::counter::change::Change;
-use crate::counter::reservation::{LockFile, Policy, Prepared, prepare};
+use crate::counter::change::EventChange;
+use crate::counter::reservation::{LockFile, Policy, PreparedReservation, prepare};
 use crate::error::{Result, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
@@ -24,14 +24,14 @@ pub(crate) fn reserve<'a>(
     policy: Policy,
     groups: impl IntoIterator<Item = &'a EventGroup>,
     host: &Host,
-) -> Result<Prepared> {
+) -> Result<PreparedReservation> {
     // With the default policy pmc makes no reservation for events that the machine cannot count anyway: those
     // of the CPU's PMU if there is none.
     let can_count = || policy != Policy::Auto || host.core_pmu().is_some();
     let is_of_core = |event: &EventSpec| event.attr().is_some_and(|attr| attr.kind() < kind::FIRST_DYNAMIC);
     let takes = |event: &EventSpec| event.takes_counter() && (!is_of_core(event) || can_count());
     if !groups.into_iter().flat_map(|group| &group.events).any(takes) {
-        return Ok(Prepared::default());
+        return Ok(PreparedReservation::default());
     }
     let prepared = prepare(policy, &LockFile::default_path(host))
         // Only the policy `require` can fail.
@@ -75,7 +75,8 @@ pub(crate) trait EventSwitch {
 
     /// Changes the event with this name, or all events that support the change. `is_on`: whether they count.
     /// The error is the reason, as text.
-    fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String>;
+    fn change(&self, change: EventChange, name: Option<&str>, is_on: bool)
+    -> std::result::Result<(), String>;
 
     /// Returns the events' names and attrs, in their order.
     fn requests(&self) -> Vec<(&str, &Attr)>;
@@ -107,20 +108,20 @@ impl Activity {
     /// The others start if `at_once`, or wait for [`switch`](Self::switch).
     pub(super) fn begin(
         &mut self,
-        driven: &mut impl EventSwitch,
+        handler: &mut impl EventSwitch,
         at_once: bool,
         is_reserved: bool,
         now: u64,
     ) -> Result<()> {
         if is_reserved {
             self.yielding_since = Some(now);
-            driven.yielding(true);
+            handler.yielding(true);
         }
         if !at_once {
             return Ok(());
         }
         self.note_on();
-        if is_reserved { driven.switch(true, EventChoice::Software) } else { driven.start() }
+        if is_reserved { handler.switch(true, EventChoice::Software) } else { handler.start() }
     }
 
     fn note_on(&mut self) {
@@ -128,27 +129,32 @@ impl Activity {
     }
 
     /// Switches all events on or off. Yielded events stay off.
-    pub(super) fn switch(&mut self, driven: &mut impl EventSwitch, on: bool) -> Result<()> {
+    pub(super) fn switch(&mut self, handler: &mut impl EventSwitch, on: bool) -> Result<()> {
         self.but.clear();
         if !on {
             self.is_on = false;
-            return driven.switch(false, EventChoice::All);
+            return handler.switch(false, EventChoice::All);
         }
         self.note_on();
-        driven.switch(true, self.startable())
+        handler.switch(true, self.startable())
     }
 
     /// Switches the named event on or off. A yielded event stays off.
-    pub(super) fn switch_named(&mut self, driven: &mut impl EventSwitch, name: &str, on: bool) -> Result<()> {
+    pub(super) fn switch_named(
+        &mut self,
+        handler: &mut impl EventSwitch,
+        name: &str,
+        on: bool,
+    ) -> Result<()> {
         match on == self.is_on {
             true => drop(self.but.remove(name)),
             false => drop(self.but.insert(name.to_owned())),
         }
         if !on {
-            return driven.switch_named(false, name, EventChoice::All);
+            return handler.switch_named(false, name, EventChoice::All);
         }
         (self.on_in_interval, self.was_ever_on) = (true, true);
-        driven.switch_named(true, name, self.startable())
+        handler.switch_named(true, name, self.startable())
     }
 
     /// Whether the named event is on, or all events without a name.
@@ -173,20 +179,25 @@ impl Activity {
     }
 
     /// Yields the hardware to a reservation, or takes it back.
-    pub(super) fn heed(&mut self, driven: &mut impl EventSwitch, is_reserved: bool, now: u64) -> Result<()> {
+    pub(super) fn apply_reservation(
+        &mut self,
+        handler: &mut impl EventSwitch,
+        is_reserved: bool,
+        now: u64,
+    ) -> Result<()> {
         match (is_reserved, self.yielding_since) {
             (true, None) => {
-                driven.yielding(true);
-                driven.switch(false, EventChoice::Hardware)?;
+                handler.yielding(true);
+                handler.switch(false, EventChoice::Hardware)?;
                 self.yielding_since = Some(now);
             }
             (false, Some(since)) => {
-                driven.yielding(false);
+                handler.yielding(false);
                 if self.is_on {
-                    driven.switch(true, EventChoice::Hardware)?;
+                    handler.switch(true, EventChoice::Hardware)?;
                 }
                 for name in &self.but {
-                    driven.switch_named(!self.is_on, name, EventChoice::Hardware)?;
+                    handler.switch_named(!self.is_on, name, EventChoice::Hardware)?;
                 }
                 self.yielded_ns += now.saturating_sub(since);
                 self.yielding_since = None;

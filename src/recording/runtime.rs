@@ -18,22 +18,22 @@ pub(crate) struct Runtime {
     /// The name its users know.
     pub(crate) name: &'static str,
     /// Whether a program belongs to this runtime.
-    is_of: fn(&Program<'_>) -> bool,
+    is_of: fn(&StartingProgram<'_>) -> bool,
     /// Why its functions will have no names; `None` if they will.
-    lacks: fn(&Program<'_>) -> Option<Lack>,
+    lacks: fn(&StartingProgram<'_>) -> Option<MissingRuntimeNames>,
     /// The variable that requests the names; `None` if the runtime always writes them.
     variable: Option<Variable>,
 }
 
 /// Why a language's functions will have no names.
-pub(crate) struct Lack {
+pub(crate) struct MissingRuntimeNames {
     pub(crate) language: &'static str,
     pub(crate) why: &'static str,
     /// How to get names.
     pub(crate) remedy: &'static str,
 }
 
-impl Lack {
+impl MissingRuntimeNames {
     fn when(lacks: bool, language: &'static str, why: &'static str, remedy: &'static str) -> Option<Self> {
         lacks.then_some(Self { language, why, remedy })
     }
@@ -58,7 +58,12 @@ const RUNTIMES: &[Runtime] = &[
         is_of: |program| (program.has)("Py_BytesMain"),
         lacks: |program| {
             let lacks = !program.has_or_links("PyUnstable_PerfMapState_Init");
-            Lack::when(lacks, "Python", "this Python is older than 3.12", runtime_names::PYTHON)
+            MissingRuntimeNames::when(
+                lacks,
+                "Python",
+                "this Python is older than 3.12",
+                runtime_names::PYTHON,
+            )
         },
         variable: Some(Variable { name: "PYTHONPERFSUPPORT", values: &["1"], is_list: false }),
     },
@@ -97,7 +102,7 @@ const RUNTIMES: &[Runtime] = &[
         is_of: |program| program.file.file_name().is_some_and(|name| name == BEAM),
         lacks: |program| {
             let why = "this BEAM has no option to write them";
-            Lack::when(!program.holds("JPperf"), "Erlang", why, runtime_names::ERLANG)
+            MissingRuntimeNames::when(!program.holds("JPperf"), "Erlang", why, runtime_names::ERLANG)
         },
         variable: Some(Variable { name: "ERL_AFLAGS", values: &["+JPperf true"], is_list: true }),
     },
@@ -106,7 +111,12 @@ const RUNTIMES: &[Runtime] = &[
         is_of: |program| (program.has)("luaJIT_setmode"),
         lacks: |program| {
             let lacks = !program.holds("/tmp/perf-%d.map");
-            Lack::when(lacks, "Lua", "this LuaJIT was built not to write them", runtime_names::LUAJIT)
+            MissingRuntimeNames::when(
+                lacks,
+                "Lua",
+                "this LuaJIT was built not to write them",
+                runtime_names::LUAJIT,
+            )
         },
         variable: None,
     },
@@ -115,7 +125,12 @@ const RUNTIMES: &[Runtime] = &[
         is_of: |program| (program.has)("ruby_sysinit"),
         lacks: |program| {
             let lacks = !program.is_told("--yjit-perf") && !program.inherits("RUBYOPT", "--yjit-perf");
-            Lack::when(lacks, "Ruby", "only YJIT writes them, and only when told to", runtime_names::RUBY)
+            MissingRuntimeNames::when(
+                lacks,
+                "Ruby",
+                "only YJIT writes them, and only when told to",
+                runtime_names::RUBY,
+            )
         },
         variable: None,
     },
@@ -124,7 +139,7 @@ const RUNTIMES: &[Runtime] = &[
         is_of: |program| (program.has)("php_execute_script"),
         lacks: |program| {
             let why = "only its JIT writes them, and only when told to";
-            Lack::when(!program.mentions("opcache.jit_debug"), "PHP", why, runtime_names::PHP)
+            MissingRuntimeNames::when(!program.mentions("opcache.jit_debug"), "PHP", why, runtime_names::PHP)
         },
         variable: None,
     },
@@ -132,7 +147,7 @@ const RUNTIMES: &[Runtime] = &[
         name: "Perl",
         // Programs that embed Perl import the same functions.
         is_of: |program| (program.has)("perl_run") && program.is_called("perl"),
-        lacks: |_| Lack::when(true, "Perl", "perl never writes them", runtime_names::PERL),
+        lacks: |_| MissingRuntimeNames::when(true, "Perl", "perl never writes them", runtime_names::PERL),
         variable: None,
     },
 ];
@@ -165,7 +180,7 @@ impl Runtime {
 }
 
 /// A program that is about to be started.
-struct Program<'a> {
+struct StartingProgram<'a> {
     file: &'a Path,
     image: &'a [u8],
     /// Whether its dynamic symbol table contains a function.
@@ -174,7 +189,7 @@ struct Program<'a> {
     words: &'a [OsString],
 }
 
-impl Program<'_> {
+impl StartingProgram<'_> {
     /// Whether its dynamic symbol table, or that of a library that it needs, contains a function. Python is
     /// often in a library (`libpython3.12.so`).
     fn has_or_links(&self, function: &str) -> bool {
@@ -215,15 +230,15 @@ impl Program<'_> {
 }
 
 /// The result of the detection.
-pub(crate) enum Found {
+pub(crate) enum RuntimeDetection {
     /// The runtime can write names.
     Writes(&'static Runtime),
     /// The program's functions will have no names.
-    Lacks(Lack),
+    Lacks(MissingRuntimeNames),
 }
 
 /// Returns the runtime that a command line starts; `None` for an ordinary or missing program.
-pub(crate) fn of(command: &[OsString]) -> Option<Found> {
+pub(crate) fn of(command: &[OsString]) -> Option<RuntimeDetection> {
     known(&executed(command)?, command.get(1..)?)
 }
 
@@ -232,15 +247,15 @@ pub(crate) fn executed(command: &[OsString]) -> Option<PathBuf> {
     program(command.first()?, &std::env::var_os("PATH").unwrap_or_default())
 }
 
-fn known(file: &Path, words: &[OsString]) -> Option<Found> {
+fn known(file: &Path, words: &[OsString]) -> Option<RuntimeDetection> {
     let image = Image::open(file).ok()?;
     let elf = image.elf().ok()?;
     let has = |function: &str| elf::has_dynamic_symbol(&elf, function);
-    let program = Program { file, image: &image, has: &has, words };
+    let program = StartingProgram { file, image: &image, has: &has, words };
     let runtime = RUNTIMES.iter().find(|runtime| (runtime.is_of)(&program))?;
     Some(match (runtime.lacks)(&program) {
-        Some(lack) => Found::Lacks(lack),
-        None => Found::Writes(runtime),
+        Some(lack) => RuntimeDetection::Lacks(lack),
+        None => RuntimeDetection::Writes(runtime),
     })
 }
 
@@ -372,7 +387,7 @@ mod tests {
     #[test]
     fn functions_of_needed_libraries_count() {
         let file = std::env::current_exe().unwrap();
-        let program = Program { file: &file, image: &[], has: &|_| false, words: &[] };
+        let program = StartingProgram { file: &file, image: &[], has: &|_| false, words: &[] };
         assert!(program.has_or_links("getenv") && !program.has_or_links("PyUnstable_PerfMapState_Init"));
     }
 

@@ -10,25 +10,25 @@
 
 use super::held_counts::HeldCounts;
 use super::open::Groups;
-use super::plan::{SamplePlan, Scope};
+use super::plan::{MeasurementScope, SamplePlan};
 use super::relay::Relay;
 use super::reservation::EventChoice;
 use super::{handover, open, synthesize};
 use crate::abi::{Attr, sample_type};
 use crate::counter::request::sampling::SampleOptions;
-use crate::counter::rings::{Instance, Reading, Rings};
+use crate::counter::rings::{Instance, InstanceReading, Rings};
 use crate::counter::target::TargetSlot;
 use crate::error::{Error, Result};
-use crate::event::{EventSpec, Source};
+use crate::event::{EventSource, EventSpec};
 use crate::host::Host;
-use crate::host::process::Thread as Alive;
+use crate::host::process::ThreadInfo as Alive;
 use crate::perfdata::RecordedEvent;
 use crate::persistent::directory::RunDirectory;
 use crate::record::encode::Encoder;
-use crate::sys::process::Held;
+use crate::sys::process::PausedChild;
 
 /// Our own rings, and the holders' rings.
-pub(crate) struct Sources {
+pub(crate) struct RecordSources {
     pub(super) rings: Rings,
     /// Relays with the names of their events.
     relays: Vec<(String, Relay)>,
@@ -37,14 +37,14 @@ pub(crate) struct Sources {
 
 /// Whether a holder keeps the event open.
 fn is_held(spec: &EventSpec) -> bool {
-    matches!(spec.source, Source::Held(_))
+    matches!(spec.source, EventSource::Held(_))
 }
 
 /// Adjusts a plan to its held events, which run as they were added.
 ///
 /// # Errors
 /// If the plan requires something else of them.
-pub(crate) fn settle(plan: &mut SamplePlan, groups: &Groups, host: &Host) -> Result<()> {
+pub(crate) fn adjust_to_held_events(plan: &mut SamplePlan, groups: &Groups, host: &Host) -> Result<()> {
     let mut all = groups.iter().flat_map(|(group, _)| &group.events);
     let Some(held) = all.clone().find(|spec| is_held(spec)) else { return Ok(()) };
     refuse_targets(held, &plan.scope, host)?;
@@ -94,17 +94,17 @@ fn chosen(plan: &SamplePlan) -> Option<&'static str> {
 /// The first held event, if the scope names processes or some CPUs.
 pub(super) fn refuse_other_targets<'a>(
     mut events: impl Iterator<Item = &'a EventSpec>,
-    scope: &Scope,
+    scope: &MeasurementScope,
     host: &Host,
 ) -> Result<()> {
     events.find(|spec| is_held(spec)).map_or(Ok(()), |held| refuse_targets(held, scope, host))
 }
 
-fn refuse_targets(held: &EventSpec, scope: &Scope, host: &Host) -> Result<()> {
+fn refuse_targets(held: &EventSpec, scope: &MeasurementScope, host: &Host) -> Result<()> {
     match scope {
-        Scope::Command | Scope::AllThreads => Ok(()),
-        Scope::Cpus(cpus) if *cpus == host.online_cpus() => Ok(()),
-        Scope::Cpus(_) => Err(as_it_was_added(held, "CPUs (-C)")),
+        MeasurementScope::Command | MeasurementScope::AllThreads => Ok(()),
+        MeasurementScope::Cpus(cpus) if *cpus == host.online_cpus() => Ok(()),
+        MeasurementScope::Cpus(_) => Err(as_it_was_added(held, "CPUs (-C)")),
         _ => Err(as_it_was_added(held, "processes (-p, -t, -u)")),
     }
 }
@@ -115,7 +115,7 @@ fn as_it_was_added(held: &EventSpec, asked: &str) -> Error {
         .try_this("pmc report --pid, --tid or --cpu, which filter the recording")
 }
 
-impl Sources {
+impl RecordSources {
     /// Opens the events in the plan's scope, maps their rings, and connects to the holders of held events.
     /// Also returns the sampled threads.
     ///
@@ -125,7 +125,7 @@ impl Sources {
         plan: &SamplePlan,
         host: &Host,
         groups: Groups,
-        command: Option<&Held>,
+        command: Option<&PausedChild>,
     ) -> Result<(Self, Vec<Alive>)> {
         let (held, own): (Groups, Groups) =
             groups.into_iter().partition(|(group, _)| group.events.iter().any(is_held));
@@ -227,7 +227,7 @@ impl Sources {
         let mut pids = pids;
         for (_, relay) in &self.relays {
             match relay.scope()? {
-                Scope::Cpus(cpus) => {
+                MeasurementScope::Cpus(cpus) => {
                     synthesize::idle(&cpus, out);
                     pids = host.processes();
                 }
@@ -324,7 +324,7 @@ impl Sources {
 
     /// Reads the count and the lost records of each instance. Counts of holders' events are per CPU, for the
     /// time in which their records were taken.
-    pub(super) fn read(&self) -> Vec<Reading> {
+    pub(super) fn read(&self) -> Vec<InstanceReading> {
         let mut readings = self.rings.read();
         readings.iter_mut().for_each(|reading| reading.instance.event = self.index(reading.instance.event));
         // Holders that have gone were reported before.
@@ -336,7 +336,7 @@ impl Sources {
             let event = self.rings.sampled_events() + first(one.event) + one.member;
             let slot = TargetSlot { tid: None, cpu: one.cpu };
             let instance = Instance { event, id: 0, ring: 0, slot };
-            Reading { instance, count: one.count.unwrap_or_default(), lost: 0 }
+            InstanceReading { instance, count: one.count.unwrap_or_default(), lost: 0 }
         }));
         readings
     }
@@ -344,7 +344,7 @@ impl Sources {
 
 /// Connects to the holder of an event.
 fn relay(spec: &EventSpec, plan: &SamplePlan) -> Result<(String, Relay)> {
-    let Source::Held(held) = &spec.source else {
+    let EventSource::Held(held) = &spec.source else {
         return Err(Error::new(format!("{}: no holder has it open", spec.name)));
     };
     let relay = Relay::open(RunDirectory::at(&held.run_directory), held.id, plan.backlog)?;

@@ -4,10 +4,10 @@
 //! from the opening of the events on, so changes during the scan are recorded twice rather than not at all.
 
 use crate::host::maps::mappings;
-use crate::host::process::Thread as Alive;
+use crate::host::process::ThreadInfo as Alive;
 use crate::host::{CpuList, Host};
 use crate::record::encode::Encoder;
-use crate::record::{FileId, Mmap, Mmap2, Namespaces, Task, Thread, Words};
+use crate::record::{MappedFileId, Mmap, Mmap2, Namespaces, RecordWords, Task, Thread};
 use crate::recording::plan::Synthesis;
 use crate::symbol::kernel::{loaded_modules, module_files};
 use crate::units::PerfTime;
@@ -17,7 +17,7 @@ const ENOUGH: usize = 1 << 16;
 
 /// Which records to synthesize.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Extent {
+pub(crate) struct SynthesisOptions {
     pub(crate) what: Synthesis,
     pub(crate) data_mappings: bool,
     pub(crate) namespaces: bool,
@@ -117,7 +117,7 @@ pub(crate) fn pids(threads: &[Alive]) -> Vec<u32> {
 pub(crate) fn processes<E>(
     host: &Host,
     pids: Vec<u32>,
-    extent: Extent,
+    extent: SynthesisOptions,
     out: &mut Encoder,
     mut full: impl FnMut(&Encoder) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -136,7 +136,7 @@ pub(crate) fn processes<E>(
 
 /// Writes the threads and mappings of a process. Skips a process that is ending and has no more mappings,
 /// because its earlier records are more complete.
-fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut Encoder) {
+fn process(host: &Host, pid: u32, threads: &[Alive], extent: SynthesisOptions, out: &mut Encoder) {
     let text = host.maps(pid).filter(|_| extent.what.mappings).unwrap_or_default();
     let is_alone = threads.iter().all(|thread| thread.tid == pid);
     if text.is_empty() && is_alone && host.is_ending(pid) {
@@ -171,7 +171,7 @@ fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut E
                 is_data,
                 name,
             },
-            file: FileId::Inode { major, minor, inode: map.inode, generation: 0 },
+            file: MappedFileId::Inode { major, minor, inode: map.inode, generation: 0 },
             prot: map.prot,
             flags,
         });
@@ -184,7 +184,7 @@ fn namespaces(host: &Host, thread: Thread, out: &mut Encoder) {
         .iter()
         .flat_map(|(device, inode)| [device.to_ne_bytes(), inode.to_ne_bytes()].concat())
         .collect();
-    out.namespaces(&Namespaces { thread, links: Words::new(&links) });
+    out.namespaces(&Namespaces { thread, links: RecordWords::new(&links) });
 }
 
 /// Writes every cgroup.

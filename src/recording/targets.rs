@@ -4,28 +4,28 @@
 //! refusals. Opens nothing.
 
 use super::launch;
-use super::plan::{SamplePlan, Scope};
+use super::plan::{MeasurementScope, SamplePlan};
 use crate::abi::attr::Flag;
-use crate::counter::facts::Facts;
+use crate::counter::facts::MachineFacts;
 use crate::counter::refusal::Refusal;
 use crate::counter::rings::Rings;
 use crate::counter::target::{self, TargetSlot};
 use crate::error::{Error, Result};
 use crate::event::EventSpec;
-use crate::host::process::Thread as Alive;
+use crate::host::process::ThreadInfo as Alive;
 use crate::host::{CpuList, Host};
-use crate::sys::process::Held;
+use crate::sys::process::PausedChild;
 use crate::sys::{limits, signal};
 
 /// Returns the measured threads that already run.
-pub(super) fn threads(scope: &Scope, host: &Host) -> Result<Vec<Alive>> {
+pub(super) fn threads(scope: &MeasurementScope, host: &Host) -> Result<Vec<Alive>> {
     let threads = match scope {
-        Scope::Processes(pids) => target::threads_of_processes(host, pids),
-        Scope::Families(pids) => target::threads_of_families(host, pids),
-        Scope::Threads(tids) => target::threads(host, tids),
-        Scope::User(user) => target::threads_of_user(host, user),
-        Scope::AllThreads => Ok(target::all_threads(host)),
-        Scope::Command | Scope::Cpus(_) => Ok(Vec::new()),
+        MeasurementScope::Processes(pids) => target::threads_of_processes(host, pids),
+        MeasurementScope::Families(pids) => target::threads_of_families(host, pids),
+        MeasurementScope::Threads(tids) => target::threads(host, tids),
+        MeasurementScope::User(user) => target::threads_of_user(host, user),
+        MeasurementScope::AllThreads => Ok(target::all_threads(host)),
+        MeasurementScope::Command | MeasurementScope::Cpus(_) => Ok(Vec::new()),
     };
     threads.map_err(launch::no_target)
 }
@@ -34,12 +34,15 @@ pub(super) fn threads(scope: &Scope, host: &Host) -> Result<Vec<Alive>> {
 ///
 /// # Errors
 /// If only some of the events request it.
-pub(crate) fn settle<'a>(scope: &mut Scope, events: impl Iterator<Item = &'a EventSpec>) -> Result<()> {
-    let Scope::Processes(pids) = scope else { return Ok(()) };
+pub(crate) fn include_descendants<'a>(
+    scope: &mut MeasurementScope,
+    events: impl Iterator<Item = &'a EventSpec>,
+) -> Result<()> {
+    let MeasurementScope::Processes(pids) = scope else { return Ok(()) };
     let kernel = events.filter(|event| event.attr().is_some() && !event.qualifiers.system);
     let (said, others): (Vec<_>, Vec<_>) = kernel.partition(|event| event.qualifiers.descendants);
     match (said.first(), others.first()) {
-        (Some(_), None) => *scope = Scope::Families(std::mem::take(pids)),
+        (Some(_), None) => *scope = MeasurementScope::Families(std::mem::take(pids)),
         (Some(one), Some(other)) => {
             return Err(Error::usage(format!("{} has `descendants`, but {} does not", one.name, other.name))
                 .why("all events must either include or exclude existing children")
@@ -56,18 +59,18 @@ pub(crate) fn settle<'a>(scope: &mut Scope, events: impl Iterator<Item = &'a Eve
 /// If the command's exec would remove an event, or if an event's signal would kill a task.
 pub(super) fn check_flags<'a>(
     events: impl Iterator<Item = &'a EventSpec>,
-    scope: &Scope,
+    scope: &MeasurementScope,
     threads: &[Alive],
     host: &Host,
 ) -> Result<()> {
     for (event, attr) in events.filter_map(|event| Some((event, event.attr()?))) {
         let error = |words: &str| Error::usage(format!("{}: {words}", event.name));
         let flag = [Flag::Sigtrap, Flag::RemoveOnExec].into_iter().find(|&flag| attr.get(flag));
-        if let (Some(flag), Scope::Cpus(_)) = (flag, scope) {
+        if let (Some(flag), MeasurementScope::Cpus(_)) = (flag, scope) {
             return Err(error(&format!("{} is for tasks, and whole CPUs are measured", flag.name()))
                 .try_this("select tasks: -p PID, or -t TID"));
         }
-        if attr.get(Flag::RemoveOnExec) && matches!(scope, Scope::Command) {
+        if attr.get(Flag::RemoveOnExec) && matches!(scope, MeasurementScope::Command) {
             return Err(error("remove_on_exec takes the event away at the exec that starts the command")
                 .try_this("measure a running process (-p), or omit remove_on_exec"));
         }
@@ -86,17 +89,17 @@ pub(super) fn slots(
     plan: &SamplePlan,
     host: &Host,
     threads: &[Alive],
-    held: Option<&Held>,
+    held: Option<&PausedChild>,
     rings: &Rings,
 ) -> Vec<TargetSlot> {
     let cpus: Vec<Option<u32>> = match &plan.scope {
-        Scope::Cpus(cpus) => cpus.iter().map(Some).collect(),
+        MeasurementScope::Cpus(cpus) => cpus.iter().map(Some).collect(),
         _ if plan.per_thread => [None].into_iter().chain(rings.named_cpus().iter().map(Some)).collect(),
         _ => host.online_cpus().iter().map(Some).collect(),
     };
     let tids: Vec<Option<u32>> = match &plan.scope {
-        Scope::Cpus(_) => vec![None],
-        Scope::Command => held.iter().map(|held| Some(held.pid())).collect(),
+        MeasurementScope::Cpus(_) => vec![None],
+        MeasurementScope::Command => held.iter().map(|held| Some(held.pid())).collect(),
         _ => threads.iter().map(|thread| Some(thread.tid)).collect(),
     };
     tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu })).collect()
@@ -132,5 +135,5 @@ pub(super) fn make_room_for_events(descriptors: u64) -> Result<()> {
 /// Explains a refusal.
 pub(crate) fn explain(refusal: Refusal, host: &Host) -> Error {
     let doing = format!("opening {}{}", refusal.event, refusal.on_cpu());
-    refusal.isolate().explain(&Facts::own(host)).into_error(doing)
+    refusal.isolate().explain(&MachineFacts::own(host)).into_error(doing)
 }

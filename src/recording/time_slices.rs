@@ -11,7 +11,7 @@
 
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::CONTEXT_SWITCHES;
-use crate::event::{EventGroup, EventSpec, Source};
+use crate::event::{EventGroup, EventSource, EventSpec};
 
 /// Adds leaders to the groups with events whose slices are logged. If all events are single and logged, they
 /// share one leader and keep their order.
@@ -27,7 +27,7 @@ pub(crate) fn lead(mut groups: Vec<EventGroup>) -> Vec<EventGroup> {
 
 fn led(mut events: Vec<EventSpec>) -> EventGroup {
     let mut leader = EventSpec::generic(kind::SOFTWARE, CONTEXT_SWITCHES);
-    if let Source::Kernel(attr) = &mut leader.source {
+    if let EventSource::Kernel(attr) = &mut leader.source {
         attr.set_period(1);
         // The kernel inherits a group like its leader.
         let of_threads = events.iter().filter_map(EventSpec::attr).any(|attr| attr.get(Flag::InheritThread));

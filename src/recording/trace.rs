@@ -13,13 +13,13 @@ use crate::abi::generic::DUMMY;
 use crate::abi::{Attr, sample_type};
 use crate::counter::rings::{AuxOptions, Rings};
 use crate::error::{Error, Result};
-use crate::event::{EventSpec, Source};
+use crate::event::{EventSource, EventSpec};
 use crate::host::Host;
 use crate::host::tracer::Tracer;
 use crate::record::encode::Encoder;
 use crate::record::{MoreTimeConv, TimeConv};
 use crate::recording::open::{Groups, may_lock_any};
-use crate::recording::plan::{SamplePlan, Scope, TracePlan};
+use crate::recording::plan::{MeasurementScope, SamplePlan, TracePlan};
 use crate::sys::header_page::HeaderPage;
 use crate::sys::page_size;
 use crate::sys::perf::{EventFd, OpenTarget};
@@ -38,7 +38,7 @@ const LEAST_PAGES: usize = 2;
 ///
 /// # Errors
 /// If pmc or the decoders do not support the combination.
-pub(crate) fn settle(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) -> Result<()> {
+pub(crate) fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) -> Result<()> {
     let has_samples = sample_traces(plan.aux_sample, groups)?;
     let mut traces = groups.iter().flat_map(|(group, _)| &group.events).filter_map(of_event);
     let Some((spec, tracer, pmu)) = traces.next() else {
@@ -59,7 +59,7 @@ pub(crate) fn settle(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) ->
             .why("its decoder needs registers that pmc does not write to the file")
             .try_this(format!("perf record -e {}; pmc reads that file except for the trace", spec.name)));
     }
-    if spec.qualifiers.system && !matches!(plan.scope, Scope::Cpus(_)) {
+    if spec.qualifiers.system && !matches!(plan.scope, MeasurementScope::Cpus(_)) {
         return Err(Error::usage(format!("{}: a trace of whole CPUs beside events of processes", spec.name))
             .why("they would share each CPU's ring buffer")
             .try_this("use a separate recording with -a"));
@@ -116,7 +116,7 @@ fn sample_traces(asked: Option<u32>, groups: &mut Groups) -> Result<bool> {
     for (group, _) in groups {
         let is_led = group.braces && group.events.first().is_some_and(|leader| leader.trace.is_some());
         for spec in group.events.iter_mut().skip(1) {
-            let Source::Kernel(attr) = &mut spec.source else { continue };
+            let EventSource::Kernel(attr) = &mut spec.source else { continue };
             if let (true, 0, Some(bytes)) = (is_led, attr.aux_sample_size(), asked) {
                 attr.set_aux_sample_size(bytes);
             }
@@ -195,7 +195,7 @@ impl TracePlan {
                 // How context switches are recorded: for whole CPUs, for the recorded threads, or not at all.
                 let switches = match plan.scope {
                     _ if plan.per_thread || config & mask("tsc") == 0 => 0,
-                    Scope::Cpus(_) => 3,
+                    MeasurementScope::Cpus(_) => 3,
                     _ => 2,
                 };
                 let events = pmu.capability("event_trace").and_then(|text| text.trim().parse().ok());
@@ -249,9 +249,9 @@ mod tests {
         let host = Host::rooted(format!("{}/tests/data/sysfs/{machine}", env!("CARGO_MANIFEST_DIR")));
         let parsed = event::parse(text, &host).map_err(Error::from)?;
         let mut groups: Groups = parsed.into_iter().map(|group| (group, None)).collect();
-        let mut plan = SamplePlan::on(Scope::Command, Default::default());
+        let mut plan = SamplePlan::on(MeasurementScope::Command, Default::default());
         change(&mut plan);
-        settle(&mut plan, &mut groups, &host)?;
+        adjust_to_trace(&mut plan, &mut groups, &host)?;
         Ok((plan, groups, host))
     }
 

@@ -16,7 +16,7 @@ use super::deferred::Deferred;
 use super::intern::bytes;
 use crate::abi::{CpuMode, branch_sample_type, context};
 use crate::record::sample::Branches;
-use crate::record::{Parts, Sample, Thread, Words};
+use crate::record::{RecordWords, Sample, SampleParts, Thread};
 
 /// A sample with a copied stack, or with calls recorded by the processor.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct UnwindSample<'a> {
     /// The epoch of its process, which determines the mappings.
     pub epoch: Epoch,
     /// Registers, stack copy, and the kernel's call chain.
-    pub parts: Parts<'a>,
+    pub parts: SampleParts<'a>,
     /// The recorded calls. If present, the stack copy is ignored.
     pub kept_calls: Option<Branches<'a>>,
 }
@@ -38,17 +38,17 @@ pub trait Unwind {
     /// addresses. Callers after a second marker (`PERF_CONTEXT_USER`) were taken from an earlier stack. For
     /// recorded calls, the chain has the outer calls from earlier samples of the thread, if enabled: the
     /// addresses of the call instructions.
-    fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut Chains);
+    fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut CallChains);
 }
 
 /// Call chains, by number.
 #[derive(Debug, Default)]
-pub struct Chains {
+pub struct CallChains {
     words: Vec<u64>,
     ends: Vec<usize>,
 }
 
-impl Chains {
+impl CallChains {
     /// Removes all chains.
     pub fn clear(&mut self) {
         self.words.clear();
@@ -73,13 +73,13 @@ impl Chains {
 #[derive(Debug, Clone, Copy)]
 pub struct CallChain<'a> {
     /// Context markers and addresses, innermost first.
-    pub words: Words<'a>,
+    pub words: RecordWords<'a>,
     /// Whether callers are addresses of their call instructions instead of return addresses.
     pub in_calls: bool,
 }
 
 /// Completes the chains of samples.
-pub struct Stacker<'a> {
+pub struct ChainCompleter<'a> {
     deferred: Option<&'a Deferred>,
     ignore_callers: bool,
     like_perf: bool,
@@ -90,8 +90,8 @@ pub struct Stacker<'a> {
     scratch: Vec<u8>,
 }
 
-impl<'a> Stacker<'a> {
-    /// Creates a stacker for one thread. With `ignore_callers`, chains consist only of the sampled address.
+impl<'a> ChainCompleter<'a> {
+    /// Creates a completer for one thread. With `ignore_callers`, chains consist only of the sampled address.
     pub fn new(ignore_callers: bool) -> Self {
         Self {
             deferred: None,
@@ -174,12 +174,12 @@ impl<'a> Stacker<'a> {
             None => self.unwound(unwound),
         };
         bytes(&self.chain, &mut self.scratch);
-        CallChain { words: Words::new(&self.scratch), in_calls: is_replaced && self.like_perf }
+        CallChain { words: RecordWords::new(&self.scratch), in_calls: is_replaced && self.like_perf }
     }
 
     /// Appends a chain to the sampled address. The chain repeats that address, or (with precise events) one
     /// close to it.
-    fn append(&mut self, chain: Words<'_>, ip: Option<u64>) {
+    fn append(&mut self, chain: RecordWords<'_>, ip: Option<u64>) {
         let first = chain.iter().position(|word| word < context::MAX);
         let Some(first) = first else { return };
         let same_context = first == 0 || chain.get(first - 1) == self.chain.first().copied();
@@ -276,13 +276,13 @@ pub(super) fn level(address: u64) -> CpuMode {
 }
 
 /// Returns the calls that the processor recorded for a sample.
-pub(super) fn kept_calls<'a>(sample: &Sample<'_>, parts: &Parts<'a>) -> Option<Branches<'a>> {
+pub(super) fn kept_calls<'a>(sample: &Sample<'_>, parts: &SampleParts<'a>) -> Option<Branches<'a>> {
     let keeps_calls = sample.layout().branch_sample_type() & branch_sample_type::CALL_STACK != 0;
     parts.branches.filter(|_| keeps_calls && parts.callchain.is_some_and(has_user_part))
 }
 
 /// Whether the kernel recorded the user part of the chain.
-fn has_user_part(chain: Words<'_>) -> bool {
+fn has_user_part(chain: RecordWords<'_>) -> bool {
     chain.iter().any(|word| word == context::USER)
 }
 
@@ -318,10 +318,10 @@ mod tests {
     fn a_walk_takes_the_place_of_the_recorded_part_however_long_that_is() {
         let recorded = [context::marker(CpuMode::Kernel), 0x99, context::USER, 0x1111, 0x2005, 0x3002];
         let chain = |walk: &[u64]| {
-            let mut stacker = Stacker::new(false);
-            stacker.chain.extend(recorded);
-            let is_replaced = stacker.unwound(walk);
-            (is_replaced, stacker.chain)
+            let mut completer = ChainCompleter::new(false);
+            completer.chain.extend(recorded);
+            let is_replaced = completer.unwound(walk);
+            (is_replaced, completer.chain)
         };
         assert_eq!(chain(&[]), (false, recorded.to_vec()));
         for walk in [&[0x1111][..], &[0x1111, 0x2005, context::USER, 0x3002, 0x4007]] {
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn chains_are_found_by_number_and_there_may_be_none() {
-        let mut chains = Chains::default();
+        let mut chains = CallChains::default();
         assert_eq!((chains.get(0), chains.get(1)), (&[][..], &[][..]));
         [&[1, 2][..], &[], &[3]].into_iter().for_each(|chain| chains.push(chain));
         assert_eq!([0, 1, 2, 3].map(|number| chains.get(number)), [&[1, 2][..], &[], &[3], &[]]);

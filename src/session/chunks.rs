@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::order::{self, Unwinding};
+use super::order::{self, SampleUnwinding};
 use super::{Session, Timestamp};
 use crate::perfdata::{self, Buffer, Chunk};
 use crate::record::{RawRecord, kind};
@@ -22,19 +22,19 @@ use crate::record::{RawRecord, kind};
 /// If the file cannot be read.
 pub(super) fn walk<T: Send>(
     session: &Session,
-    unwinding: Option<Unwinding<'_>>,
+    unwinding: Option<SampleUnwinding<'_>>,
     workers: usize,
     new: impl Fn() -> T + Sync,
     look: impl Fn(&mut T, &RawRecord<'_>, Timestamp, &[u64]) + Sync,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<Vec<T>, perfdata::Error> {
+) -> Result<Vec<T>, perfdata::PerfdataError> {
     if unwinding.is_some() {
         let mut own = new();
         let is_sample = |kind| kind == kind::SAMPLE;
         order::records_unwound(session, true, unwinding, is_sample, |raw, place, unwound| {
             look(&mut own, raw, place.position, unwound);
             progress(1);
-            Ok::<(), perfdata::Error>(())
+            Ok::<(), perfdata::PerfdataError>(())
         })?;
         return Ok(vec![own]);
     }

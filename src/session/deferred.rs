@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::intern::Interner;
 use crate::abi::Context;
-use crate::record::{ChainEntry, Words};
+use crate::record::{ChainEntry, RecordWords};
 
 /// The deferred parts of call chains.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct Deferred {
 }
 
 impl Deferred {
-    pub(super) fn add(&mut self, tid: i32, cookie: u64, chain: Words<'_>) {
+    pub(super) fn add(&mut self, tid: i32, cookie: u64, chain: RecordWords<'_>) {
         let number = self.chains.add(0, chain.as_bytes());
         self.of.insert((tid, cookie), number);
     }
@@ -36,7 +36,7 @@ impl Deferred {
 
     /// Returns the number of the deferred part that a chain waits for, if any.
     #[inline]
-    pub fn awaited(chain: Words<'_>) -> Option<u64> {
+    pub fn awaited(chain: RecordWords<'_>) -> Option<u64> {
         let marker = chain.get(chain.len().checked_sub(2)?)?;
         match ChainEntry::from(marker) {
             ChainEntry::Context(Context::UserDeferred) => chain.get(chain.len() - 1),
@@ -45,8 +45,8 @@ impl Deferred {
     }
 
     /// Returns the part with this number, including its context marker.
-    pub fn part(&self, tid: i32, cookie: u64) -> Option<Words<'_>> {
+    pub fn part(&self, tid: i32, cookie: u64) -> Option<RecordWords<'_>> {
         let number = self.of.get(&(tid, cookie))?;
-        Some(Words::new(self.chains.get(*number).1))
+        Some(RecordWords::new(self.chains.get(*number).1))
     }
 }

@@ -4,20 +4,20 @@
 //! Receives the samples; returns [`Addresses`], a table from an address in an epoch to its number. Unlike
 //! [`super::samples`], it keeps no stacks and computes no sums.
 
-use super::intern::Distinct;
+use super::intern::DistinctValues;
 use super::location::{self, SampledAddress};
-use super::order::Unwinding;
-use super::samples::{CallChain, SampleQuery, Stacker};
+use super::order::SampleUnwinding;
+use super::samples::{CallChain, ChainCompleter, SampleQuery};
 use super::{Session, Timestamp, Unwind, chunks};
 use crate::perfdata;
 use crate::record::{RawRecord, Sample};
 
 /// Distinct addresses, by number.
-pub type Addresses = Distinct<SampledAddress>;
+pub type Addresses = DistinctValues<SampledAddress>;
 
 /// The kinds of addresses to collect.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Kinds {
+pub struct AddressKinds {
     /// The sampled address and its callers.
     pub chains: bool,
     /// Both ends of branches.
@@ -30,7 +30,7 @@ pub struct Kinds {
     pub in_calls: bool,
 }
 
-impl Kinds {
+impl AddressKinds {
     /// Whether to look up the callers of this chain one byte before their return address.
     pub fn steps_back(self, chain: &CallChain<'_>) -> bool {
         self.in_calls && !chain.in_calls
@@ -44,18 +44,18 @@ impl Kinds {
 pub fn collect(
     session: &Session,
     query: &SampleQuery,
-    kinds: Kinds,
+    kinds: AddressKinds,
     unwind: Option<&mut dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<Addresses, perfdata::Error> {
-    let stacker = || Stacker::new(query.ignore_stacks).joining(&session.deferred).like_perf();
-    let new = || (Addresses::default(), stacker());
+) -> Result<Addresses, perfdata::PerfdataError> {
+    let completer = || ChainCompleter::new(query.ignore_stacks).joining(&session.deferred).like_perf();
+    let new = || (Addresses::default(), completer());
     let look = |own: &mut _, raw: &RawRecord<'_>, position, unwound: &[u64]| {
         sample(session, query, kinds, raw, position, unwound, own);
     };
     let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
     let unwind = unwind.filter(|_| kinds.chains && !query.ignore_stacks);
-    let unwinding = unwind.map(|unwinder| Unwinding { unwinder, wants: &wants });
+    let unwinding = unwind.map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
     let parts = chunks::walk(session, unwinding, rayon::current_num_threads(), new, look, progress)?;
     let mut parts = parts.into_iter().map(|(found, _)| found);
     let mut all = parts.next().unwrap_or_default();
@@ -70,11 +70,11 @@ pub fn collect(
 fn sample(
     session: &Session,
     query: &SampleQuery,
-    kinds: Kinds,
+    kinds: AddressKinds,
     raw: &RawRecord<'_>,
     position: Timestamp,
     unwound: &[u64],
-    (found, stacker): &mut (Addresses, Stacker<'_>),
+    (found, completer): &mut (Addresses, ChainCompleter<'_>),
 ) {
     let Some((_, sample)) = session.reader.layouts().sample(raw) else { return };
     let timestamp = session.timestamp(sample.time().map(|time| time.0), position);
@@ -84,7 +84,7 @@ fn sample(
     let thread = sample.thread().unwrap_or_default();
     let epoch = session.history.epoch(thread.pid, timestamp);
     if kinds.chains {
-        let chain = stacker.chain(&sample, unwound);
+        let chain = completer.chain(&sample, unwound);
         let steps_back = kinds.steps_back(&chain);
         location::walk(chain.words, usize::MAX, |level, address, is_caller| {
             found.add(SampledAddress::code(epoch, level, address).returned_to(steps_back && is_caller));

@@ -17,12 +17,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::intern::Interner;
-use super::module::{self, Kind, Module, Modules};
-use super::space::{Mapped, Own, Root, Spaces};
+use super::module::{self, Module, ModuleKind, Modules};
+use super::space::{AddressSpaces, MappedModule, OwnedNodes, SpaceVersion};
 use super::timeline::{ById, Timeline, at, past};
 use crate::abi::{CpuMode, misc};
 use crate::address::{Avma, FileOffset, Mapping};
-use crate::record::{Comm, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task, Thread};
+use crate::record::{Comm, Ksymbol, MappedFileId, Mmap, Namespaces, RawRecord, Record, Task, Thread};
 
 pub use super::timeline::Timestamp;
 
@@ -44,9 +44,9 @@ pub struct CommId(pub u32);
 /// The address space of an epoch.
 #[derive(Debug, Clone, Copy)]
 struct EpochSpace {
-    root: Root,
+    root: SpaceVersion,
     /// The part of the space that no other epoch shares.
-    own: Own,
+    own: OwnedNodes,
     pid: i32,
     /// The latest data epoch during this epoch.
     data: Option<Epoch>,
@@ -56,7 +56,7 @@ struct EpochSpace {
 
 /// Information about a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TaskAbout {
+pub struct TaskInfo {
     /// Its process.
     pub pid: i32,
     /// The process that created it, if recorded.
@@ -69,14 +69,14 @@ pub type AddedSymbol = (Avma, u64, Arc<Path>);
 /// A thread and its names.
 #[derive(Debug)]
 struct ThreadHistory {
-    about: TaskAbout,
+    about: TaskInfo,
     names: Timeline<CommId>,
 }
 
 /// The history of a recording.
 #[derive(Debug)]
 pub struct History {
-    spaces: Spaces,
+    spaces: AddressSpaces,
     epochs: Vec<EpochSpace>,
     processes: ById<Timeline<Epoch>>,
     /// All mappings, including those without code, if the recorder captured them (`-d`).
@@ -106,10 +106,10 @@ pub fn is_jitdump(name: &[u8]) -> bool {
 impl History {
     /// Creates an empty history.
     pub fn new(modules: Modules) -> Self {
-        let nobody = |own| EpochSpace { root: Root::EMPTY, own, pid: -1, data: None, version: 0 };
+        let nobody = |own| EpochSpace { root: SpaceVersion::EMPTY, own, pid: -1, data: None, version: 0 };
         let mut history = Self {
-            spaces: Spaces::default(),
-            epochs: vec![nobody(Own::ALL), nobody(Own::NONE)],
+            spaces: AddressSpaces::default(),
+            epochs: vec![nobody(OwnedNodes::ALL), nobody(OwnedNodes::NONE)],
             processes: ById::default(),
             data: None,
             threads: ById::default(),
@@ -128,12 +128,12 @@ impl History {
 
     fn name(&mut self, thread: Thread, timestamp: Timestamp, comm: &[u8]) {
         let id = CommId(self.comms.add(0, comm));
-        let about = TaskAbout { pid: thread.pid, parent: None };
+        let about = TaskInfo { pid: thread.pid, parent: None };
         let new = ThreadHistory { about, names: Timeline::new() };
         self.threads.entry(thread.tid).or_insert(new).names.push((timestamp, id));
     }
 
-    fn begin(&mut self, pid: i32, timestamp: Timestamp, root: Root) -> Epoch {
+    fn begin(&mut self, pid: i32, timestamp: Timestamp, root: SpaceVersion) -> Epoch {
         let epoch = Epoch(self.epochs.len() as u32);
         let (own, data) = (self.spaces.own(), self.current_data(pid));
         self.versions = self.versions.wrapping_add(1);
@@ -175,18 +175,18 @@ impl History {
     /// Sets a thread's name. An exec empties the process's address space.
     pub(super) fn take_name(&mut self, timestamp: Timestamp, comm: &Comm<'_>) {
         self.name(comm.thread, timestamp, comm.comm);
-        if comm.is_exec && self.current(comm.thread.pid).is_some_and(|epoch| self.root(epoch) != Root::EMPTY)
-        {
-            self.begin(comm.thread.pid, timestamp, Root::EMPTY);
+        let pid = comm.thread.pid;
+        if comm.is_exec && self.current(pid).is_some_and(|epoch| self.root(epoch) != SpaceVersion::EMPTY) {
+            self.begin(pid, timestamp, SpaceVersion::EMPTY);
         }
         if comm.is_exec && self.data.is_some() {
-            self.begin_data(comm.thread.pid, timestamp, Root::EMPTY);
+            self.begin_data(pid, timestamp, SpaceVersion::EMPTY);
         }
     }
 
     /// Adds a new thread. If `inherits`, a new process starts with its parent's address space.
     pub(super) fn fork(&mut self, timestamp: Timestamp, task: &Task, inherits: bool) {
-        let about = TaskAbout { pid: task.thread.pid, parent: Some(task.parent.pid) };
+        let about = TaskInfo { pid: task.thread.pid, parent: Some(task.parent.pid) };
         let comm = self.names(task.parent.tid).and_then(|names| names.last()).map(|(_, comm)| *comm);
         let thread =
             self.threads.entry(task.thread.tid).or_insert(ThreadHistory { about, names: Timeline::new() });
@@ -197,7 +197,7 @@ impl History {
                 self.mounts.insert(task.thread.pid, mount);
             }
             let parent = if inherits { self.current(task.parent.pid) } else { None };
-            let root = parent.map_or(Root::EMPTY, |epoch| self.share(epoch));
+            let root = parent.map_or(SpaceVersion::EMPTY, |epoch| self.share(epoch));
             let child = self.begin(task.thread.pid, timestamp, root);
             if let Some(parent) = parent {
                 self.epochs[child.0 as usize].version = self.version(parent);
@@ -223,34 +223,34 @@ impl History {
         &mut self,
         timestamp: Timestamp,
         map: &Mmap<'_>,
-        file: Option<FileId<'_>>,
+        file: Option<MappedFileId<'_>>,
         in_kernel: bool,
     ) {
         let pid = map.thread.pid;
         let mut mapping = Mapping { start: Avma(map.addr), len: map.len, offset: FileOffset(map.pgoff) };
         if in_kernel || pid == -1 {
             let kind = module::kind_in_kernel(map.name, &mapping);
-            if !matches!(kind, Kind::Kernel(_)) {
+            if !matches!(kind, ModuleKind::Kernel(_)) {
                 mapping.offset = FileOffset(0);
             }
             let module = self.modules.add(kind, map.name, file, 0, mapping, None);
             self.modules.note_code(module, map.len);
-            self.add_to_kernel(Mapped { mapping, module });
+            self.add_to_kernel(MappedModule { mapping, module });
             return;
         }
         self.note_jitdump(map);
         let kind = match module::kind_in_process(map.name, pid as u32) {
             // A non-executable mapping has no generated code; perf also creates no map for it.
-            Kind::Anonymous(_) if map.is_data && map.name == b"//anon" => Kind::Opaque,
+            ModuleKind::Anonymous(_) if map.is_data && map.name == b"//anon" => ModuleKind::Opaque,
             kind => kind,
         };
-        if matches!(kind, Kind::Anonymous(_)) {
+        if matches!(kind, ModuleKind::Anonymous(_)) {
             // Without a file, the offset is the address, wherever the mapping begins.
             mapping.offset = FileOffset(map.addr);
         }
         let module =
             self.modules.add(kind, map.name, file, pid as u32, mapping, self.mounts.get(&pid).copied());
-        let new = Mapped { mapping, module };
+        let new = MappedModule { mapping, module };
         self.map_data(pid, timestamp, new);
         if map.is_data {
             return;
@@ -258,7 +258,7 @@ impl History {
         self.modules.note_code(module, map.len);
         let last = self.current(pid);
         if !last.is_some_and(|epoch| self.add(epoch, new)) {
-            let root = self.spaces.map(last.map_or(Root::EMPTY, |epoch| self.root(epoch)), new);
+            let root = self.spaces.map(last.map_or(SpaceVersion::EMPTY, |epoch| self.root(epoch)), new);
             self.begin(pid, timestamp, root);
         }
     }
@@ -274,18 +274,18 @@ impl History {
 
     /// Adds a data mapping. Data has separate epochs, so that its frequent changes do not end the epochs of
     /// code.
-    fn map_data(&mut self, pid: i32, timestamp: Timestamp, new: Mapped) {
+    fn map_data(&mut self, pid: i32, timestamp: Timestamp, new: MappedModule) {
         if self.data.is_none() {
             return;
         }
         let last = self.current_data(pid);
         if !last.is_some_and(|epoch| self.add(epoch, new)) {
-            let root = self.spaces.map(last.map_or(Root::EMPTY, |epoch| self.root(epoch)), new);
+            let root = self.spaces.map(last.map_or(SpaceVersion::EMPTY, |epoch| self.root(epoch)), new);
             self.begin_data(pid, timestamp, root);
         }
     }
 
-    fn begin_data(&mut self, pid: i32, timestamp: Timestamp, root: Root) {
+    fn begin_data(&mut self, pid: i32, timestamp: Timestamp, root: SpaceVersion) {
         let epoch = Epoch(self.epochs.len() as u32);
         self.epochs.push(EpochSpace { root, own: self.spaces.own(), pid, data: None, version: 0 });
         if let Some(data) = &mut self.data {
@@ -306,13 +306,14 @@ impl History {
 
     /// Extends an epoch by a mapping. Returns `false` without a change if an address would change its
     /// meaning.
-    fn add(&mut self, epoch: Epoch, new: Mapped) -> bool {
+    fn add(&mut self, epoch: Epoch, new: MappedModule) -> bool {
         let at = &mut self.epochs[epoch.0 as usize];
         let grown = self.spaces.add(at.root, at.own, new);
         if let Some(root) = grown {
             at.root = root;
             // Generated code changes often. A mapping at an unused address does not change the version.
-            if !matches!(self.modules.all()[new.module as usize].kind, Kind::Anonymous(_) | Kind::Opaque) {
+            let kind = &self.modules.all()[new.module as usize].kind;
+            if !matches!(kind, ModuleKind::Anonymous(_) | ModuleKind::Opaque) {
                 self.versions = self.versions.wrapping_add(1);
                 at.version = self.versions;
             }
@@ -321,13 +322,13 @@ impl History {
     }
 
     /// Adds a mapping to the kernel's only epoch, which lasts despite changes.
-    fn add_to_kernel(&mut self, new: Mapped) {
+    fn add_to_kernel(&mut self, new: MappedModule) {
         let kernel = &mut self.epochs[Epoch::KERNEL.0 as usize];
         kernel.root = self.spaces.replace(kernel.root, kernel.own, new);
     }
 
     /// Returns the current space of an epoch as the start of another epoch.
-    fn share(&mut self, epoch: Epoch) -> Root {
+    fn share(&mut self, epoch: Epoch) -> SpaceVersion {
         let at = &mut self.epochs[epoch.0 as usize];
         at.own = self.spaces.own();
         at.root
@@ -340,20 +341,20 @@ impl History {
         }
         let start = Avma(symbol.addr);
         let mapping = Mapping { start, len: symbol.len.into(), offset: FileOffset(0) };
-        let module = self.modules.add(Kind::Bpf, symbol.name, None, 0, mapping, None);
+        let module = self.modules.add(ModuleKind::Bpf, symbol.name, None, 0, mapping, None);
         self.modules.note_code(module, mapping.len);
-        self.add_to_kernel(Mapped { mapping, module });
+        self.add_to_kernel(MappedModule { mapping, module });
         let name = self.modules.all()[module as usize].path.clone();
         self.ksymbols.push((start, symbol.len.into(), name));
     }
 
     /// Maps the upper half of the address space to the kernel, if the recording has no kernel mapping.
     pub(super) fn complete(&mut self) {
-        if self.root(Epoch::KERNEL) == Root::EMPTY {
-            let half = 1 << 63;
-            let mapping = Mapping { start: Avma(half), len: half, offset: FileOffset(0) };
-            let module = self.modules.add(Kind::Kernel(None), b"[kernel.kallsyms]", None, 0, mapping, None);
-            self.add_to_kernel(Mapped { mapping, module });
+        if self.root(Epoch::KERNEL) == SpaceVersion::EMPTY {
+            let mapping = Mapping { start: Avma(1 << 63), len: 1 << 63, offset: FileOffset(0) };
+            let module =
+                self.modules.add(ModuleKind::Kernel(None), b"[kernel.kallsyms]", None, 0, mapping, None);
+            self.add_to_kernel(MappedModule { mapping, module });
         }
     }
 
@@ -436,7 +437,7 @@ impl History {
         self.spaces.len() + self.epochs.len() + self.threads.len()
     }
 
-    fn root(&self, epoch: Epoch) -> Root {
+    fn root(&self, epoch: Epoch) -> SpaceVersion {
         self.epochs[epoch.0 as usize].root
     }
 
@@ -493,7 +494,7 @@ impl History {
     }
 
     /// All threads in the records, in no particular order.
-    pub fn tasks(&self) -> impl Iterator<Item = (i32, TaskAbout)> + '_ {
+    pub fn tasks(&self) -> impl Iterator<Item = (i32, TaskInfo)> + '_ {
         self.threads.iter().map(|(tid, thread)| (*tid, thread.about))
     }
 
@@ -508,7 +509,7 @@ impl History {
     }
 
     /// Finds the mapping at an address of an epoch: code, or else data if recorded.
-    pub fn find(&self, epoch: Epoch, address: Avma) -> Option<&Mapped> {
+    pub fn find(&self, epoch: Epoch, address: Avma) -> Option<&MappedModule> {
         self.spaces.find(self.root(epoch), address).or_else(|| {
             let data = self.epochs[epoch.0 as usize].data?;
             self.spaces.find(self.root(data), address)
@@ -516,16 +517,16 @@ impl History {
     }
 
     /// Iterates over the mappings of an epoch, by start address.
-    pub fn mappings(&self, epoch: Epoch) -> impl Iterator<Item = &Mapped> {
+    pub fn mappings(&self, epoch: Epoch) -> impl Iterator<Item = &MappedModule> {
         self.spaces.iter(self.root(epoch))
     }
 
     /// Iterates over the mappings of an epoch that may contain code.
-    pub fn code(&self, epoch: Epoch) -> impl Iterator<Item = &Mapped> {
+    pub fn code(&self, epoch: Epoch) -> impl Iterator<Item = &MappedModule> {
         self.mappings(epoch).filter(|mapped| !self.modules()[mapped.module as usize].is_stack())
     }
 
-    /// All modules, indexed by [`Mapped::module`].
+    /// All modules, indexed by [`MappedModule::module`].
     pub fn modules(&self) -> &[Module] {
         self.modules.all()
     }

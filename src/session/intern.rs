@@ -1,9 +1,9 @@
 //! Interning: stores equal values once, numbered 0, 1, … in order of arrival.
 //!
 //! [`Interner`] stores byte lists (mostly stacks) contiguously, [`SharedInterner`] accepts them from several
-//! threads, and [`Distinct`] stores values of one type. Most samples repeat earlier values; each then costs
-//! one hash and one comparison, but no allocation. Values are untrusted (addresses, names). So each table has
-//! its own hash [`Keys`], and a recording cannot provoke collisions.
+//! threads, and [`DistinctValues`] stores values of one type. Most samples repeat earlier values; each then
+//! costs one hash and one comparison, but no allocation. Values are untrusted (addresses, names). So each
+//! table has its own hash [`HashKeys`], and a recording cannot provoke collisions.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,13 +12,13 @@ use hashbrown::HashTable;
 use rayon::prelude::*;
 use rustc_hash::FxHasher;
 
-use crate::record::Words;
+use crate::record::RecordWords;
 
 /// The keys of a hash function, different for each table and each run.
-pub type Keys = hashbrown::DefaultHashBuilder;
+pub type HashKeys = hashbrown::DefaultHashBuilder;
 
 /// A map with untrusted keys.
-pub type KeyedMap<K, V> = std::collections::HashMap<K, V, Keys>;
+pub type KeyedMap<K, V> = std::collections::HashMap<K, V, HashKeys>;
 
 /// Interned byte lists, each with a tag. Lists are equal if both content and tag are.
 ///
@@ -29,20 +29,20 @@ pub type KeyedMap<K, V> = std::collections::HashMap<K, V, Keys>;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Interner {
-    keys: Keys,
+    keys: HashKeys,
     table: HashTable<u32>,
-    lists: Vec<List>,
+    lists: Vec<InternedList>,
     bytes: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct List {
+struct InternedList {
     hash: u64,
     end: usize,
     tag: u32,
 }
 
-fn hash(keys: &Keys, tag: u32, bytes: &[u8]) -> u64 {
+fn hash(keys: &HashKeys, tag: u32, bytes: &[u8]) -> u64 {
     let mut hasher = keys.build_hasher();
     hasher.write_u32(tag);
     hasher.write(bytes);
@@ -65,7 +65,7 @@ impl Interner {
         }
         let number = self.lists.len() as u32;
         self.bytes.extend_from_slice(bytes);
-        self.lists.push(List { hash, end: self.bytes.len(), tag });
+        self.lists.push(InternedList { hash, end: self.bytes.len(), tag });
         self.table.insert_unique(hash, number, |number| self.lists[*number as usize].hash);
         number
     }
@@ -113,18 +113,18 @@ const PARTS: usize = 64;
 /// The order of threads is random, but the final numbers are not: see [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct SharedInterner {
-    keys: Keys,
-    parts: Vec<Mutex<Part>>,
+    keys: HashKeys,
+    parts: Vec<Mutex<InternerPart>>,
 }
 
 #[derive(Debug, Default)]
-struct Part {
+struct InternerPart {
     lists: Interner,
     /// The earliest position of each list, by number.
     first: Vec<u64>,
 }
 
-impl Part {
+impl InternerPart {
     fn add(&mut self, position: u64, hash: u64, tag: u32, bytes: &[u8]) -> u32 {
         let number = self.lists.add_hashed(hash, tag, bytes);
         match self.first.get_mut(number as usize) {
@@ -161,7 +161,7 @@ impl InOrder {
 
 impl Default for SharedInterner {
     fn default() -> Self {
-        Self { keys: Keys::default(), parts: (0..PARTS).map(|_| Mutex::default()).collect() }
+        Self { keys: HashKeys::default(), parts: (0..PARTS).map(|_| Mutex::default()).collect() }
     }
 }
 
@@ -204,19 +204,19 @@ impl SharedInterner {
 
 /// Distinct values by number.
 #[derive(Debug, Clone)]
-pub struct Distinct<T> {
-    keys: Keys,
+pub struct DistinctValues<T> {
+    keys: HashKeys,
     table: HashTable<u32>,
     all: Arc<Vec<T>>,
 }
 
-impl<T> Default for Distinct<T> {
+impl<T> Default for DistinctValues<T> {
     fn default() -> Self {
-        Self { keys: Keys::default(), table: HashTable::new(), all: Arc::default() }
+        Self { keys: HashKeys::default(), table: HashTable::new(), all: Arc::default() }
     }
 }
 
-impl<T: Hash + Eq + Clone> Distinct<T> {
+impl<T: Hash + Eq + Clone> DistinctValues<T> {
     /// Returns the number of a value; adds it if it is new.
     #[inline]
     pub fn add(&mut self, value: T) -> u32 {
@@ -255,8 +255,8 @@ pub fn numbers(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u32> + ExactSize
 }
 
 /// The words of a list.
-pub fn words(bytes: &[u8]) -> Words<'_> {
-    Words::new(bytes)
+pub fn words(bytes: &[u8]) -> RecordWords<'_> {
+    RecordWords::new(bytes)
 }
 
 #[cfg(test)]

@@ -1,19 +1,19 @@
 //! Maps addresses to modules and offsets.
 //!
-//! Receives recorded addresses, each with its epoch; returns [`Location`]s. Knows which words of a raw chain
-//! are addresses, and their CPU modes.
+//! Receives recorded addresses, each with its epoch; returns [`CodeLocation`]s. Knows which words of a raw
+//! chain are addresses, and their CPU modes.
 
 use std::hash::{Hash, Hasher};
 use std::num::{NonZeroU32, NonZeroU64};
 
-use super::{Epoch, History, Kind};
+use super::{Epoch, History, ModuleKind};
 use crate::abi::{CpuMode, context};
 use crate::address::Avma;
-use crate::record::{ChainEntry, Words};
+use crate::record::{ChainEntry, RecordWords};
 
 /// A position in code. Packed, since there are many thousands of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Location {
+pub struct CodeLocation {
     /// File offset for modules with a file (and the vdso), otherwise the memory address. For a caller's frame
     /// it is the return address minus 1, so that it lies inside the call.
     pub offset: u64,
@@ -25,9 +25,9 @@ pub struct Location {
     pub level: CpuMode,
 }
 
-const _: () = assert!(size_of::<Location>() == 24);
+const _: () = assert!(size_of::<CodeLocation>() == 24);
 
-impl Location {
+impl CodeLocation {
     /// The module's index in [`History::modules`]; `None` if nothing was mapped.
     pub fn module(&self) -> Option<u32> {
         self.module.map(|number| number.get() - 1)
@@ -88,16 +88,17 @@ impl Hash for SampledAddress {
 }
 
 /// Looks up an address.
-pub fn locate(history: &History, at: SampledAddress) -> Location {
+pub fn locate(history: &History, at: SampledAddress) -> CodeLocation {
     let address = if at.in_call { at.address.saturating_sub(1) } else { at.address };
     let data = NonZeroU64::new(!at.address).filter(|_| at.is_data);
     let is_known = matches!(at.level, CpuMode::User | CpuMode::Kernel);
     let Some(mapped) = history.find(at.epoch, Avma(address)).filter(|_| is_known) else {
-        return Location { offset: address, data, module: None, level: at.level };
+        return CodeLocation { offset: address, data, module: None, level: at.level };
     };
-    let by_offset = matches!(history.modules()[mapped.module as usize].kind, Kind::File | Kind::Vdso);
+    let by_offset =
+        matches!(history.modules()[mapped.module as usize].kind, ModuleKind::File | ModuleKind::Vdso);
     let offset = mapped.mapping.file_offset(Avma(address)).filter(|_| by_offset);
-    Location {
+    CodeLocation {
         offset: offset.map_or(address, |offset| offset.0),
         data,
         module: NonZeroU32::new(mapped.module.wrapping_add(1)),
@@ -107,7 +108,7 @@ pub fn locate(history: &History, at: SampledAddress) -> Location {
 
 /// Iterates over a raw stack, innermost first, and calls `visit` with CPU mode, address, and whether it is a
 /// return address. Visits at most `most` addresses.
-pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, bool)) {
+pub fn walk(words: RecordWords<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, bool)) {
     let mut level = CpuMode::Unknown;
     let mut is_caller = false;
     let mut count = 0;
@@ -133,7 +134,7 @@ pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, b
 
 /// Whether some callers of a raw stack come from another stack of its thread. A repeated marker of the same
 /// context precedes them. perf does not know this convention, and ignores the marker.
-pub fn is_joined(words: Words<'_>) -> bool {
+pub fn is_joined(words: RecordWords<'_>) -> bool {
     let mut markers = words.iter().filter(|word| *word >= context::MAX);
     let mut before = markers.next();
     markers.any(|marker| before.replace(marker) == Some(marker))

@@ -33,22 +33,22 @@ pub mod worker_threads;
 
 use rustc_hash::FxHashMap;
 
-pub use call_chain::{Chains, Unwind, UnwindSample};
+pub use call_chain::{CallChains, Unwind, UnwindSample};
 pub use history::{AddedSymbol, CommId, Epoch, History, Timestamp};
-pub use location::Location;
-pub use module::{Kind, Module};
-pub use resolver::{Resolved, Stacks};
+pub use location::CodeLocation;
+pub use module::{Module, ModuleKind};
+pub use resolver::{ResolvedStacks, StackStore};
 pub use running_processes::RunningProcesses;
-pub use samples::{SampleQuery, Samples, Value};
+pub use samples::{SampleQuery, SampleValue, Samples};
 
 use crate::abi::sample_type;
-use crate::perfdata::{self, Index, Note, Reader};
+use crate::perfdata::{self, Reader, RecordingIndex, RecordingNote};
 use crate::record::Thread;
 use crate::record::layouts::CounterRead;
 
 /// Facts from the side-band about the quality of the recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct SidebandFacts {
     /// Records of any kind lost because the ring buffer was full (`LOST`).
     pub lost_records: u64,
     /// Lost samples (`LOST_SAMPLES`).
@@ -78,11 +78,11 @@ pub struct Session {
     /// The file.
     pub reader: Reader,
     /// Its chunks and the number of records of each kind.
-    pub index: Index,
+    pub index: RecordingIndex,
     /// The processes and mappings.
     pub history: History,
     /// The losses.
-    pub facts: Facts,
+    pub facts: SidebandFacts,
     /// Final values of threads' counters.
     pub reads: Vec<ThreadCount>,
     /// Deferred parts of call chains.
@@ -100,7 +100,7 @@ impl Session {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn open(reader: Reader) -> Result<Self, perfdata::Error> {
+    pub fn open(reader: Reader) -> Result<Self, perfdata::PerfdataError> {
         // The symbolizer reports a failure to start the threads.
         let _ = worker_threads::start();
         let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & sample_type::TIME != 0);
@@ -129,7 +129,7 @@ impl Session {
     }
 
     /// Notes about the file for the user.
-    pub fn notes(&self) -> &[Note] {
+    pub fn notes(&self) -> &[RecordingNote] {
         &self.index.notes
     }
 }

@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use super::intern::{KeyedMap, Keys};
+use super::intern::{HashKeys, KeyedMap};
 use crate::address::{Avma, Mapping};
-use crate::record::FileId;
+use crate::record::MappedFileId;
 
 /// The kinds of code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ModuleKind {
     /// A program or library.
     File,
     /// The kernel's text, with the recorder's reference symbol and its address.
@@ -39,7 +39,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {
     /// The kind of code.
-    pub kind: Kind,
+    pub kind: ModuleKind,
     /// A path or a name in brackets; untrusted text.
     pub path: Arc<Path>,
     /// The build-id, if recorded.
@@ -58,9 +58,9 @@ impl Module {
     /// Last component of the name, as in perf's `dso` column.
     pub fn short_name(&self) -> String {
         match &self.kind {
-            Kind::KernelModule(_) => format!("[{}]", kernel_module_name(&self.path)),
-            Kind::Kernel(_) => "[kernel.kallsyms]".to_owned(),
-            Kind::Anonymous(pid) if !is_bracketed(&self.path) => format!("[JIT] tid {pid}"),
+            ModuleKind::KernelModule(_) => format!("[{}]", kernel_module_name(&self.path)),
+            ModuleKind::Kernel(_) => "[kernel.kallsyms]".to_owned(),
+            ModuleKind::Anonymous(pid) if !is_bracketed(&self.path) => format!("[JIT] tid {pid}"),
             _ => match self.path.file_name() {
                 Some(name) if !is_bracketed(&self.path) => name.to_string_lossy().into_owned(),
                 _ => self.path.to_string_lossy().into_owned(),
@@ -79,12 +79,12 @@ impl Module {
     /// The name that perf script prints: the whole path.
     pub fn name_in_script(&self) -> String {
         match &self.kind {
-            Kind::Anonymous(pid) if matches!(self.path.to_str(), Some("" | "//anon" | "/dev/zero")) => {
+            ModuleKind::Anonymous(pid) if matches!(self.path.to_str(), Some("" | "//anon" | "/dev/zero")) => {
                 format!("/tmp/perf-{pid}.map")
             }
-            Kind::Kernel(_) => self.short_name(),
+            ModuleKind::Kernel(_) => self.short_name(),
             // perf knows the paths of modules in the list of build-ids.
-            Kind::KernelModule(..) if self.build_id.is_none() => self.short_name(),
+            ModuleKind::KernelModule(..) if self.build_id.is_none() => self.short_name(),
             _ => self.path.to_string_lossy().into_owned(),
         }
     }
@@ -105,8 +105,8 @@ struct Inode {
 
 /// The properties that identify a module.
 #[derive(PartialEq, Eq, Hash)]
-struct Identity<'a> {
-    kind: &'a Kind,
+struct ModuleIdentity<'a> {
+    kind: &'a ModuleKind,
     path: &'a OsStr,
     inode: Option<Inode>,
     build_id: Option<&'a [u8]>,
@@ -117,7 +117,7 @@ struct Identity<'a> {
 /// A recording may name a million files, so the table stores only numbers.
 #[derive(Debug, Default)]
 pub struct Modules {
-    keys: Keys,
+    keys: HashKeys,
     table: HashTable<u32>,
     all: Vec<Module>,
     /// By module number.
@@ -126,8 +126,8 @@ pub struct Modules {
     build_ids: KeyedMap<Vec<u8>, Vec<u8>>,
 }
 
-fn identity<'a>(module: &'a Module, inode: &Option<Inode>) -> Identity<'a> {
-    Identity {
+fn identity<'a>(module: &'a Module, inode: &Option<Inode>) -> ModuleIdentity<'a> {
+    ModuleIdentity {
         kind: &module.kind,
         path: module.path.as_os_str(),
         inode: *inode,
@@ -145,24 +145,24 @@ impl Modules {
     /// Returns the number of a mapping's module; adds the module if it is new.
     pub fn add(
         &mut self,
-        kind: Kind,
+        kind: ModuleKind,
         name: &[u8],
-        file: Option<FileId<'_>>,
+        file: Option<MappedFileId<'_>>,
         pid: u32,
         mapping: Mapping,
         mount: Option<u64>,
     ) -> u32 {
         let (inode, build_id) = match file {
-            Some(FileId::Inode { major, minor, inode, generation }) => {
+            Some(MappedFileId::Inode { major, minor, inode, generation }) => {
                 let inode = NonZeroU64::new(inode);
                 (inode.map(|inode| Inode { major, minor, inode, generation }), None)
             }
-            Some(FileId::BuildId(id)) => (None, Some(id)),
+            Some(MappedFileId::BuildId(id)) => (None, Some(id)),
             None => (None, None),
         };
-        let shown: &[u8] = if matches!(kind, Kind::Kernel(_)) { b"[kernel.kallsyms]" } else { name };
+        let shown: &[u8] = if matches!(kind, ModuleKind::Kernel(_)) { b"[kernel.kallsyms]" } else { name };
         let build_id = build_id.or_else(|| self.build_ids.get(shown).map(Vec::as_slice));
-        let new = Identity { kind: &kind, path: OsStr::from_bytes(shown), inode, build_id };
+        let new = ModuleIdentity { kind: &kind, path: OsStr::from_bytes(shown), inode, build_id };
         let hash = self.keys.hash_one(&new);
         let old = |number: &u32| identity(&self.all[*number as usize], &self.inodes[*number as usize]);
         if let Some(number) = self.table.find(hash, |number| old(number) == new) {
@@ -170,7 +170,7 @@ impl Modules {
         }
         let number = self.all.len() as u32;
         self.table.insert_unique(hash, number, |number| self.keys.hash_one(old(number)));
-        let in_process = matches!(kind, Kind::File | Kind::Anonymous(_));
+        let in_process = matches!(kind, ModuleKind::File | ModuleKind::Anonymous(_));
         self.inodes.push(inode);
         self.all.push(Module {
             path: Path::new(OsStr::from_bytes(shown)).into(),
@@ -197,11 +197,11 @@ impl Modules {
 }
 
 /// Determines the kind of a process's mapping from its name.
-pub(super) fn kind_in_process(name: &[u8], pid: u32) -> Kind {
+pub(super) fn kind_in_process(name: &[u8], pid: u32) -> ModuleKind {
     match name {
-        b"[vdso]" | b"[vdso32]" => Kind::Vdso,
-        b"[vsyscall]" | b"[vectors]" | b"[uprobes]" => Kind::Opaque,
-        b"" | b"//anon" | b"[heap]" | b"[stack]" => Kind::Anonymous(pid),
+        b"[vdso]" | b"[vdso32]" => ModuleKind::Vdso,
+        b"[vsyscall]" | b"[vectors]" | b"[uprobes]" => ModuleKind::Opaque,
+        b"" | b"//anon" | b"[heap]" | b"[stack]" => ModuleKind::Anonymous(pid),
         // Other names of anonymous memory: shared memory, huge pages, memfd, names set with prctl(2).
         _ if [
             &b"/memfd:"[..],
@@ -215,24 +215,24 @@ pub(super) fn kind_in_process(name: &[u8], pid: u32) -> Kind {
         .iter()
         .any(|start| name.starts_with(start)) =>
         {
-            Kind::Anonymous(pid)
+            ModuleKind::Anonymous(pid)
         }
-        _ if name.first() == Some(&b'[') => Kind::Opaque,
-        _ => Kind::File,
+        _ if name.first() == Some(&b'[') => ModuleKind::Opaque,
+        _ => ModuleKind::File,
     }
 }
 
 /// Determines the kind of a kernel mapping from its name.
-pub(super) fn kind_in_kernel(name: &[u8], mapping: &Mapping) -> Kind {
+pub(super) fn kind_in_kernel(name: &[u8], mapping: &Mapping) -> ModuleKind {
     if let Some(mark) = name.strip_prefix(b"[kernel.kallsyms]") {
         let mark = String::from_utf8_lossy(mark).into_owned();
         // For this mapping `pgoff` is not an offset, but the address of the symbol after the bracket.
-        return Kind::Kernel((!mark.is_empty()).then(|| Arc::new((mark, Avma(mapping.offset.0)))));
+        return ModuleKind::Kernel((!mark.is_empty()).then(|| Arc::new((mark, Avma(mapping.offset.0)))));
     }
     if name.starts_with(b"[guest.") {
-        return Kind::Opaque;
+        return ModuleKind::Opaque;
     }
-    Kind::KernelModule(mapping.start)
+    ModuleKind::KernelModule(mapping.start)
 }
 
 /// Derives a kernel module's name from its path or its name in brackets.

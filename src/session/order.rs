@@ -14,14 +14,14 @@
 //! Copied stacks are unwound in time order, since a stack is joined with earlier ones. All records that are
 //! ready are unwound together.
 
-use super::call_chain::{Chains, Unwind, UnwindSample, kept_calls};
+use super::call_chain::{CallChains, Unwind, UnwindSample, kept_calls};
 use super::{Session, Timestamp};
-use crate::perfdata::{Buffer, Chunk, Error};
+use crate::perfdata::{Buffer, Chunk, PerfdataError};
 use crate::record::{RawRecord, Sample, kind};
 
 /// The position of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct RecordPosition {
     /// Number of bytes of records before it. Serves as the timestamp if there are no times.
     pub position: Timestamp,
     /// Offset in its file.
@@ -30,7 +30,7 @@ pub struct Place {
     pub file: u32,
 }
 
-impl Place {
+impl RecordPosition {
     fn new(chunk: &Chunk, position: Timestamp) -> Self {
         Self { position, offset: chunk.offset(), file: chunk.file() }
     }
@@ -43,14 +43,14 @@ impl Place {
 
 /// The buffered records.
 #[derive(Default)]
-struct Held {
+struct BufferedRecords {
     bytes: Vec<u8>,
     /// Time, place, start in `bytes`. Sorted by start between releases.
-    order: Vec<(u64, Place, usize)>,
+    order: Vec<(u64, RecordPosition, usize)>,
 }
 
-impl Held {
-    fn add(&mut self, time: u64, place: Place, raw: &[u8]) {
+impl BufferedRecords {
+    fn add(&mut self, time: u64, place: RecordPosition, raw: &[u8]) {
         self.order.push((time, place, self.bytes.len()));
         self.bytes.extend_from_slice(raw);
     }
@@ -59,7 +59,7 @@ impl Held {
     fn release<E>(
         &mut self,
         limit: u64,
-        show: &mut impl FnMut(&[(RawRecord<'_>, Place)]) -> Result<(), E>,
+        show: &mut impl FnMut(&[(RawRecord<'_>, RecordPosition)]) -> Result<(), E>,
     ) -> Result<(), E> {
         // The buffer has one sorted run per ring; this stable sort merges them.
         self.order.sort_by_key(|(time, ..)| *time);
@@ -96,16 +96,21 @@ impl Held {
 }
 
 /// Unwinds the copied stacks of samples.
-pub struct Unwinding<'a> {
+pub struct SampleUnwinding<'a> {
     /// Computes the chains.
     pub unwinder: &'a mut dyn Unwind,
     /// Whether a sample with this timestamp needs a chain.
     pub wants: &'a dyn Fn(&Sample<'_>, Timestamp) -> bool,
 }
 
-impl Unwinding<'_> {
+impl SampleUnwinding<'_> {
     /// Computes one chain per record; empty for records without a stack copy.
-    fn unwind(&mut self, session: &Session, records: &[(RawRecord<'_>, Place)], chains: &mut Chains) {
+    fn unwind(
+        &mut self,
+        session: &Session,
+        records: &[(RawRecord<'_>, RecordPosition)],
+        chains: &mut CallChains,
+    ) {
         let stacks = records.iter().map(|(raw, place)| self.stack(session, raw, place.position));
         let stacks: Vec<_> = stacks.collect();
         chains.clear();
@@ -143,11 +148,11 @@ const AT_A_TIME: usize = 4000;
 ///
 /// # Errors
 /// If the file cannot be read, or `visit` fails.
-pub fn records<E: From<Error>>(
+pub fn records<E: From<PerfdataError>>(
     session: &Session,
     by_time: bool,
     wants: impl Fn(u32) -> bool,
-    mut visit: impl FnMut(&RawRecord<'_>, Place) -> Result<(), E>,
+    mut visit: impl FnMut(&RawRecord<'_>, RecordPosition) -> Result<(), E>,
 ) -> Result<(), E> {
     records_unwound(session, by_time, None, wants, |raw, place, _| visit(raw, place))
 }
@@ -157,29 +162,29 @@ pub fn records<E: From<Error>>(
 ///
 /// # Errors
 /// As [`records`].
-pub fn records_unwound<E: From<Error>>(
+pub fn records_unwound<E: From<PerfdataError>>(
     session: &Session,
     by_time: bool,
-    mut unwinding: Option<Unwinding<'_>>,
+    mut unwinding: Option<SampleUnwinding<'_>>,
     wants: impl Fn(u32) -> bool,
-    mut visit: impl FnMut(&RawRecord<'_>, Place, &[u64]) -> Result<(), E>,
+    mut visit: impl FnMut(&RawRecord<'_>, RecordPosition, &[u64]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut chains = Chains::default();
-    let mut show = |records: &[(RawRecord<'_>, Place)]| {
+    let mut chains = CallChains::default();
+    let mut show = |records: &[(RawRecord<'_>, RecordPosition)]| {
         if let Some(unwinding) = &mut unwinding {
             unwinding.unwind(session, records, &mut chains);
         }
         let mut all = records.iter().enumerate();
         all.try_for_each(|(number, (raw, place))| visit(raw, *place, chains.get(number)))
     };
-    let mut held = Held::default();
+    let mut held = BufferedRecords::default();
     let (mut limit, mut youngest) = (0, 0);
     let mut buffer = Buffer::default();
     let mut position = 0;
     let layouts = session.reader.layouts();
     let has_time = session.has_time && by_time;
     for chunk in &session.index.chunks {
-        let mut at = Place::new(chunk, position);
+        let mut at = RecordPosition::new(chunk, position);
         position += chunk.bytes();
         for raw in session.reader.load(chunk, &mut buffer)? {
             let is_sample = raw.kind == kind::SAMPLE;
@@ -218,10 +223,10 @@ mod tests {
 
     #[test]
     fn records_come_by_time_and_equal_times_by_place() {
-        let mut held = Held::default();
+        let mut held = BufferedRecords::default();
         let mut shown = Vec::new();
-        let mut release = |held: &mut Held, limit| {
-            let mut show = |records: &[(RawRecord<'_>, Place)]| -> Result<(), ()> {
+        let mut release = |held: &mut BufferedRecords, limit| {
+            let mut show = |records: &[(RawRecord<'_>, RecordPosition)]| -> Result<(), ()> {
                 shown.extend(records.iter().map(|(raw, place)| (raw.kind, place.offset, raw.bytes.len())));
                 Ok(())
             };
@@ -229,8 +234,8 @@ mod tests {
             std::mem::take(&mut shown)
         };
         let mut offset = 0;
-        let mut add = |held: &mut Held, time, kind, size| {
-            held.add(time, Place { position: offset, offset, file: 0 }, &record(kind, size));
+        let mut add = |held: &mut BufferedRecords, time, kind, size| {
+            held.add(time, RecordPosition { position: offset, offset, file: 0 }, &record(kind, size));
             offset += u64::from(size);
         };
         // Two rings, one after the other.

@@ -15,10 +15,10 @@ use super::Timestamp;
 
 /// Switches and exits of threads, in any order.
 #[derive(Debug, Default)]
-pub struct Switches(Vec<Switch>);
+pub struct Switches(Vec<CpuSwitch>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Switch {
+struct CpuSwitch {
     timestamp: Timestamp,
     /// Sequence number, which keeps equal timestamps in file order.
     number: u32,
@@ -31,7 +31,7 @@ impl Switches {
     /// Adds the start or stop of a thread. Ignores the idle threads of CPUs.
     pub(super) fn add(&mut self, timestamp: Timestamp, tid: i32, runs: bool) {
         if tid > 0 {
-            self.0.push(Switch { timestamp, number: self.0.len() as u32, tid, runs });
+            self.0.push(CpuSwitch { timestamp, number: self.0.len() as u32, tid, runs });
         }
     }
 }

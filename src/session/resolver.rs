@@ -1,7 +1,7 @@
 //! Maps addresses to numbered locations, and chains of addresses to numbered stacks of locations.
 //!
 //! Receives the interned chains of [`super::samples`], or single chains as they arrive ([`super::live`]),
-//! each with its epoch. Looks up each address once; returns distinct [`Location`]s and distinct stacks of
+//! each with its epoch. Looks up each address once; returns distinct [`CodeLocation`]s and distinct stacks of
 //! their numbers. This merges the same code in several processes, regardless of its address in each.
 
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use std::sync::Arc;
 use rayon::iter::Either;
 use rustc_hash::FxHashMap;
 
-use super::intern::{Distinct, Interner, KeyedMap, bytes, numbers};
-use super::location::{Location, SampledAddress, is_joined, locate, walk};
-use super::samples::{Key, SampleAttribute, Samples, Value, join};
+use super::intern::{DistinctValues, Interner, KeyedMap, bytes, numbers};
+use super::location::{CodeLocation, SampledAddress, is_joined, locate, walk};
+use super::samples::{RowKey, SampleAttribute, SampleValue, Samples, join};
 use super::{Epoch, History};
 use crate::abi::CpuMode;
-use crate::record::Words;
+use crate::record::RecordWords;
 
 /// Stacks by number.
 #[derive(Debug, Clone)]
-pub enum Stacks {
+pub enum StackStore {
     /// Lists of location numbers, innermost first, four bytes each.
     Interned(Arc<Interner>),
     /// Without callers: the number of a location is also that of the stack which contains only it.
     Leaves,
 }
 
-impl Default for Stacks {
+impl Default for StackStore {
     fn default() -> Self {
         Self::Interned(Arc::default())
     }
 }
 
-impl From<Interner> for Stacks {
+impl From<Interner> for StackStore {
     fn from(lists: Interner) -> Self {
         Self::Interned(lists.into())
     }
@@ -39,16 +39,16 @@ impl From<Interner> for Stacks {
 
 /// Stacks with resolved addresses.
 #[derive(Debug, Default)]
-pub struct Resolved {
+pub struct ResolvedStacks {
     /// The distinct locations.
-    pub locations: Arc<Vec<Location>>,
-    /// The stacks; see [`Resolved::stack`].
-    pub stacks: Stacks,
+    pub locations: Arc<Vec<CodeLocation>>,
+    /// The stacks; see [`ResolvedStacks::stack`].
+    pub stacks: StackStore,
     /// The rows of pass 2, whose stacks are numbers in `stacks`.
-    pub rows: Vec<(Key, Value)>,
+    pub rows: Vec<(RowKey, SampleValue)>,
 }
 
-impl Resolved {
+impl ResolvedStacks {
     /// Whether a stack's outermost callers were removed; see [`Resolver::stack`].
     pub fn is_cut(&self, number: u32) -> bool {
         self.tag(number) & CUT != 0
@@ -61,16 +61,16 @@ impl Resolved {
 
     fn tag(&self, number: u32) -> u32 {
         match &self.stacks {
-            Stacks::Interned(lists) => lists.get(number).0,
-            Stacks::Leaves => 0,
+            StackStore::Interned(lists) => lists.get(number).0,
+            StackStore::Leaves => 0,
         }
     }
 
     /// Returns the locations of a stack, innermost first.
     pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
         match &self.stacks {
-            Stacks::Interned(lists) => Either::Left(numbers(lists.get(number).1)),
-            Stacks::Leaves => Either::Right(std::iter::once(number)),
+            StackStore::Interned(lists) => Either::Left(numbers(lists.get(number).1)),
+            StackStore::Leaves => Either::Right(std::iter::once(number)),
         }
     }
 
@@ -99,7 +99,7 @@ pub struct Resolver {
     /// Raw chains with known stacks (the tag is the epoch), and the number of each one's stack.
     chains: Interner,
     stack_of: Vec<u32>,
-    locations: Distinct<Location>,
+    locations: DistinctValues<CodeLocation>,
     stacks: Arc<Interner>,
     /// Reused buffers: the addresses of a stack, and the numbers of their locations.
     scratch: (Vec<SampledAddress>, Vec<u8>),
@@ -113,14 +113,14 @@ impl Resolver {
             known: KeyedMap::default(),
             chains: Interner::default(),
             stack_of: Vec::new(),
-            locations: Distinct::default(),
+            locations: DistinctValues::default(),
             stacks: Arc::default(),
             scratch: Default::default(),
         }
     }
 
     /// All locations, by number.
-    pub fn locations(&self) -> &Arc<Vec<Location>> {
+    pub fn locations(&self) -> &Arc<Vec<CodeLocation>> {
         self.locations.all()
     }
 
@@ -152,7 +152,7 @@ impl Resolver {
 
     /// Returns the stack number of a chain of raw addresses. Removes outermost user callers in unmapped
     /// memory. Those come from a register that is not a frame pointer, and each would be a new location.
-    pub fn stack(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
+    pub fn stack(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
         let (mut addresses, mut list) = std::mem::take(&mut self.scratch);
         addresses.clear();
         list.clear();
@@ -176,14 +176,14 @@ impl Resolver {
     }
 
     /// Returns the location number of a chain that consists only of the sampled address and occurs once.
-    fn leaf(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
+    fn leaf(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
         let mut sampled = SampledAddress::code(epoch, CpuMode::Unknown, 0);
         walk(chain, 1, |level, address, _| sampled = SampledAddress::code(epoch, level, address));
         self.location_once(history, sampled)
     }
 
     /// Like [`Resolver::stack`], but caches the chain.
-    pub fn stack_again(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
+    pub fn stack_again(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
         let raw = self.chains.add(epoch.0, chain.as_bytes()) as usize;
         if let Some(stack) = self.stack_of.get(raw).filter(|stack| **stack != NONE) {
             return *stack;
@@ -229,7 +229,7 @@ impl Resolver {
 /// Maps each old number that is still in use to its new one. Callers must end with [`Renumbering::finish`].
 pub(super) struct Renumbering<'a> {
     resolver: &'a mut Resolver,
-    locations: Arc<Vec<Location>>,
+    locations: Arc<Vec<CodeLocation>>,
     stacks: Arc<Interner>,
     /// New numbers by old ones; [`NONE`] if not requested yet.
     new_location: Vec<u32>,
@@ -271,13 +271,14 @@ impl Renumbering<'_> {
 }
 
 /// Resolves all stacks, and merges rows whose stacks have become equal. `most` is as in [`walk`].
-pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolved {
+pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> ResolvedStacks {
     let mut resolver = Resolver::new(most);
     let mut stack_of: Vec<u32> = Vec::new();
     let look_up = if samples.are_leaves { Resolver::leaf } else { Resolver::stack };
     for part in std::mem::take(&mut samples.stacks) {
-        let numbers =
-            part.iter().map(|(epoch, list)| look_up(&mut resolver, history, Epoch(epoch), Words::new(list)));
+        let numbers = part
+            .iter()
+            .map(|(epoch, list)| look_up(&mut resolver, history, Epoch(epoch), RecordWords::new(list)));
         stack_of.extend(numbers);
     }
     let mut rows = std::mem::take(&mut samples.rows);
@@ -289,8 +290,8 @@ pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolve
     }
     join(&mut rows);
     let locations = resolver.locations().clone();
-    let stacks = if samples.are_leaves { Stacks::Leaves } else { Stacks::Interned(resolver.stacks) };
-    Resolved { locations, stacks, rows }
+    let stacks = if samples.are_leaves { StackStore::Leaves } else { StackStore::Interned(resolver.stacks) };
+    ResolvedStacks { locations, stacks, rows }
 }
 
 /// Replaces addresses in the attributes with location numbers.
@@ -298,13 +299,13 @@ fn resolve_attributes(
     history: &History,
     samples: &mut Samples,
     resolver: &mut Resolver,
-    rows: &mut [(Key, Value)],
+    rows: &mut [(RowKey, SampleValue)],
 ) {
     let mut resolved = Interner::default();
     let mut number_of: Vec<u32> = Vec::new();
     let mut scratch = Vec::new();
     for (epoch, list) in samples.attributes.iter() {
-        let mut words: Vec<u64> = Words::new(list).iter().collect();
+        let mut words: Vec<u64> = RecordWords::new(list).iter().collect();
         for (at, attribute) in &samples.places {
             let Some(word) = words.get_mut(*at).filter(|word| **word != u64::MAX) else { continue };
             let is_data = *attribute != SampleAttribute::From;
@@ -334,7 +335,7 @@ mod tests {
             (History::new(Modules::default()), Resolver::new(100), Vec::new());
         let mut stack = |words: &[u64]| {
             bytes(words, &mut raw);
-            resolver.stack(&history, Epoch(0), Words::new(&raw))
+            resolver.stack(&history, Epoch(0), RecordWords::new(&raw))
         };
         let first = stack(&[KERNEL, 0xffff_ffff_8000_0000, 0xffff_ffff_8000_0010, context::USER, 0x10]);
         assert_eq!(stack(&[context::USER, 0x10, 0x20, 0x30]), stack(&[context::USER, 0x10, 0x40]));
@@ -357,8 +358,8 @@ mod tests {
         };
         let words = [[context::USER, 0x10], [context::USER, 0x20], [context::USER, 0x10]];
         let resolved = |are_leaves| {
-            let value = |samples| Value { samples, ..Value::default() };
-            let row = |stack, samples| (Key { event: 0, stack, comm: 0, attributes: 0 }, value(samples));
+            let value = |samples| SampleValue { samples, ..SampleValue::default() };
+            let row = |stack, samples| (RowKey { event: 0, stack, comm: 0, attributes: 0 }, value(samples));
             let rows = vec![row(0, 3), row(1, 4)];
             let mut samples = Samples { rows, stacks: shared(words), are_leaves, ..Samples::default() };
             resolve(&history, &mut samples, 100)

@@ -8,8 +8,8 @@
 use rustc_hash::FxHashMap;
 
 use super::history::{History, Timestamp};
-use super::module::{self, Kind, Module, Modules};
-use super::space::Mapped;
+use super::module::{self, Module, ModuleKind, Modules};
+use super::space::MappedModule;
 use crate::abi::{CpuMode, misc};
 use crate::record::{Mmap, Mmap2, RawRecord, Record, kind};
 
@@ -58,7 +58,7 @@ impl RunningProcesses {
             Record::Mmap(Mmap { thread, .. }) | Record::Mmap2(Mmap2 { map: Mmap { thread, .. }, .. }) => {
                 self.threads.entry(thread.pid).or_insert(1);
                 let name = map.map_or(&[][..], |(map, _)| map.name);
-                if matches!(module::kind_in_process(name, thread.pid as u32), Kind::Anonymous(_)) {
+                if matches!(module::kind_in_process(name, thread.pid as u32), ModuleKind::Anonymous(_)) {
                     *self.generated.entry(thread.pid).or_default() += 1;
                 }
             }
@@ -109,14 +109,14 @@ impl RunningProcesses {
     }
 
     /// Iterates over the code of a process, by start address.
-    pub fn code(&self, pid: i32) -> impl Iterator<Item = &Mapped> {
+    pub fn code(&self, pid: i32) -> impl Iterator<Item = &MappedModule> {
         self.history.code(self.history.epoch(pid, Timestamp::MAX))
     }
 
-    /// Returns the file with this number in [`Mapped::module`]; `None` for code without a file.
+    /// Returns the file with this number in [`MappedModule::module`]; `None` for code without a file.
     pub fn module(&self, number: u32) -> Option<&Module> {
         let module = self.history.modules().get(number as usize)?;
-        matches!(module.kind, Kind::File | Kind::Vdso).then_some(module)
+        matches!(module.kind, ModuleKind::File | ModuleKind::Vdso).then_some(module)
     }
 }
 
@@ -124,7 +124,7 @@ impl RunningProcesses {
 mod tests {
     use super::*;
     use crate::record::encode::Encoder;
-    use crate::record::{FileId, Records, Task, Thread};
+    use crate::record::{MappedFileId, Records, Task, Thread};
     use crate::units::PerfTime;
 
     fn thread(pid: i32, tid: i32) -> Thread {
@@ -139,7 +139,7 @@ mod tests {
 
     fn map(running: &mut RunningProcesses, pid: i32, addr: u64, len: u64, name: &'static [u8]) {
         let map = Mmap { thread: thread(pid, pid), addr, len, pgoff: 0, is_data: false, name };
-        let file = FileId::Inode { major: 1, minor: 2, inode: 3, generation: 0 };
+        let file = MappedFileId::Inode { major: 1, minor: 2, inode: 3, generation: 0 };
         tell(running, |out| out.mmap2(&Mmap2 { map, file, prot: 5, flags: 2 }));
     }
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn shown(running: &RunningProcesses, pid: i32) -> Vec<(u64, u64, String)> {
-        let name = |m: &Mapped| running.module(m.module).map_or("-".to_owned(), Module::short_name);
+        let name = |m: &MappedModule| running.module(m.module).map_or("-".to_owned(), Module::short_name);
         running.code(pid).map(|m| (m.start(), m.end(), name(m))).collect()
     }
 

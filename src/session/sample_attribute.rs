@@ -4,7 +4,7 @@
 
 use crate::abi::sample_type;
 use crate::record::Sample;
-use crate::record::sample::Branch;
+use crate::record::sample::BranchEntry;
 
 /// Bytes in a cache line, on the machines that pmc supports.
 const CACHE_LINE: u64 = 64;
@@ -92,7 +92,7 @@ pub(super) struct Occurrence {
     pub(super) period: u64,
     pub(super) weight: u64,
     /// The counted branch, if rows count branches.
-    pub(super) branch: Option<Branch>,
+    pub(super) branch: Option<BranchEntry>,
     /// Number of running threads, if known.
     pub(super) running: Option<u32>,
 }
@@ -142,7 +142,7 @@ pub(super) fn attribute_words(
 }
 
 /// Returns the costs that the hardware measured for a sample; see
-/// [`Value::weights`](super::samples::Value::weights). 0 if there are none.
+/// [`SampleValue::weights`](super::samples::SampleValue::weights). 0 if there are none.
 pub(super) fn weights_of(sample: &Sample<'_>) -> [u64; 3] {
     if sample.layout().sample_type() & (sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) == 0 {
         return [0; 3];

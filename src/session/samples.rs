@@ -12,7 +12,7 @@
 //! ```
 
 use super::call_chain::level;
-pub use super::call_chain::{CallChain, Stacker};
+pub use super::call_chain::{CallChain, ChainCompleter};
 pub use super::sample_attribute::SampleAttribute;
 pub(super) use super::sample_attribute::{Occurrence, attribute_words, weights_of};
 
@@ -22,14 +22,14 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intern::{InOrder, Interner, SharedInterner, bytes};
-use super::order::Unwinding;
+use super::order::SampleUnwinding;
 use super::parallelism::Parallelism;
 use super::{CommId, Epoch, Session, Timestamp, Unwind, chunks};
 use crate::abi::{context, sample_type};
 use crate::perfdata;
 use crate::record::layouts::CounterRead;
-use crate::record::sample::Branch;
-use crate::record::{Layouts, RawRecord, Sample, Thread, Words};
+use crate::record::sample::BranchEntry;
+use crate::record::{Layouts, RawRecord, RecordWords, Sample, Thread};
 
 /// The parameters of pass 2.
 #[derive(Debug, Clone, Default)]
@@ -88,7 +88,7 @@ impl SampleQuery {
 
 /// Aggregated values.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Value {
+pub struct SampleValue {
     /// Number of samples.
     pub samples: u64,
     /// Sum of the periods: the number of event occurrences.
@@ -99,20 +99,20 @@ pub struct Value {
     pub more: Option<Box<MoreSums>>,
 }
 
-const _: () = assert!(size_of::<(Key, Value)>() == 48);
+const _: () = assert!(size_of::<(RowKey, SampleValue)>() == 48);
 
 /// Sums that few recordings need.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MoreSums {
-    /// See [`Value::weights`].
+    /// See [`SampleValue::weights`].
     pub weights: [u64; 3],
-    /// See [`Value::latency`].
+    /// See [`SampleValue::latency`].
     pub latency: u64,
-    /// See [`Value::latency_squares`].
+    /// See [`SampleValue::latency_squares`].
     pub latency_squares: f64,
 }
 
-impl Value {
+impl SampleValue {
     fn of(period: u64, weights: [u64; 3]) -> Self {
         let value = Self { samples: 1, period, squares: (period as f64) * (period as f64), more: None };
         value.weighing(weights)
@@ -150,7 +150,7 @@ impl Value {
         self.more.as_ref().map_or(0, |more| more.latency)
     }
 
-    /// Sum of the squared shares of [`Value::latency`].
+    /// Sum of the squared shares of [`SampleValue::latency`].
     pub fn latency_squares(&self) -> f64 {
         self.more.as_ref().map_or(0.0, |more| more.latency_squares)
     }
@@ -176,13 +176,13 @@ impl Value {
     }
 }
 
-impl std::ops::AddAssign for Value {
+impl std::ops::AddAssign for SampleValue {
     fn add_assign(&mut self, other: Self) {
         *self += &other;
     }
 }
 
-impl std::ops::AddAssign<&Self> for Value {
+impl std::ops::AddAssign<&Self> for SampleValue {
     fn add_assign(&mut self, other: &Self) {
         self.samples += other.samples;
         self.period = self.period.saturating_add(other.period);
@@ -195,14 +195,14 @@ impl std::ops::AddAssign<&Self> for Value {
     }
 }
 
-/// The bit in [`Key::comm`] that marks threads with an unknown name.
+/// The bit in [`RowKey::comm`] that marks threads with an unknown name.
 pub const NAMELESS: u32 = 1 << 31;
-/// The [`Key::comm`] of all rows if names are ignored. No name or thread has this number.
+/// The [`RowKey::comm`] of all rows if names are ignored. No name or thread has this number.
 pub const ANY_COMM: u32 = NAMELESS - 1;
 
 /// The properties that identify a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
+pub struct RowKey {
     /// Index of the event.
     pub event: u32,
     /// Number of the stack.
@@ -218,7 +218,7 @@ pub struct Key {
 #[derive(Debug, Default)]
 pub struct Samples {
     /// The rows.
-    pub rows: Vec<(Key, Value)>,
+    pub rows: Vec<(RowKey, SampleValue)>,
     /// The stacks: the tag is the epoch, the words are as in a record (context markers and addresses,
     /// innermost first). Numbers run through all parts.
     pub stacks: Vec<InOrder>,
@@ -232,9 +232,9 @@ pub struct Samples {
     /// Payloads of tracepoints; the tag is their event.
     pub payloads: Interner,
     /// Sums per event, including filtered samples.
-    pub totals: Vec<Value>,
+    pub totals: Vec<SampleValue>,
     /// Sums per event of the samples that the pid, tid and name filters rejected.
-    pub filtered: Vec<Value>,
+    pub filtered: Vec<SampleValue>,
     /// Samples lost according to the counts inside of samples.
     pub lost: u64,
     /// First and last time, in nanoseconds; `None` without times.
@@ -251,9 +251,9 @@ pub fn collect(
     query: &SampleQuery,
     unwind: Option<&mut dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<Samples, perfdata::Error> {
+) -> Result<Samples, perfdata::PerfdataError> {
     let reads = session.reader.layouts().have(sample_type::READ);
-    let shared = Interned::default();
+    let shared = SampleInterners::default();
     let new = || Worker::new(session, query, reads, &shared);
     // Counter values are differences from the previous reading, so they need a fixed order.
     let workers = if reads { 1 } else { rayon::current_num_threads() };
@@ -262,7 +262,7 @@ pub fn collect(
     };
     let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
     let unwind = unwind.filter(|_| !query.ignore_stacks);
-    let unwinding = unwind.map(|unwinder| Unwinding { unwinder, wants: &wants });
+    let unwinding = unwind.map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
     let parts = chunks::walk(session, unwinding, workers, new, look, progress)?;
     let parts = parts.into_iter().map(Worker::finish).collect();
     Ok(merge(parts, shared, query))
@@ -270,14 +270,14 @@ pub fn collect(
 
 /// The interners shared by all workers.
 #[derive(Default)]
-struct Interned {
+struct SampleInterners {
     stacks: SharedInterner,
     attributes: SharedInterner,
     payloads: SharedInterner,
 }
 
 /// The event and time of a sample.
-struct About {
+struct SampleContext {
     event: usize,
     time: Option<u64>,
     timestamp: Timestamp,
@@ -287,9 +287,9 @@ struct About {
     running: Option<u32>,
 }
 
-impl About {
-    fn value(&self, period: u64, weights: [u64; 3]) -> Value {
-        let value = Value::of(period, weights);
+impl SampleContext {
+    fn value(&self, period: u64, weights: [u64; 3]) -> SampleValue {
+        let value = SampleValue::of(period, weights);
         match self.running {
             Some(running) => value.shared(running),
             None => value,
@@ -299,7 +299,7 @@ impl About {
 
 /// Cached epoch of the previous sample's thread, since the next sample is often from the same.
 #[derive(Clone, Copy)]
-struct Last {
+struct CachedEpoch {
     pid: i32,
     epoch: Epoch,
     /// The timestamp at which `epoch` was determined.
@@ -349,30 +349,30 @@ struct Worker<'a> {
     session: &'a Session,
     query: &'a SampleQuery,
     layouts: &'a Layouts,
-    stacker: Stacker<'a>,
+    completer: ChainCompleter<'a>,
     reads: bool,
     readings: Readings,
-    last: Option<Last>,
-    interned: &'a Interned,
-    rows: FxHashMap<Key, Value>,
+    last: Option<CachedEpoch>,
+    interned: &'a SampleInterners,
+    rows: FxHashMap<RowKey, SampleValue>,
     out: Samples,
     scratch: Vec<u8>,
     words: Vec<u64>,
 }
 
 impl<'a> Worker<'a> {
-    fn new(session: &'a Session, query: &'a SampleQuery, reads: bool, interned: &'a Interned) -> Self {
+    fn new(session: &'a Session, query: &'a SampleQuery, reads: bool, interned: &'a SampleInterners) -> Self {
         let events = session.reader.events().len();
         let out = Samples {
-            totals: vec![Value::default(); events],
-            filtered: vec![Value::default(); events],
+            totals: vec![SampleValue::default(); events],
+            filtered: vec![SampleValue::default(); events],
             ..Samples::default()
         };
         Self {
             session,
             query,
             layouts: session.reader.layouts(),
-            stacker: Stacker::new(query.ignore_stacks)
+            completer: ChainCompleter::new(query.ignore_stacks)
                 .joining(&session.deferred)
                 .with_history(query.branch_history),
             reads,
@@ -424,16 +424,16 @@ impl<'a> Worker<'a> {
             bytes(&[context::marker(level(branch.to)), branch.to], &mut self.scratch);
             let stack = self.interned.stacks.add(about.position, epoch.0, &self.scratch);
             let attributes = self.attributes(&about, sample, &value, Some(branch));
-            let key = Key { event: event as u32, stack, comm, attributes };
+            let key = RowKey { event: event as u32, stack, comm, attributes };
             *self.rows.entry(key).or_default() += value;
         }
     }
 
-    fn about(&self, event: usize, sample: &Sample<'_>, position: Timestamp) -> About {
+    fn about(&self, event: usize, sample: &Sample<'_>, position: Timestamp) -> SampleContext {
         let time = sample.time().map(|time| time.0);
         let timestamp = self.session.timestamp(time, position);
         let running = self.query.parallelism.as_ref().map(|parallelism| parallelism.at(timestamp));
-        About { event, time, timestamp, position, running }
+        SampleContext { event, time, timestamp, position, running }
     }
 
     fn add(&mut self, event: usize, sample: &Sample<'_>, position: Timestamp, period: u64, unwound: &[u64]) {
@@ -444,15 +444,20 @@ impl<'a> Worker<'a> {
         };
         let value = about.value(if self.query.by_weight { weights[0].max(1) } else { period }, weights);
         let Some((comm, epoch)) = self.owner(&about, sample, &value) else { return };
-        let chain = self.stacker.chain(sample, unwound);
+        let chain = self.completer.chain(sample, unwound);
         let stack = self.interned.stacks.add(position, epoch.0, chain.words.as_bytes());
         let attributes = self.attributes(&about, sample, &value, None);
-        let key = Key { event: event as u32, stack, comm, attributes };
+        let key = RowKey { event: event as u32, stack, comm, attributes };
         *self.rows.entry(key).or_default() += value;
     }
 
     /// Counts the sample. Returns its name key and epoch, unless a filter rejects it.
-    fn owner(&mut self, about: &About, sample: &Sample<'_>, value: &Value) -> Option<(u32, Epoch)> {
+    fn owner(
+        &mut self,
+        about: &SampleContext,
+        sample: &Sample<'_>,
+        value: &SampleValue,
+    ) -> Option<(u32, Epoch)> {
         let thread = sample.thread().unwrap_or_default();
         self.out.totals[about.event] += value;
         let comm = if self.query.ignore_comms && self.query.comms.is_none() {
@@ -479,7 +484,7 @@ impl<'a> Worker<'a> {
             Some(last) if last.pid == pid && last.from == timestamp => last.epoch,
             _ => {
                 let epoch = self.session.history.epoch(pid, timestamp);
-                self.last = Some(Last { pid, epoch, from: timestamp });
+                self.last = Some(CachedEpoch { pid, epoch, from: timestamp });
                 epoch
             }
         }
@@ -487,10 +492,10 @@ impl<'a> Worker<'a> {
 
     fn attributes(
         &mut self,
-        about: &About,
+        about: &SampleContext,
         sample: &Sample<'_>,
-        value: &Value,
-        branch: Option<Branch>,
+        value: &SampleValue,
+        branch: Option<BranchEntry>,
     ) -> u32 {
         if self.query.attributes.is_empty() {
             return 0;
@@ -522,13 +527,13 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Returns the [`Key::comm`] of a thread.
+/// Returns the [`RowKey::comm`] of a thread.
 pub(super) fn comm_key(comm: Option<CommId>, thread: Thread) -> u32 {
     comm.map_or(NAMELESS | thread.tid as u32 & !NAMELESS, |comm| comm.0)
 }
 
 /// Merges the results of the workers.
-fn merge(parts: Vec<Samples>, interned: Interned, query: &SampleQuery) -> Samples {
+fn merge(parts: Vec<Samples>, interned: SampleInterners, query: &SampleQuery) -> Samples {
     let mut parts = parts.into_iter();
     let mut all = parts.next().unwrap_or_default();
     for part in parts {
@@ -550,7 +555,7 @@ fn merge(parts: Vec<Samples>, interned: Interned, query: &SampleQuery) -> Sample
     let payload_at = query.attributes.iter().position(|attribute| *attribute == SampleAttribute::Payload);
     let mut scratch = Vec::new();
     for (tag, list) in attributes.iter().flat_map(InOrder::iter) {
-        let mut words: Vec<u64> = Words::new(list).iter().collect();
+        let mut words: Vec<u64> = RecordWords::new(list).iter().collect();
         if let Some(word) = payload_at.and_then(|at| words.get_mut(at)).filter(|word| **word != u64::MAX) {
             *word = payload_place(*word as u32).into();
         }
@@ -577,7 +582,7 @@ fn cycles(sample: &Sample<'_>) -> u64 {
 }
 
 /// Sorts rows and merges those with the same key.
-pub(super) fn join(rows: &mut Vec<(Key, Value)>) {
+pub(super) fn join(rows: &mut Vec<(RowKey, SampleValue)>) {
     rows.par_sort_unstable_by_key(|(key, _)| *key);
     rows.dedup_by(|next, kept| {
         let same = next.0 == kept.0;

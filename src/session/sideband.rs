@@ -10,7 +10,7 @@ use super::deferred::Deferred;
 use super::history::{History, Timestamp};
 use super::module::Modules;
 use super::parallelism::Switches;
-use super::{Facts, ThreadCount};
+use super::{SidebandFacts, ThreadCount};
 use crate::record::{Layouts, RawRecord, Record, kind};
 
 /// Maximum number of address space nodes for any recording; they take 48 MiB.
@@ -27,7 +27,7 @@ pub(super) struct Sideband {
     bytes: Vec<u8>,
     /// Timestamp, start in `bytes`.
     order: Vec<(Timestamp, usize)>,
-    facts: Facts,
+    facts: SidebandFacts,
     /// Start of a reservation of the hardware that has not ended yet.
     yielding_since: Option<u64>,
     cgroups: FxHashMap<u64, Vec<u8>>,
@@ -39,9 +39,9 @@ pub(super) struct Sideband {
 }
 
 /// The contents of the side-band.
-pub(super) struct Found {
+pub(super) struct SidebandContents {
     pub(super) history: History,
-    pub(super) facts: Facts,
+    pub(super) facts: SidebandFacts,
     pub(super) cgroups: FxHashMap<u64, Vec<u8>>,
     pub(super) reads: Vec<ThreadCount>,
     pub(super) deferred: Deferred,
@@ -55,7 +55,7 @@ impl Sideband {
             position: 0,
             bytes: Vec::new(),
             order: Vec::new(),
-            facts: Facts::default(),
+            facts: SidebandFacts::default(),
             yielding_since: None,
             cgroups: FxHashMap::default(),
             reads: Vec::new(),
@@ -141,7 +141,7 @@ impl Sideband {
     }
 
     /// Replays all records.
-    pub(super) fn finish(mut self, modules: Modules) -> Found {
+    pub(super) fn finish(mut self, modules: Modules) -> SidebandContents {
         // Offsets in `bytes` are unique, so equal timestamps stay in file order.
         self.order.sort_unstable();
         let mut history = History::new(modules);
@@ -154,7 +154,7 @@ impl Sideband {
             history.record(timestamp, &raw);
         }
         history.complete();
-        Found {
+        SidebandContents {
             history,
             facts: self.facts,
             cgroups: self.cgroups,

@@ -1,7 +1,8 @@
 //! Persistent address spaces: keeps all versions, which share their common parts.
 //!
-//! Receives mappings in order; returns a [`Root`] after each. A root identifies that version of the space,
-//! and lookups in it stay possible. A fork copies a root. Knows nothing about processes, files or time.
+//! Receives mappings in order; returns a [`SpaceVersion`] after each. A root identifies that version of the
+//! space, and lookups in it stay possible. A fork copies a root. Knows nothing about processes, files or
+//! time.
 //!
 //! ```text
 //!   root 1        root 2 = root 1 + [40,60)     a search tree by start address; a change copies the
@@ -9,9 +10,9 @@
 //!    /  \          /  \
 //!  10    50      10    40   <- 50 was covered
 //! ```
-//! Versions between two forks are not needed, so there a version grows in place ([`Own`]). The tree is a
-//! treap: each node has a random priority and is above the nodes with lower priorities. This keeps it shallow
-//! for any addresses: they are untrusted, but the priorities are pmc's.
+//! Versions between two forks are not needed, so there a version grows in place ([`OwnedNodes`]). The tree is
+//! a treap: each node has a random priority and is above the nodes with lower priorities. This keeps it
+//! shallow for any addresses: they are untrusted, but the priorities are pmc's.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -21,18 +22,18 @@ use crate::address::{Avma, FileOffset, Mapping};
 
 /// A version of an address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Root(u32);
+pub struct SpaceVersion(u32);
 
-impl Root {
+impl SpaceVersion {
     /// The space without mappings.
     pub const EMPTY: Self = Self(0);
 }
 
 /// The nodes that only one version uses and may change in place: all from this number on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Own(u32);
+pub struct OwnedNodes(u32);
 
-impl Own {
+impl OwnedNodes {
     /// No nodes.
     pub const NONE: Self = Self(u32::MAX);
     /// All nodes: no version of the space is ever shared.
@@ -41,14 +42,14 @@ impl Own {
 
 /// A mapping with its module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mapped {
+pub struct MappedModule {
     /// The mapped range.
     pub mapping: Mapping,
     /// The caller's number of the module.
     pub module: u32,
 }
 
-impl Mapped {
+impl MappedModule {
     pub(super) fn start(&self) -> u64 {
         self.mapping.start.0
     }
@@ -73,8 +74,8 @@ impl Mapped {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Node {
-    here: Mapped,
+struct SpaceNode {
+    here: MappedModule,
     priority: u64,
     left: u32,
     right: u32,
@@ -82,24 +83,26 @@ struct Node {
 
 /// All versions of all spaces.
 #[derive(Debug)]
-pub struct Spaces {
+pub struct AddressSpaces {
     /// Index 0 means "no node".
-    nodes: Vec<Node>,
+    nodes: Vec<SpaceNode>,
     random: RandomState,
 }
 
-impl Default for Spaces {
+impl Default for AddressSpaces {
     fn default() -> Self {
-        let nothing =
-            Mapped { mapping: Mapping { start: Avma(0), len: 0, offset: FileOffset(0) }, module: u32::MAX };
-        let nobody = Node { here: nothing, priority: 0, left: 0, right: 0 };
+        let nothing = MappedModule {
+            mapping: Mapping { start: Avma(0), len: 0, offset: FileOffset(0) },
+            module: u32::MAX,
+        };
+        let nobody = SpaceNode { here: nothing, priority: 0, left: 0, right: 0 };
         Self { nodes: vec![nobody], random: RandomState::new() }
     }
 }
 
-impl Spaces {
+impl AddressSpaces {
     /// Returns the mapping at an address.
-    pub fn find(&self, root: Root, address: Avma) -> Option<&Mapped> {
+    pub fn find(&self, root: SpaceVersion, address: Avma) -> Option<&MappedModule> {
         let (mut at, mut found) = (root.0, None);
         while at != 0 {
             let node = &self.nodes[at as usize];
@@ -114,7 +117,7 @@ impl Spaces {
     }
 
     /// Iterates over all mappings, by start address.
-    pub fn iter(&self, root: Root) -> impl Iterator<Item = &Mapped> {
+    pub fn iter(&self, root: SpaceVersion) -> impl Iterator<Item = &MappedModule> {
         let mut above = Vec::new();
         let mut at = root.0;
         std::iter::from_fn(move || {
@@ -129,7 +132,7 @@ impl Spaces {
     }
 
     /// Whether a new mapping changes the meaning of a mapped address.
-    fn conflicts(&self, root: Root, new: &Mapped) -> bool {
+    fn conflicts(&self, root: SpaceVersion, new: &MappedModule) -> bool {
         let mut open = vec![root.0];
         while let Some(at) = open.pop() {
             if at == 0 {
@@ -151,21 +154,21 @@ impl Spaces {
     }
 
     /// Returns the space with one more mapping, which replaces the mappings that it overlaps.
-    pub fn map(&mut self, root: Root, new: Mapped) -> Root {
-        self.replace(root, Own::NONE, new)
+    pub fn map(&mut self, root: SpaceVersion, new: MappedModule) -> SpaceVersion {
+        self.replace(root, OwnedNodes::NONE, new)
     }
 
-    /// Like [`Spaces::map`], but changes the nodes in `own` in place, which invalidates the old root.
-    pub fn replace(&mut self, root: Root, own: Own, new: Mapped) -> Root {
+    /// Like [`AddressSpaces::map`], but changes the nodes in `own` in place, which invalidates the old root.
+    pub fn replace(&mut self, root: SpaceVersion, own: OwnedNodes, new: MappedModule) -> SpaceVersion {
         match self.is_free(root, &new) {
             true => self.put(root, own, new),
             false => self.lay(root, own, new),
         }
     }
 
-    /// Like [`Spaces::replace`], but returns `None` without a change if the new mapping changes the meaning
-    /// of a mapped address.
-    pub fn add(&mut self, root: Root, own: Own, new: Mapped) -> Option<Root> {
+    /// Like [`AddressSpaces::replace`], but returns `None` without a change if the new mapping changes the
+    /// meaning of a mapped address.
+    pub fn add(&mut self, root: SpaceVersion, own: OwnedNodes, new: MappedModule) -> Option<SpaceVersion> {
         if self.is_free(root, &new) {
             return Some(self.put(root, own, new));
         }
@@ -174,21 +177,21 @@ impl Spaces {
 
     /// Returns the set of all nodes created from now on. The one version that continues from here owns them;
     /// other versions may share the existing nodes.
-    pub fn own(&self) -> Own {
-        Own(self.nodes.len() as u32)
+    pub fn own(&self) -> OwnedNodes {
+        OwnedNodes(self.nodes.len() as u32)
     }
 
     /// Adds a mapping that overlaps no other.
-    fn put(&mut self, root: Root, own: Own, new: Mapped) -> Root {
+    fn put(&mut self, root: SpaceVersion, own: OwnedNodes, new: MappedModule) -> SpaceVersion {
         if new.end() == new.start() {
             return root;
         }
         let leaf = self.leaf(new);
-        Root(self.insert(root.0, leaf, own))
+        SpaceVersion(self.insert(root.0, leaf, own))
     }
 
     /// Adds a mapping over others.
-    fn lay(&mut self, root: Root, own: Own, new: Mapped) -> Root {
+    fn lay(&mut self, root: SpaceVersion, own: OwnedNodes, new: MappedModule) -> SpaceVersion {
         if new.end() == new.start() {
             return root;
         }
@@ -205,11 +208,11 @@ impl Spaces {
             let node = self.leaf(piece);
             all = self.join(all, node, own);
         }
-        Root(self.join(all, after, own))
+        SpaceVersion(self.join(all, after, own))
     }
 
     /// Removes all versions except these and updates their roots. Common parts stay shared.
-    pub fn keep<'a>(&mut self, roots: impl Iterator<Item = &'a mut Root>) {
+    pub fn keep<'a>(&mut self, roots: impl Iterator<Item = &'a mut SpaceVersion>) {
         let mut kept = vec![self.nodes[0]];
         let mut moved = FxHashMap::default();
         for root in roots {
@@ -218,7 +221,7 @@ impl Spaces {
         self.nodes = kept;
     }
 
-    fn move_to(&self, at: u32, kept: &mut Vec<Node>, moved: &mut FxHashMap<u32, u32>) -> u32 {
+    fn move_to(&self, at: u32, kept: &mut Vec<SpaceNode>, moved: &mut FxHashMap<u32, u32>) -> u32 {
         if at == 0 {
             return 0;
         }
@@ -228,7 +231,7 @@ impl Spaces {
         let node = self.nodes[at as usize];
         let left = self.move_to(node.left, kept, moved);
         let right = self.move_to(node.right, kept, moved);
-        kept.push(Node { left, right, ..node });
+        kept.push(SpaceNode { left, right, ..node });
         let place = kept.len() as u32 - 1;
         moved.insert(at, place);
         place
@@ -245,7 +248,7 @@ impl Spaces {
     }
 
     /// Whether a mapping overlaps no other, which is the usual case.
-    fn is_free(&self, root: Root, new: &Mapped) -> bool {
+    fn is_free(&self, root: SpaceVersion, new: &MappedModule) -> bool {
         let mut at = root.0;
         while at != 0 {
             let node = &self.nodes[at as usize];
@@ -261,12 +264,12 @@ impl Spaces {
     }
 
     /// Inserts a new leaf below `at`. Copies the nodes above it and splits the nodes below it.
-    fn insert(&mut self, at: u32, leaf: u32, own: Own) -> u32 {
+    fn insert(&mut self, at: u32, leaf: u32, own: OwnedNodes) -> u32 {
         let new = self.nodes[leaf as usize];
         let node = self.nodes[at as usize];
         if at == 0 || new.priority > node.priority {
             let (left, right) = self.split(at, new.here.start(), own);
-            self.nodes[leaf as usize] = Node { left, right, ..new };
+            self.nodes[leaf as usize] = SpaceNode { left, right, ..new };
             leaf
         } else if new.here.start() < node.here.start() {
             let left = self.insert(node.left, leaf, own);
@@ -277,16 +280,16 @@ impl Spaces {
         }
     }
 
-    fn leaf(&mut self, here: Mapped) -> u32 {
+    fn leaf(&mut self, here: MappedModule) -> u32 {
         let number = self.nodes.len() as u32;
         let priority = self.random.hash_one(number);
-        self.nodes.push(Node { here, priority, left: 0, right: 0 });
+        self.nodes.push(SpaceNode { here, priority, left: 0, right: 0 });
         number
     }
 
     /// Replaces the subtrees of a node. Copies the node if other versions may use it.
-    fn change(&mut self, at: u32, left: u32, right: u32, own: Own) -> u32 {
-        let node = Node { left, right, ..self.nodes[at as usize] };
+    fn change(&mut self, at: u32, left: u32, right: u32, own: OwnedNodes) -> u32 {
+        let node = SpaceNode { left, right, ..self.nodes[at as usize] };
         if at >= own.0 {
             self.nodes[at as usize] = node;
             return at;
@@ -296,7 +299,7 @@ impl Spaces {
     }
 
     /// Splits into the mappings that start before `key`, and the others.
-    fn split(&mut self, at: u32, key: u64, own: Own) -> (u32, u32) {
+    fn split(&mut self, at: u32, key: u64, own: OwnedNodes) -> (u32, u32) {
         if at == 0 {
             return (0, 0);
         }
@@ -311,7 +314,7 @@ impl Spaces {
     }
 
     /// Joins two trees; all of `left` is before all of `right`.
-    fn join(&mut self, left: u32, right: u32, own: Own) -> u32 {
+    fn join(&mut self, left: u32, right: u32, own: OwnedNodes) -> u32 {
         if left == 0 || right == 0 {
             return left + right;
         }
@@ -325,7 +328,7 @@ impl Spaces {
         }
     }
 
-    fn last(&self, mut at: u32) -> Option<Mapped> {
+    fn last(&self, mut at: u32) -> Option<MappedModule> {
         if at == 0 {
             return None;
         }
@@ -335,7 +338,7 @@ impl Spaces {
         Some(self.nodes[at as usize].here)
     }
 
-    fn without_last(&mut self, at: u32, own: Own) -> (u32, Option<Mapped>) {
+    fn without_last(&mut self, at: u32, own: OwnedNodes) -> (u32, Option<MappedModule>) {
         let Some(last) = self.last(at) else { return (0, None) };
         (self.split(at, last.start(), own).0, Some(last))
     }
@@ -345,18 +348,21 @@ impl Spaces {
 mod tests {
     use super::*;
 
-    fn mapped(start: u64, end: u64, module: u32) -> Mapped {
-        Mapped { mapping: Mapping { start: Avma(start), len: end - start, offset: FileOffset(0) }, module }
+    fn mapped(start: u64, end: u64, module: u32) -> MappedModule {
+        MappedModule {
+            mapping: Mapping { start: Avma(start), len: end - start, offset: FileOffset(0) },
+            module,
+        }
     }
 
-    fn shown(spaces: &Spaces, root: Root) -> Vec<(u64, u64, u32)> {
+    fn shown(spaces: &AddressSpaces, root: SpaceVersion) -> Vec<(u64, u64, u32)> {
         spaces.iter(root).map(|m| (m.start(), m.end(), m.module)).collect()
     }
 
     #[test]
     fn every_version_is_kept() {
-        let mut spaces = Spaces::default();
-        let one = spaces.map(Root::EMPTY, mapped(10, 20, 1));
+        let mut spaces = AddressSpaces::default();
+        let one = spaces.map(SpaceVersion::EMPTY, mapped(10, 20, 1));
         let two = spaces.map(one, mapped(30, 60, 2));
         let hole = spaces.map(two, mapped(40, 50, 3));
         assert_eq!(shown(&spaces, one), [(10, 20, 1)]);
@@ -373,8 +379,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_stays_and_stays_shared() {
-        let mut spaces = Spaces::default();
-        let mut one = Root::EMPTY;
+        let mut spaces = AddressSpaces::default();
+        let mut one = SpaceVersion::EMPTY;
         for n in 0..1000 {
             one = spaces.map(one, mapped(n * 10, n * 10 + 5, n as u32));
         }
@@ -387,8 +393,8 @@ mod tests {
 
     #[test]
     fn it_agrees_with_a_plain_array_under_any_sequence() {
-        let mut spaces = Spaces::default();
-        let (mut root, mut plain) = (Root::EMPTY, [None::<(u32, u64)>; 200]);
+        let mut spaces = AddressSpaces::default();
+        let (mut root, mut plain) = (SpaceVersion::EMPTY, [None::<(u32, u64)>; 200]);
         let (mut own, mut forks) = (spaces.own(), Vec::new());
         let mut seed = 12345u64;
         let mut next = |below: u64| {
@@ -429,8 +435,8 @@ mod tests {
 
     #[test]
     fn what_is_ones_own_is_not_copied() {
-        let mut spaces = Spaces::default();
-        let (mut root, own) = (Root::EMPTY, spaces.own());
+        let mut spaces = AddressSpaces::default();
+        let (mut root, own) = (SpaceVersion::EMPTY, spaces.own());
         for n in 0..1000 {
             root = spaces.add(root, own, mapped(n * 10, n * 10 + 5, n as u32)).unwrap();
         }

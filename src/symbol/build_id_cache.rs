@@ -25,7 +25,7 @@ use rustix::fs::{SeekFrom, seek};
 
 use super::files::image::Image;
 use super::files::{elf, locate};
-use super::{BuildId, Module, Options, kernel, options};
+use super::{BuildId, SymbolModule, SymbolOptions, kernel, options};
 use crate::error::{Error, Result};
 use crate::sort;
 use crate::sys::file_map::{FileMap, open_regular};
@@ -69,7 +69,7 @@ impl BuildIdCache {
     ///
     /// # Errors
     /// If the kernel refuses to create the cache's folders or files.
-    pub fn keep(&self, module: &Module, options: &Options) -> Result<bool> {
+    pub fn keep(&self, module: &SymbolModule, options: &SymbolOptions) -> Result<bool> {
         let is_off = self.0 == Path::new("/dev/null");
         let wanted = module.build_id.filter(|id| !is_off && !self.holds(*id));
         let Some(id) = wanted else { return Ok(false) };
@@ -258,7 +258,7 @@ impl BuildIdCache {
 
 /// Opens a module's file with this build-id, in our mount namespace or its process's. The flag tells whether
 /// the path is in ours.
-fn open_of_build(module: &Module, id: BuildId) -> Option<(PathBuf, File, bool)> {
+fn open_of_build(module: &SymbolModule, id: BuildId) -> Option<(PathBuf, File, bool)> {
     let path = locate::strip_deleted(&module.path);
     let ours = fs::canonicalize(path).ok().map(|path| (path, true));
     let below = path.strip_prefix("/").ok()?;
@@ -384,9 +384,12 @@ mod tests {
             elf::build_id(&image.elf().unwrap())
         };
         let Some(id) = id else { return };
-        let options =
-            Options { debug_dirs: Vec::new(), build_id_caches: Vec::new(), ..Options::from_environment() };
-        let module = |id| Module { build_id: id, ..Module::file(&own) };
+        let options = SymbolOptions {
+            debug_dirs: Vec::new(),
+            build_id_caches: Vec::new(),
+            ..SymbolOptions::from_environment()
+        };
+        let module = |id| SymbolModule { build_id: id, ..SymbolModule::file(&own) };
         for other in [None, BuildId::new(&[1; 20])] {
             assert!(!cache.keep(&module(other), &options).unwrap() && !cache.0.exists());
         }

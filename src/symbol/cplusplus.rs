@@ -104,7 +104,7 @@ fn read(mangled: &str, options: DemangleOptions) -> Option<String> {
     let parse = ParseOptions::default().recursion_limit(MOST_DEEP);
     // A tail is a signature spelled by an older compiler; the name before it is complete.
     let (symbol, _) = BorrowedSymbol::with_tail_and_options(mangled.as_bytes(), &parse).ok()?;
-    let mut out = Bounded::default();
+    let mut out = BoundedString::default();
     symbol.structured_demangle(&mut out, &options.recursion_limit(MOST_DEEP)).ok()?;
     Some(respelt(out.0))
 }
@@ -188,9 +188,9 @@ fn shortened(name: &str, whole: &str, short: &str) -> String {
 
 /// A string with a maximum length.
 #[derive(Default)]
-pub(super) struct Bounded(pub(super) String);
+pub(super) struct BoundedString(pub(super) String);
 
-impl fmt::Write for Bounded {
+impl fmt::Write for BoundedString {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.0.len() + text.len() > MOST_OUT {
             return Err(fmt::Error);

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::cplusplus::{self, Bounded};
+use super::cplusplus::{self, BoundedString};
 
 /// Maximum length of a name to demangle; longer names stay unchanged.
 const MOST_IN: usize = 16 * 1024;
@@ -60,7 +60,7 @@ fn looks_rust(name: &str) -> bool {
 
 fn rust(name: &str) -> Option<String> {
     let demangled = rustc_demangle::try_demangle(name).ok()?;
-    let mut out = Bounded::default();
+    let mut out = BoundedString::default();
     write!(out, "{demangled:#}").ok()?;
     Some(out.0)
 }

@@ -1,7 +1,7 @@
 //! Lookup results: functions, source lines, and the frames at an address.
 //!
-//! A [`Frame`] is small and `Copy`; the [`Names`] of the [`Symbolizer`](super::Symbolizer) store each name
-//! once. Names are as in the file, not escaped for a terminal.
+//! A [`ResolvedFrame`] is small and `Copy`; the [`SymbolNames`] of the [`Symbolizer`](super::Symbolizer)
+//! store each name once. Names are as in the file, not escaped for a terminal.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use super::demangle::demangle;
 use super::name_sources::Placeholder;
 use super::tables::table::OwnedSymbol;
 
-/// A function's number in [`Names`].
+/// A function's number in [`SymbolNames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionId(pub u32);
 
-/// A source file's number in [`Names`].
+/// A source file's number in [`SymbolNames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(pub u32);
+pub struct SourceFileId(pub u32);
 
 /// A function of a module.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub struct Function {
     pub name: Arc<str>,
     /// The mangled name from the symbol table or debug information, for matching.
     pub raw: Arc<str>,
-    /// Start of its code, in the module's own address space ([`Answer::address`]). `None` if only inlined
+    /// Start of its code, in the module's own address space ([`AddressFrames::address`]). `None` if only inlined
     /// copies were seen or the start is unknown.
     pub start: Option<u64>,
     /// Size of its code in bytes; 0 if unknown.
@@ -41,9 +41,9 @@ pub struct Function {
 
 /// A position in a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Source {
+pub struct SourcePosition {
     /// The file.
-    pub file: FileId,
+    pub file: SourceFileId,
     /// Line number from 1; 0 if the compiler gave none.
     pub line: u32,
     /// Column number from 1; 0 if unknown.
@@ -52,26 +52,26 @@ pub struct Source {
 
 /// One function at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Frame {
+pub struct ResolvedFrame {
     /// The function.
     pub function: FunctionId,
     /// The line being executed (innermost frame), or the line of the call to the next inner frame.
-    pub source: Option<Source>,
+    pub source: Option<SourcePosition>,
     /// Whether the function was inlined into the next outer frame.
     pub inlined: bool,
 }
 
 /// The frames for each address of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answer {
-    pub(super) frames: Vec<Frame>,
+pub struct AddressFrames {
+    pub(super) frames: Vec<ResolvedFrame>,
     pub(super) ends: Vec<u32>,
     pub(super) addresses: Vec<u64>,
 }
 
-impl Answer {
+impl AddressFrames {
     /// Returns the frames for the request's address at `index`, innermost first; empty if nothing is known.
-    pub fn frames(&self, index: usize) -> &[Frame] {
+    pub fn frames(&self, index: usize) -> &[ResolvedFrame] {
         let Some(&end) = self.ends.get(index) else { return &[] };
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.frames[start as usize..end as usize]
@@ -84,7 +84,7 @@ impl Answer {
         self.addresses.get(index).copied()
     }
 
-    pub(super) fn push(&mut self, address: u64, frames: impl IntoIterator<Item = Frame>) {
+    pub(super) fn push(&mut self, address: u64, frames: impl IntoIterator<Item = ResolvedFrame>) {
         self.frames.extend(frames);
         self.ends.push(self.frames.len() as u32);
         self.addresses.push(address);
@@ -93,11 +93,11 @@ impl Answer {
 
 /// All names found so far, without duplicates.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct SymbolNames {
     functions: Vec<Function>,
     function_ids: FxHashMap<(ModuleId, Option<u64>, Arc<str>), FunctionId>,
     files: Vec<Arc<str>>,
-    file_ids: FxHashMap<Arc<str>, FileId>,
+    file_ids: FxHashMap<Arc<str>, SourceFileId>,
 }
 
 impl Function {
@@ -108,11 +108,11 @@ impl Function {
     }
 }
 
-impl Names {
+impl SymbolNames {
     /// Returns the function with this number.
     ///
     /// # Panics
-    /// If the number belongs to another `Names`.
+    /// If the number belongs to another `SymbolNames`.
     pub fn function(&self, id: FunctionId) -> &Function {
         &self.functions[id.0 as usize]
     }
@@ -120,8 +120,8 @@ impl Names {
     /// Returns the source file's path, as passed to the compiler.
     ///
     /// # Panics
-    /// If the number belongs to another `Names`.
-    pub fn file(&self, id: FileId) -> &Arc<str> {
+    /// If the number belongs to another `SymbolNames`.
+    pub fn file(&self, id: SourceFileId) -> &Arc<str> {
         &self.files[id.0 as usize]
     }
 
@@ -131,7 +131,7 @@ impl Names {
     }
 
     /// Returns the number of a function. The same module, name and start give the same number. The name stays
-    /// mangled until [`Names::demangle_from`].
+    /// mangled until [`SymbolNames::demangle_from`].
     pub(super) fn add_function(
         &mut self,
         module: ModuleId,
@@ -172,19 +172,19 @@ impl Names {
         self.functions[first..].par_iter_mut().for_each(Function::demangle);
     }
 
-    /// Like [`Names::demangle_from`], on the calling thread only.
+    /// Like [`SymbolNames::demangle_from`], on the calling thread only.
     pub(super) fn demangle_from_alone(&mut self, first: usize) {
         self.functions[first..].iter_mut().for_each(Function::demangle);
     }
 
     /// Returns the number of a source file.
-    pub(super) fn add_file(&mut self, path: &str) -> FileId {
+    pub(super) fn add_file(&mut self, path: &str) -> SourceFileId {
         if let Some(id) = self.file_ids.get(path) {
             return *id;
         }
         let path: Arc<str> = path.into();
         self.files.push(path.clone());
-        let id = FileId(self.files.len() as u32 - 1);
+        let id = SourceFileId(self.files.len() as u32 - 1);
         self.file_ids.insert(path, id);
         id
     }

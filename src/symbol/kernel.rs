@@ -20,7 +20,7 @@ use crate::sys::file_map::open_regular;
 
 /// The functions of a kernel with its modules and BPF programs.
 #[derive(Debug, Default)]
-pub struct Kallsyms {
+pub struct KallsymsTable {
     /// Functions by memory address.
     table: NameList,
     /// Addresses of the symbols that reveal how far a relocated kernel moved (`_text`, `_stext`).
@@ -60,7 +60,7 @@ const MOST_KEPT: u64 = 64 << 20;
 /// Maximum size of all cached lists.
 const MOST_ALL_KEPT: u64 = 64 << 20;
 
-impl Kallsyms {
+impl KallsymsTable {
     /// Reads a list from a file.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Kallsyms {
     /// So pmc caches the part that is constant while the kernel runs with the same modules.
     ///
     /// # Errors
-    /// As [`Kallsyms::read`].
+    /// As [`KallsymsTable::read`].
     pub fn running(cache: Option<&Path>) -> Result<Self, KallsymsError> {
         let Some((path, machine)) = cache.and_then(|folder| Some((kept_place(folder)?, fingerprint()?)))
         else {
@@ -229,8 +229,8 @@ impl KallsymsList {
         }
     }
 
-    fn into_table(self) -> Kallsyms {
-        Kallsyms { table: self.names.finish(), marks: self.marks, fresh: None }
+    fn into_table(self) -> KallsymsTable {
+        KallsymsTable { table: self.names.finish(), marks: self.marks, fresh: None }
     }
 
     /// Serializes the list: length of the header; header with fingerprint and marks; names.
@@ -307,7 +307,7 @@ pub struct KernelSymbol {
 /// Returns the symbols of the running kernel and its modules with these names, by address.
 ///
 /// # Errors
-/// As [`Kallsyms::read`].
+/// As [`KallsymsTable::read`].
 pub fn running_symbols(names: &[String]) -> Result<Vec<KernelSymbol>, KallsymsError> {
     let text = std::fs::read(RUNNING).map_err(|error| KallsymsError::Unreadable {
         path: RUNNING.into(),
@@ -369,7 +369,7 @@ pub struct KernelMap {
 /// Returns the running kernel, then its modules by address.
 ///
 /// # Errors
-/// As [`Kallsyms::read`].
+/// As [`KallsymsTable::read`].
 pub fn running_maps() -> Result<Vec<KernelMap>, KallsymsError> {
     let marks = running_symbols(&["_stext", "_etext"].map(str::to_owned))?;
     let mark = |name: &str| marks.iter().find(|symbol| symbol.name == name).map_or(0, |symbol| symbol.start);
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn functions_of_kernel_modules_and_bpf_are_in_one_table() {
-        let kallsyms = Kallsyms::parse(TEXT).unwrap();
+        let kallsyms = KallsymsTable::parse(TEXT).unwrap();
         let name = |address| kallsyms.find(address).map_or("-", |s| s.name);
         assert_eq!(name(0xffff_ffff_8100_0150), "do_one");
         assert_eq!(name(0xffff_ffff_8100_02f0), "do_two");
@@ -473,11 +473,11 @@ mod tests {
         cache_file::write(&path, MAGIC, &list.encode("thing c0100000 4096\n\n")).unwrap();
         // Another set of modules requires another list.
         for machine in ["", "thing c0100000 4096\nmore c0300000 1\n\n", "thing c0100000 4097\n\n"] {
-            assert!(machine.is_empty() || Kallsyms::kept(&path, machine).is_none(), "{machine}");
+            assert!(machine.is_empty() || KallsymsTable::kept(&path, machine).is_none(), "{machine}");
         }
-        let mut kept = Kallsyms::kept(&path, "thing c0100000 4096\n\n").unwrap();
+        let mut kept = KallsymsTable::kept(&path, "thing c0100000 4096\n\n").unwrap();
         kept.fresh = None;
-        let whole = Kallsyms::parse(TEXT).unwrap();
+        let whole = KallsymsTable::parse(TEXT).unwrap();
         assert_eq!(kept.marks, whole.marks);
         let name = |address| kept.find(address).map_or("-", |s| s.name);
         assert_eq!(name(0xffff_ffff_8100_0150), "do_one");
@@ -513,8 +513,8 @@ mod tests {
     #[test]
     fn zeros_are_a_refusal() {
         let hidden = b"0000000000000000 T _text\n0000000000000000 t do_one\n";
-        assert_eq!(Kallsyms::parse(hidden).unwrap_err(), KallsymsError::Hidden);
-        assert_eq!(Kallsyms::parse(b"").unwrap_err(), KallsymsError::Hidden);
+        assert_eq!(KallsymsTable::parse(hidden).unwrap_err(), KallsymsError::Hidden);
+        assert_eq!(KallsymsTable::parse(b"").unwrap_err(), KallsymsError::Hidden);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Symbols: maps addresses in modules to functions, source lines and inlined frames.
 //!
-//! Receives modules as recordings name them ([`Module`]) and sorted addresses in them ([`Request`]). Finds
-//! the modules' files in any mount namespace. Returns [`Frame`]s, and the reasons why names are missing
-//! ([`DataQuality`]). Decides which file to trust (by its build-id) and which name belongs to an address.
-//! Leaves reading recordings to `session`, aggregation to `profile`, and wording to `view`.
+//! Receives modules as recordings name them ([`SymbolModule`]) and sorted addresses in them
+//! ([`SymbolRequest`]). Finds the modules' files in any mount namespace. Returns [`ResolvedFrame`]s, and the
+//! reasons why names are missing ([`ModuleDataQuality`]). Decides which file to trust (by its build-id) and
+//! which name belongs to an address. Leaves reading recordings to `session`, aggregation to `profile`, and
+//! wording to `view`.
 //!
 //! ```text
 //!   Module --files--> Image --tables, kernel, jit--> Table     stage 1: names
@@ -39,10 +40,12 @@ pub use debuginfod::Debuginfod;
 pub use dwarf::lines;
 pub use files::image::Image;
 pub use files::{elf, locate, source_text};
-pub use frame::{Answer, FileId, Frame, Function, FunctionId, Names, Source};
+pub use frame::{
+    AddressFrames, Function, FunctionId, ResolvedFrame, SourceFileId, SourcePosition, SymbolNames,
+};
 pub use jit::perf_map;
-pub use module::{Kind, Module, ModuleId, SymbolQuery};
-pub use options::Options;
-pub use quality::{DataQuality, Missing};
-pub use symbolizer::{Depth, Progress, Request, Symbolizer};
-pub use tables::table::Table;
+pub use module::{ModuleId, SymbolModule, SymbolModuleKind, SymbolQuery};
+pub use options::SymbolOptions;
+pub use quality::{MissingDataReason, ModuleDataQuality};
+pub use symbolizer::{Depth, SymbolProgress, SymbolRequest, Symbolizer};
+pub use tables::table::SymbolTable;

@@ -17,9 +17,9 @@ pub struct ModuleId(pub u32);
 
 /// A module as the recording describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Module {
+pub struct SymbolModule {
     /// The kind of code.
-    pub kind: Kind,
+    pub kind: SymbolModuleKind,
     /// The file's path in the process, or a name in brackets. Not escaped.
     pub path: Arc<Path>,
     /// The build-id in the recording.
@@ -33,18 +33,20 @@ pub struct Module {
     pub mount: Option<NonZeroU64>,
 }
 
-impl Module {
+impl SymbolModule {
     /// Converts a module of a recording or live session; `None` for opaque code. `live` permits reading files
     /// through its process.
     pub fn of(module: &session::Module, live: bool) -> Option<Self> {
         let kind = match &module.kind {
-            session::Kind::File => Kind::File,
-            session::Kind::Kernel(reference) => Kind::Kernel { reference: reference.clone() },
-            session::Kind::KernelModule(start) => Kind::KernelModule { start: *start },
-            session::Kind::Vdso => Kind::Vdso,
-            session::Kind::Anonymous(pid) => Kind::Anonymous { pid: *pid },
-            session::Kind::Bpf => Kind::Bpf,
-            session::Kind::Opaque => return None,
+            session::ModuleKind::File => SymbolModuleKind::File,
+            session::ModuleKind::Kernel(reference) => {
+                SymbolModuleKind::Kernel { reference: reference.clone() }
+            }
+            session::ModuleKind::KernelModule(start) => SymbolModuleKind::KernelModule { start: *start },
+            session::ModuleKind::Vdso => SymbolModuleKind::Vdso,
+            session::ModuleKind::Anonymous(pid) => SymbolModuleKind::Anonymous { pid: *pid },
+            session::ModuleKind::Bpf => SymbolModuleKind::Bpf,
+            session::ModuleKind::Opaque => return None,
         };
         Some(Self {
             kind,
@@ -59,7 +61,7 @@ impl Module {
 
 /// The kinds of code, each with its own way of lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum SymbolModuleKind {
     /// A program or library.
     File,
     /// The kernel's own text.
@@ -88,7 +90,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymbolQuery(pub(super) u64);
 
-impl Kind {
+impl SymbolModuleKind {
     /// Whether lookups use file offsets.
     pub fn by_file_offset(&self) -> bool {
         matches!(self, Self::File | Self::Vdso)
@@ -118,11 +120,11 @@ impl From<Avma> for SymbolQuery {
     }
 }
 
-impl Module {
+impl SymbolModule {
     /// A file on this machine, known only by its path.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self {
-            kind: Kind::File,
+            kind: SymbolModuleKind::File,
             path: path.into().into(),
             build_id: None,
             pid: None,
@@ -134,23 +136,23 @@ impl Module {
     /// A module with the name that recordings use for it, a path or a word in brackets.
     pub fn of_name(name: impl Into<PathBuf>) -> Self {
         let name = name.into();
-        let kind = if name.as_os_str() == "[vdso]" { Kind::Vdso } else { Kind::File };
+        let kind = if name.as_os_str() == "[vdso]" { SymbolModuleKind::Vdso } else { SymbolModuleKind::File };
         Self { kind, ..Self::file(name) }
     }
 
     /// The running kernel.
     pub fn kernel() -> Self {
-        Self { kind: Kind::Kernel { reference: None }, ..Self::file("[kernel.kallsyms]") }
+        Self { kind: SymbolModuleKind::Kernel { reference: None }, ..Self::file("[kernel.kallsyms]") }
     }
 
     /// The vdso of this machine's kernel.
     pub fn vdso() -> Self {
-        Self { kind: Kind::Vdso, ..Self::file("[vdso]") }
+        Self { kind: SymbolModuleKind::Vdso, ..Self::file("[vdso]") }
     }
 
     /// JIT code in a process.
     pub fn anonymous(pid: u32) -> Self {
-        Self { kind: Kind::Anonymous { pid }, ..Self::file("//anon") }
+        Self { kind: SymbolModuleKind::Anonymous { pid }, ..Self::file("//anon") }
     }
 
     /// The last component of the path, as in perf's `dso` column.

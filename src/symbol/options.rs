@@ -7,7 +7,7 @@ use super::debuginfod::{self, Debuginfod};
 
 /// The places to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct SymbolOptions {
     /// A folder that replaces `/` of the recorded machine (`--symfs`).
     pub symfs: Option<PathBuf>,
     /// Roots of separate debug files, each with a `.build-id` folder (gdb's `debug-file-directory`).
@@ -66,7 +66,7 @@ fn home() -> Option<PathBuf> {
     folder("HOME").filter(|home| home.is_dir())
 }
 
-impl Options {
+impl SymbolOptions {
     /// Maps a path of the recorded machine to a path on this machine.
     pub fn below_symfs(&self, path: &Path) -> PathBuf {
         let below = |symfs: &PathBuf| symfs.join(path.strip_prefix("/").unwrap_or(path));

@@ -13,7 +13,7 @@ use super::BuildId;
 
 /// The result of the search for a module's files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DataQuality {
+pub struct ModuleDataQuality {
     /// The module's own file.
     pub binary: Option<PathBuf>,
     /// The separate file that provided symbols or lines.
@@ -23,12 +23,12 @@ pub struct DataQuality {
     /// Whether the module has line information and inlined functions.
     pub lines: bool,
     /// Missing data, worst first.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingDataReason>,
 }
 
 /// A reason for missing data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingDataReason {
     /// No file was found.
     File {
         /// The file's path in the process.
@@ -108,7 +108,7 @@ pub enum Missing {
     Unknown,
 }
 
-impl Missing {
+impl MissingDataReason {
     /// An existing file that the kernel does not let pmc read.
     pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self::Unreadable { path: path.into(), said: crate::error::kernel_words(error).into() }
@@ -216,7 +216,7 @@ fn os_release() -> String {
     std::fs::read_to_string("/etc/os-release").unwrap_or_default()
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for MissingDataReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, said } | Self::Unreadable { path, said } => {
@@ -303,10 +303,10 @@ mod tests {
     #[test]
     fn a_reason_says_what_to_try() {
         let id = BuildId::parse("ab12").unwrap();
-        let missing = Missing::Stripped { path: "/nowhere/prog".into(), build_id: Some(id) };
+        let missing = MissingDataReason::Stripped { path: "/nowhere/prog".into(), build_id: Some(id) };
         assert_eq!(missing.to_string(), "/nowhere/prog is stripped");
         assert!(missing.remedy().unwrap().contains("ab12"));
-        let hidden = Missing::KernelAddressesHidden { kptr_restrict: Some(2) };
+        let hidden = MissingDataReason::KernelAddressesHidden { kptr_restrict: Some(2) };
         assert_eq!(hidden.to_string(), "/proc/kallsyms hides addresses (kernel.kptr_restrict is 2)");
         assert!(hidden.remedy().unwrap().contains("kptr_restrict=0"));
     }

@@ -18,17 +18,18 @@ use super::debuginfod::Artifact;
 use super::dwarf::lines::LineFrame;
 use super::files::locate;
 use super::name_sources::{ModuleSources, Placeholder, Placeholders, SharedSources};
-use super::tables::table::{OwnedSymbol, Symbol, Table};
+use super::tables::table::{OwnedSymbol, Symbol, SymbolTable};
 use super::{
-    Answer, DataQuality, Debuginfod, Frame, FunctionId, Image, Kind, Missing, Module, ModuleId, Names,
-    Options, Source, SymbolQuery, elf,
+    AddressFrames, Debuginfod, FunctionId, Image, MissingDataReason, ModuleDataQuality, ModuleId,
+    ResolvedFrame, SourcePosition, SymbolModule, SymbolModuleKind, SymbolNames, SymbolOptions, SymbolQuery,
+    elf,
 };
 use crate::address::Avma;
 use crate::session::worker_threads;
 
 /// Addresses in a module. Sorted and distinct addresses are fastest, but any order works.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct SymbolRequest<'a> {
     /// The module.
     pub module: ModuleId,
     /// The addresses to look up; the answer has the same order.
@@ -48,7 +49,7 @@ pub enum Depth {
 
 /// Progress of a resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct SymbolProgress {
     /// Number of resolved addresses.
     pub done: usize,
     /// Number of addresses in the batch.
@@ -60,8 +61,8 @@ pub struct Progress {
 pub struct Symbolizer {
     /// Each module with its loaded sources. Boxed, since a recording may name a million modules and need only
     /// a few.
-    modules: Vec<(Module, OnceLock<Box<ModuleSources>>)>,
-    names: Names,
+    modules: Vec<(SymbolModule, OnceLock<Box<ModuleSources>>)>,
+    names: SymbolNames,
     shared: SharedSources,
     /// No worker threads could be started. The calling thread's stack is too small to read lines.
     is_alone: bool,
@@ -71,7 +72,7 @@ pub struct Symbolizer {
 const BATCH: usize = 5000;
 
 /// The result for an address, before its names get numbers.
-struct Resolved {
+struct ResolvedAddress {
     address: u64,
     symbol: Option<OwnedSymbol>,
     placeholder: Option<Placeholder>,
@@ -83,18 +84,18 @@ impl Symbolizer {
     ///
     /// # Errors
     /// If the worker threads cannot be started.
-    pub fn new(options: Options) -> crate::error::Result<Self> {
+    pub fn new(options: SymbolOptions) -> crate::error::Result<Self> {
         let is_alone = worker_threads::start().map_err(crate::error::Error::new)?;
         Ok(Self {
             modules: Vec::new(),
-            names: Names::default(),
+            names: SymbolNames::default(),
             shared: SharedSources::new(options),
             is_alone,
         })
     }
 
     /// Adds a module without reading its files.
-    pub fn add(&mut self, module: Module) -> ModuleId {
+    pub fn add(&mut self, module: SymbolModule) -> ModuleId {
         self.modules.push((module, OnceLock::new()));
         ModuleId(self.modules.len() as u32 - 1)
     }
@@ -116,14 +117,14 @@ impl Symbolizer {
         path: PathBuf,
         functions: impl Iterator<Item = (Range<u64>, Cow<'a, str>)>,
     ) {
-        self.shared.add_recorded(path, Table::of(functions));
+        self.shared.add_recorded(path, SymbolTable::of(functions));
     }
 
     /// Returns a module as it was added.
     ///
     /// # Panics
     /// If the number belongs to another symbolizer; this holds for all functions that take one.
-    pub fn module(&self, id: ModuleId) -> &Module {
+    pub fn module(&self, id: ModuleId) -> &SymbolModule {
         &self.modules[id.0 as usize].0
     }
 
@@ -156,13 +157,13 @@ impl Symbolizer {
     }
 
     /// All names found so far.
-    pub fn names(&self) -> &Names {
+    pub fn names(&self) -> &SymbolNames {
         &self.names
     }
 
     /// Returns the files that were found and the data that is missing. Searches for the module's files first
     /// if needed.
-    pub fn quality(&self, id: ModuleId) -> DataQuality {
+    pub fn quality(&self, id: ModuleId) -> ModuleDataQuality {
         self.sources(id).quality()
     }
 
@@ -170,7 +171,7 @@ impl Symbolizer {
     pub fn failures(&self) -> Vec<String> {
         let loaded = self.modules.iter().filter_map(|(_, sources)| sources.get());
         let missing = loaded.flat_map(|sources| sources.quality().missing);
-        missing.filter(Missing::is_failure).map(|one| one.to_string()).collect()
+        missing.filter(MissingDataReason::is_failure).map(|one| one.to_string()).collect()
     }
 
     /// Returns a remedy for the most important kind of missing data. The first call may be slow.
@@ -198,22 +199,28 @@ impl Symbolizer {
 
     /// Downloads missing files of the loaded modules from debuginfod servers. Returns whether this added
     /// anything. May take long. `progress` counts modules.
-    pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &(dyn Fn(Progress) + Sync)) -> bool {
+    pub fn ask_servers(
+        &mut self,
+        servers: Arc<Debuginfod>,
+        progress: &(dyn Fn(SymbolProgress) + Sync),
+    ) -> bool {
         self.shared.options.debuginfod = Some(servers);
-        let lacking = |(module, sources): &mut (Module, OnceLock<Box<ModuleSources>>)| {
+        let lacking = |(module, sources): &mut (SymbolModule, OnceLock<Box<ModuleSources>>)| {
             let before = sources.get()?.quality();
-            let may_be_there = matches!(module.kind, Kind::File | Kind::KernelModule { .. }) && !before.lines;
+            let may_be_there =
+                matches!(module.kind, SymbolModuleKind::File | SymbolModuleKind::KernelModule { .. })
+                    && !before.lines;
             may_be_there.then(|| sources.take())?;
             Some(before)
         };
-        let asked: Vec<(usize, Option<DataQuality>)> =
+        let asked: Vec<(usize, Option<ModuleDataQuality>)> =
             self.modules.iter_mut().map(lacking).enumerate().collect();
-        let asked: Vec<(ModuleId, DataQuality)> =
+        let asked: Vec<(ModuleId, ModuleDataQuality)> =
             asked.into_iter().filter_map(|(id, before)| Some((ModuleId(id as u32), before?))).collect();
         let (done, total) = (AtomicUsize::new(0), asked.len());
-        let has_more = |(id, before): &(ModuleId, DataQuality)| {
+        let has_more = |(id, before): &(ModuleId, ModuleDataQuality)| {
             let has_more = self.quality(*id) != *before;
-            progress(Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total });
+            progress(SymbolProgress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total });
             has_more
         };
         worker_threads::inside(|| asked.par_iter().filter(|module| has_more(module)).count()) > 0
@@ -245,26 +252,26 @@ impl Symbolizer {
     /// threads.
     pub fn resolve(
         &mut self,
-        requests: &[Request<'_>],
+        requests: &[SymbolRequest<'_>],
         depth: Depth,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Vec<Answer> {
+        progress: &(dyn Fn(SymbolProgress) + Sync),
+    ) -> Vec<AddressFrames> {
         let depth = if self.is_alone { Depth::Names } else { depth };
         let total = requests.iter().map(|request| request.queries.len()).sum();
         let count = AtomicUsize::new(0);
         let done = |more: usize| {
             let done = count.fetch_add(more, Ordering::Relaxed) + more;
-            progress(Progress { done, total });
+            progress(SymbolProgress { done, total });
         };
         let alone = self.shared.options.alone && depth == Depth::Names;
         let first = self.names.functions().len();
         let mut answers = Vec::with_capacity(requests.len());
         for requests in requests.chunks(BATCH) {
-            let one = |request: &Request<'_>| {
+            let one = |request: &SymbolRequest<'_>| {
                 let name = self.shared.options.placeholders.then(|| self.placeholder_name(request.module));
                 resolve_one(self.sources(request.module), request, depth, name.as_deref(), &done)
             };
-            let resolved: Vec<Vec<Resolved>> = match alone {
+            let resolved: Vec<Vec<ResolvedAddress>> = match alone {
                 true => requests.iter().map(one).collect(),
                 false => worker_threads::inside(|| requests.par_iter().map(one).collect()),
             };
@@ -286,7 +293,7 @@ impl Symbolizer {
         path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
     }
 
-    pub(super) fn options(&self) -> &Options {
+    pub(super) fn options(&self) -> &SymbolOptions {
         &self.shared.options
     }
 
@@ -298,12 +305,12 @@ impl Symbolizer {
     /// Assigns numbers to the names.
     ///
     /// The symbol table names the outermost function at both depths. The compiler's name is the fallback.
-    fn merge(&mut self, module: ModuleId, all: Vec<Resolved>) -> Answer {
-        let mut answer = Answer::default();
-        let mut frames: Vec<Frame> = Vec::new();
+    fn merge(&mut self, module: ModuleId, all: Vec<ResolvedAddress>) -> AddressFrames {
+        let mut answer = AddressFrames::default();
+        let mut frames: Vec<ResolvedFrame> = Vec::new();
         // Neighbours share a function, so its number is cached.
         let mut last: Option<(OwnedSymbol, FunctionId)> = None;
-        let mut number = |names: &mut Names, symbol: &OwnedSymbol| match &last {
+        let mut number = |names: &mut SymbolNames, symbol: &OwnedSymbol| match &last {
             Some((same, id)) if same.start == symbol.start && Arc::ptr_eq(&same.name, &symbol.name) => *id,
             _ => last.insert((symbol.clone(), names.add_symbol(module, symbol))).1,
         };
@@ -311,7 +318,7 @@ impl Symbolizer {
             frames.clear();
             let last = item.lines.len().checked_sub(1);
             for (at, line) in item.lines.iter().enumerate() {
-                let source = line.file.as_ref().map(|file| Source {
+                let source = line.file.as_ref().map(|file| SourcePosition {
                     file: self.names.add_file(file),
                     line: line.line,
                     column: line.column,
@@ -321,7 +328,7 @@ impl Symbolizer {
                     (Some(symbol), _) if !inlined => number(&mut self.names, symbol),
                     (_, name) => self.names.add_function(module, name.as_deref().unwrap_or("??"), None, 0),
                 };
-                frames.push(Frame { function, source, inlined });
+                frames.push(ResolvedFrame { function, source, inlined });
             }
             if frames.is_empty() {
                 let function = match (&item.symbol, &item.placeholder) {
@@ -329,7 +336,11 @@ impl Symbolizer {
                     (None, Some(placeholder)) => Some(self.names.add_placeholder(module, placeholder)),
                     (None, None) => None,
                 };
-                frames.extend(function.map(|function| Frame { function, source: None, inlined: false }));
+                frames.extend(function.map(|function| ResolvedFrame {
+                    function,
+                    source: None,
+                    inlined: false,
+                }));
             }
             answer.push(item.address, frames.iter().copied());
         }
@@ -339,11 +350,11 @@ impl Symbolizer {
 
 fn resolve_one(
     sources: &ModuleSources,
-    request: &Request<'_>,
+    request: &SymbolRequest<'_>,
     depth: Depth,
     placeholder_name: Option<&str>,
     done: &(dyn Fn(usize) + Sync),
-) -> Vec<Resolved> {
+) -> Vec<ResolvedAddress> {
     let addresses: Vec<Option<u64>> =
         request.queries.iter().map(|query| sources.file_address(*query)).collect();
     let lines = match depth {
@@ -366,12 +377,13 @@ fn resolve_one(
         sources.remember(&found);
         Some(found)
     };
-    let at = |((query, address), symbol): ((&SymbolQuery, Option<u64>), Option<OwnedSymbol>)| Resolved {
-        address: sources.address(*query).unwrap_or(query.0),
-        placeholder: if symbol.is_none() { placeholder(address) } else { None },
-        symbol: variable(*query).or(symbol),
-        lines: address.and_then(|address| lines.as_ref()?.get(&address).cloned()).unwrap_or_default(),
-    };
+    let at =
+        |((query, address), symbol): ((&SymbolQuery, Option<u64>), Option<OwnedSymbol>)| ResolvedAddress {
+            address: sources.address(*query).unwrap_or(query.0),
+            placeholder: if symbol.is_none() { placeholder(address) } else { None },
+            symbol: variable(*query).or(symbol),
+            lines: address.and_then(|address| lines.as_ref()?.get(&address).cloned()).unwrap_or_default(),
+        };
     let resolved = request.queries.iter().zip(addresses).zip(symbols).map(at).collect();
     if lines.is_none() {
         done(request.queries.len());

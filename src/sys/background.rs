@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 /// Which side of a fork this process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum BackgroundSide {
     /// The original process.
     Parent,
     /// The new process.
@@ -19,13 +19,13 @@ pub enum Side {
 ///
 /// # Errors
 /// `EAGAIN` at the limit of processes, `ENOMEM`.
-pub fn fork() -> io::Result<Side> {
+pub fn fork() -> io::Result<BackgroundSide> {
     debug_assert_eq!(std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count), 1, "one thread");
     // SAFETY: with one thread the child's copy of memory is consistent, so it may go on in ordinary code.
     match unsafe { libc::fork() } {
         pid if pid < 0 => Err(io::Error::last_os_error()),
-        0 => Ok(Side::Child),
-        _ => Ok(Side::Parent),
+        0 => Ok(BackgroundSide::Child),
+        _ => Ok(BackgroundSide::Parent),
     }
 }
 

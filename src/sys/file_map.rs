@@ -40,7 +40,7 @@ pub struct FileMap(Option<GuardedMap>);
 #[derive(Debug)]
 struct GuardedMap {
     map: Mmap,
-    slot: &'static Slot,
+    slot: &'static MapSlot,
 }
 
 /// Opens a regular file for reading. Never blocks, and never makes a terminal the controlling one.
@@ -80,7 +80,7 @@ impl FileMap {
         let map = unsafe { Mmap::map(file)? };
         let start = map.as_ptr().addr();
         let end = (start + map.len()).next_multiple_of(page_size());
-        Ok(Self(Some(GuardedMap { slot: Slot::take(start..end), map })))
+        Ok(Self(Some(GuardedMap { slot: MapSlot::take(start..end), map })))
     }
 
     /// Returns the pages to the kernel, which reads them again on the next access.
@@ -117,20 +117,20 @@ impl Drop for GuardedMap {
 
 /// Address range of one map. Slots are reused but never freed, so the handler can walk them at any time.
 #[derive(Debug)]
-struct Slot {
+struct MapSlot {
     /// Odd while `start` and `end` change.
     version: AtomicUsize,
     start: AtomicUsize,
     end: AtomicUsize,
     is_cut: AtomicBool,
-    next: AtomicPtr<Slot>,
+    next: AtomicPtr<MapSlot>,
 }
 
-static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+static SLOTS: AtomicPtr<MapSlot> = AtomicPtr::new(ptr::null_mut());
 /// Slots without a map. This lock must be held to change a slot or the list.
-static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
+static FREE: Mutex<Vec<&'static MapSlot>> = Mutex::new(Vec::new());
 
-impl Slot {
+impl MapSlot {
     fn take(range: Range<usize>) -> &'static Self {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = free.pop() {
@@ -218,7 +218,7 @@ extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
 /// Replaces the page at `address` and all later pages of its map. Returns whether a map contains the
 /// address.
 fn fill(address: usize) -> bool {
-    // ORDERING: pairs with the store in `Slot::take`.
+    // ORDERING: pairs with the store in `MapSlot::take`.
     let mut next = SLOTS.load(Ordering::Acquire);
     // SAFETY: slots are leaked, so each pointer in the list stays valid.
     while let Some(slot) = unsafe { next.as_ref() } {

@@ -32,7 +32,7 @@ pub struct HeaderPage {
 
 /// A snapshot of the page's fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Header {
+pub struct HeaderFields {
     /// Whether the event is on a hardware counter of the CPU from which it was read.
     pub on_counter: bool,
     /// Whether user space may read the counter directly.
@@ -89,7 +89,7 @@ impl HeaderPage {
     }
 
     /// Reads the state of the event's counter.
-    pub fn read(&self) -> Header {
+    pub fn read(&self) -> HeaderFields {
         self.together(|page| {
             // SAFETY: `together` passes a mapped page.
             let (capabilities, index, width) = unsafe {
@@ -99,7 +99,7 @@ impl HeaderPage {
                     (&raw const (*page).pmc_width).read_volatile(),
                 )
             };
-            Header { on_counter: index != 0, user_readable: capabilities >> 2 & 1 == 1, width }
+            HeaderFields { on_counter: index != 0, user_readable: capabilities >> 2 & 1 == 1, width }
         })
     }
 

@@ -20,7 +20,7 @@ use std::os::fd::AsRawFd;
 
 /// The holder of a conflicting lock, from `F_GETLK`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub enum LockOwner {
     /// A process, by its id in our pid namespace.
     Process(u32),
     /// Unknown: an OFD lock, or a process in another pid namespace.
@@ -29,7 +29,7 @@ pub enum Owner {
 
 /// The two types of lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum LockKind {
     /// Shared (`F_RDLCK`).
     Read,
     /// Exclusive (`F_WRLCK`); requires a file opened for writing.
@@ -41,7 +41,7 @@ pub enum Kind {
 /// # Errors
 /// `EAGAIN` or `EACCES` if another process holds a conflicting lock; `EBADF` for a write lock on a file
 /// opened for reading.
-pub fn take(file: &File, kind: Kind) -> io::Result<()> {
+pub fn take(file: &File, kind: LockKind) -> io::Result<()> {
     set(file, libc::F_SETLK, raw(kind))
 }
 
@@ -49,7 +49,7 @@ pub fn take(file: &File, kind: Kind) -> io::Result<()> {
 ///
 /// # Errors
 /// The errors of [`take`]; a POSIX lock of this process also conflicts.
-pub fn take_for_description(file: &File, kind: Kind) -> io::Result<()> {
+pub fn take_for_description(file: &File, kind: LockKind) -> io::Result<()> {
     set(file, libc::F_OFD_SETLK, raw(kind))
 }
 
@@ -66,22 +66,22 @@ pub fn release(file: &File) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's, such as `ENOLCK` on a network file system without a lock service.
-pub fn in_the_way(file: &File, kind: Kind) -> io::Result<Option<Owner>> {
+pub fn in_the_way(file: &File, kind: LockKind) -> io::Result<Option<LockOwner>> {
     let mut request = first_byte(raw(kind));
     call(file, libc::F_GETLK, &mut request)?;
     if c_int::from(request.l_type) == libc::F_UNLCK {
         return Ok(None);
     }
     Ok(Some(match u32::try_from(request.l_pid) {
-        Ok(0) | Err(_) => Owner::Unknown,
-        Ok(pid) => Owner::Process(pid),
+        Ok(0) | Err(_) => LockOwner::Unknown,
+        Ok(pid) => LockOwner::Process(pid),
     }))
 }
 
-fn raw(kind: Kind) -> c_int {
+fn raw(kind: LockKind) -> c_int {
     match kind {
-        Kind::Read => libc::F_RDLCK,
-        Kind::Write => libc::F_WRLCK,
+        LockKind::Read => libc::F_RDLCK,
+        LockKind::Write => libc::F_WRLCK,
     }
 }
 
@@ -122,22 +122,22 @@ mod tests {
     fn own_posix_locks_never_stand_in_the_way_but_ofd_locks_do() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let ours = file.as_file();
-        take(ours, Kind::Write).unwrap();
-        assert_eq!(in_the_way(ours, Kind::Write).unwrap(), None);
+        take(ours, LockKind::Write).unwrap();
+        assert_eq!(in_the_way(ours, LockKind::Write).unwrap(), None);
         release(ours).unwrap();
 
         let other = File::open(file.path()).unwrap();
-        take_for_description(&other, Kind::Read).unwrap();
-        assert_eq!(in_the_way(ours, Kind::Write).unwrap(), Some(Owner::Unknown));
-        assert_eq!(in_the_way(ours, Kind::Read).unwrap(), None, "read locks share");
-        assert_eq!(take(ours, Kind::Write).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        take_for_description(&other, LockKind::Read).unwrap();
+        assert_eq!(in_the_way(ours, LockKind::Write).unwrap(), Some(LockOwner::Unknown));
+        assert_eq!(in_the_way(ours, LockKind::Read).unwrap(), None, "read locks share");
+        assert_eq!(take(ours, LockKind::Write).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]
     fn a_write_lock_needs_a_writable_file() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let readable = File::open(file.path()).unwrap();
-        assert_eq!(take(&readable, Kind::Write).unwrap_err().raw_os_error(), Some(libc::EBADF));
-        assert_eq!(in_the_way(&readable, Kind::Write).unwrap(), None);
+        assert_eq!(take(&readable, LockKind::Write).unwrap_err().raw_os_error(), Some(libc::EBADF));
+        assert_eq!(in_the_way(&readable, LockKind::Write).unwrap(), None);
     }
 }

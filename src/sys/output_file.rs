@@ -28,7 +28,7 @@ use super::{descriptor, signal};
 
 /// The file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ExistingFile {
     /// Nothing.
     Nothing,
     /// A file.
@@ -52,7 +52,7 @@ pub struct OutputPlace {
     /// The path after following our own links.
     pub path: PathBuf,
     /// The file at the end of the path.
-    pub standing: Standing,
+    pub standing: ExistingFile,
 }
 
 /// Maximum number of links to follow, as in the kernel.
@@ -74,19 +74,21 @@ pub fn look(path: &Path) -> io::Result<OutputPlace> {
         let at = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let there = match rustix::fs::open(&path, at, Mode::empty()) {
             Ok(there) => File::from(there),
-            Err(rustix::io::Errno::NOENT) => return Ok(OutputPlace { path, standing: Standing::Nothing }),
+            Err(rustix::io::Errno::NOENT) => {
+                return Ok(OutputPlace { path, standing: ExistingFile::Nothing });
+            }
             Err(error) => return Err(error.into()),
         };
         let meta = there.metadata()?;
         let kind = meta.file_type();
         let standing = if kind.is_file() {
-            Standing::File { len: meta.len(), is_ours: is_ours(&meta) }
+            ExistingFile::File { len: meta.len(), is_ours: is_ours(&meta) }
         } else if kind.is_fifo() {
-            Standing::Fifo
+            ExistingFile::Fifo
         } else if !kind.is_symlink() || is_in_proc(&path) {
-            Standing::Special
+            ExistingFile::Special
         } else if !is_trusted(&meta, &path) {
-            Standing::OthersLink
+            ExistingFile::OthersLink
         } else {
             // Reads the target of the link that was checked, not of one that replaced it.
             let target = rustix::fs::readlinkat(&there, c"", Vec::new())?;
@@ -127,10 +129,10 @@ pub fn create(path: &Path, mode: u32, append: bool) -> io::Result<File> {
     let mut open = OpenOptions::new();
     open.write(true).append(append);
     match standing {
-        Standing::Nothing => open.create_new(true).mode(mode).open(&path),
-        Standing::Fifo => open_fifo(&path).and_then(blocking),
-        Standing::Special => open.open(&path),
-        Standing::File { is_ours: ours, .. } if append || ours => {
+        ExistingFile::Nothing => open.create_new(true).mode(mode).open(&path),
+        ExistingFile::Fifo => open_fifo(&path).and_then(blocking),
+        ExistingFile::Special => open.open(&path),
+        ExistingFile::File { is_ours: ours, .. } if append || ours => {
             let file = open.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path)?;
             let meta = file.metadata()?;
             if !(is_ours(&meta) || append && meta.is_file()) {
@@ -141,7 +143,7 @@ pub fn create(path: &Path, mode: u32, append: bool) -> io::Result<File> {
             }
             Ok(file)
         }
-        Standing::File { .. } | Standing::OthersLink => replace(&path, mode),
+        ExistingFile::File { .. } | ExistingFile::OthersLink => replace(&path, mode),
     }
 }
 
@@ -229,7 +231,7 @@ mod tests {
         symlink("none", at("dangling")).unwrap();
         create(&at("dangling"), 0o600, false).unwrap();
         assert_eq!(fs::metadata(at("none")).unwrap().mode() & 0o777, 0o600);
-        assert_eq!(look(Path::new("/dev/null")).unwrap().standing, Standing::Special);
+        assert_eq!(look(Path::new("/dev/null")).unwrap().standing, ExistingFile::Special);
         create(Path::new("/dev/null"), 0o600, false).unwrap();
     }
 

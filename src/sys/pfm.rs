@@ -12,7 +12,7 @@ use crate::abi::attr::WORDS;
 
 /// The initialized library.
 #[derive(Debug)]
-pub struct Library {
+pub struct PfmLibrary {
     encode: Encode,
     describe: Describe,
 }
@@ -42,10 +42,10 @@ const PERF_EVENT_EXT: c_int = 2;
 /// writes only the fields that it knows.
 const ROOM: usize = 64;
 
-impl Library {
+impl PfmLibrary {
     /// Returns the system's library; `None` if it is not installed or its initialization fails.
     pub fn get() -> Option<&'static Self> {
-        static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+        static LIBRARY: OnceLock<Option<PfmLibrary>> = OnceLock::new();
         LIBRARY.get_or_init(Self::load).as_ref()
     }
 

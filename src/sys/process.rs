@@ -32,7 +32,7 @@ pub fn exists(task: i32) -> bool {
 /// A forked child that has not yet executed its command. If dropped before its release, the child exits
 /// without executing the command.
 #[derive(Debug)]
-pub struct Held {
+pub struct PausedChild {
     pid: u32,
     gate: Option<OwnedFd>,
     verdict: OwnedFd,
@@ -55,7 +55,7 @@ pub enum Streams {
 
 /// A running command.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningCommand {
     pid: u32,
 }
 
@@ -70,7 +70,7 @@ pub enum Ended {
 
 /// Result of `wait4(2)` for an ended command: its own resource use and that of children it waited for.
 #[derive(Debug, Clone, Copy)]
-pub struct Outcome {
+pub struct CommandOutcome {
     /// How the command ended.
     pub ended: Ended,
     /// CPU time in user mode in nanoseconds (microsecond resolution).
@@ -97,8 +97,9 @@ fn variables(more: &[(OsString, OsString)]) -> io::Result<Vec<CString>> {
     strings(ours.chain(more.iter().cloned()).map(variable))
 }
 
-impl Held {
-    /// Forks a child that waits for [`Held::release`] and then executes `argv[0]` (searched on the PATH).
+impl PausedChild {
+    /// Forks a child that waits for [`PausedChild::release`] and then executes `argv[0]` (searched on the
+    /// PATH).
     ///
     /// # Errors
     /// `EINVAL` for an argument that contains a NUL, otherwise the errors of `pipe2` and `fork`.
@@ -106,10 +107,11 @@ impl Held {
         Self::start_with(argv, &[], Streams::Shared)
     }
 
-    /// Same as [`Held::start`], with these additional environment variables and these standard streams.
+    /// Same as [`PausedChild::start`], with these additional environment variables and these standard
+    /// streams.
     ///
     /// # Errors
-    /// The errors of [`Held::start`].
+    /// The errors of [`PausedChild::start`].
     pub fn start_with<S: AsRef<OsStr>>(
         argv: &[S],
         environment: &[(OsString, OsString)],
@@ -187,7 +189,7 @@ impl Held {
     ///
     /// # Errors
     /// The error of `execvp(3)` if the command cannot be executed; the child has then ended.
-    pub fn release(mut self) -> io::Result<Running> {
+    pub fn release(mut self) -> io::Result<RunningCommand> {
         let gate = self.gate.take().ok_or(io::ErrorKind::InvalidInput)?;
         let opened = loop {
             // SAFETY: one byte of a static; the descriptor is ours.
@@ -201,7 +203,7 @@ impl Held {
         drop(gate);
         if let Err(error) = opened {
             // The closed gate ends the child before it executes anything.
-            let _ = Running { pid: self.pid }.wait();
+            let _ = RunningCommand { pid: self.pid }.wait();
             return Err(error);
         }
         let mut errno = 0i32;
@@ -213,7 +215,7 @@ impl Held {
                 break got;
             }
         };
-        let running = Running { pid: self.pid };
+        let running = RunningCommand { pid: self.pid };
         if got == size_of::<i32>() as isize {
             let _ = running.wait();
             return Err(io::Error::from_raw_os_error(errno));
@@ -222,21 +224,21 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for PausedChild {
     fn drop(&mut self) {
         if self.gate.take().is_some() {
             // Closing the gate ends the child; reaps it.
-            let _ = Running { pid: self.pid }.wait();
+            let _ = RunningCommand { pid: self.pid }.wait();
         }
     }
 }
 
-impl Running {
+impl RunningCommand {
     /// Waits for the command to end.
     ///
     /// # Errors
     /// The kernel's answer to `wait4`.
-    pub fn wait(&self) -> io::Result<Outcome> {
+    pub fn wait(&self) -> io::Result<CommandOutcome> {
         loop {
             match self.wait4(0) {
                 Ok(Some(outcome)) => return Ok(outcome),
@@ -250,8 +252,8 @@ impl Running {
     /// Returns the outcome if the command has ended; `None` while it runs.
     ///
     /// # Errors
-    /// The errors of [`Running::wait`].
-    pub fn try_wait(&self) -> io::Result<Option<Outcome>> {
+    /// The errors of [`RunningCommand::wait`].
+    pub fn try_wait(&self) -> io::Result<Option<CommandOutcome>> {
         self.wait4(libc::WNOHANG)
     }
 
@@ -261,7 +263,7 @@ impl Running {
         unsafe { libc::kill(self.pid as i32, signal) };
     }
 
-    fn wait4(&self, options: i32) -> io::Result<Option<Outcome>> {
+    fn wait4(&self, options: i32) -> io::Result<Option<CommandOutcome>> {
         let mut status = 0;
         // SAFETY: rusage is plain old data, for which zero is a valid value.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -270,7 +272,7 @@ impl Running {
         match pid {
             0 => Ok(None),
             p if p < 0 => Err(io::Error::last_os_error()),
-            _ => Ok(Some(Outcome {
+            _ => Ok(Some(CommandOutcome {
                 ended: if libc::WIFSIGNALED(status) {
                     Ended::Killed(libc::WTERMSIG(status))
                 } else {
@@ -339,20 +341,20 @@ mod tests {
 
     #[test]
     fn a_held_command_starts_when_released() {
-        let held = Held::start(&["sh", "-c", "exit 7"]).unwrap();
+        let held = PausedChild::start(&["sh", "-c", "exit 7"]).unwrap();
         let running = held.release().unwrap();
         assert_eq!(running.wait().unwrap().ended, Ended::Exited(7));
     }
 
     #[test]
     fn a_command_that_does_not_exist_is_told_by_its_errno() {
-        let held = Held::start(&["/nowhere/at/all"]).unwrap();
+        let held = PausedChild::start(&["/nowhere/at/all"]).unwrap();
         assert_eq!(held.release().unwrap_err().raw_os_error(), Some(libc::ENOENT));
     }
 
     #[test]
     fn giving_up_leaves_no_child() {
-        let held = Held::start(&["sleep", "1000"]).unwrap();
+        let held = PausedChild::start(&["sleep", "1000"]).unwrap();
         let pid = held.pid();
         drop(held);
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
@@ -367,7 +369,7 @@ mod tests {
             tid
         });
         assert!(exists(own) && exists(1));
-        let held = Held::start(&["sleep", "1000"]).unwrap();
+        let held = PausedChild::start(&["sleep", "1000"]).unwrap();
         let child = held.pid() as i32;
         assert!(exists(child));
         drop(held);

@@ -32,7 +32,7 @@ pub const USR2: i32 = libc::SIGUSR2;
 
 /// A received signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caught {
+pub struct CaughtSignal {
     /// Number of the signal.
     pub signal: i32,
     /// Whether the kernel sent it for a key: every foreground process of the terminal received it too.
@@ -58,13 +58,13 @@ impl Signals {
     }
 
     /// Returns the next received signal; `None` if there is none.
-    pub fn next(&self) -> Option<Caught> {
+    pub fn next(&self) -> Option<CaughtSignal> {
         // SAFETY: plain old data, for which zero is a valid value.
         let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
         let size = size_of::<libc::signalfd_siginfo>();
         // SAFETY: `info` is `size` bytes of plain old data.
         let got = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
-        (got == size as isize).then_some(Caught {
+        (got == size as isize).then_some(CaughtSignal {
             signal: info.ssi_signo as i32,
             from_terminal: info.ssi_code == libc::SI_KERNEL,
         })
@@ -105,7 +105,7 @@ impl Signals {
     ///
     /// # Errors
     /// The kernel's answer to `poll`.
-    pub fn wait(&self) -> io::Result<Caught> {
+    pub fn wait(&self) -> io::Result<CaughtSignal> {
         loop {
             if let Some(caught) = self.next() {
                 return Ok(caught);
@@ -145,14 +145,14 @@ pub fn stop() {
 
 /// Restores the default action of signals that the parent process ignored (a shell ignores SIGINT for
 /// `command &`): an ignored signal is never caught.
-pub fn heed(signals: &[i32]) {
+pub fn restore_default(signals: &[i32]) {
     for &signal in signals {
         // SAFETY: no handler of ours is replaced; the default action accesses no memory.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }
 
-/// Ignores signals until [`heed`] restores them. Does not affect programs started before.
+/// Ignores signals until [`restore_default`] restores them. Does not affect programs started before.
 pub fn ignore(signals: &[i32]) {
     for &signal in signals {
         // SAFETY: no handler of ours is replaced; ignoring accesses no memory.

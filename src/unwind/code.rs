@@ -11,18 +11,18 @@ use std::sync::Arc;
 use super::arch::Arch;
 
 /// A program's file. Its content is read again for each lookup.
-pub type Program = Arc<dyn Deref<Target = [u8]> + Send + Sync>;
+pub type ProgramFile = Arc<dyn Deref<Target = [u8]> + Send + Sync>;
 
 /// The code of a file.
 #[derive(Clone)]
-pub(super) struct Code {
+pub(super) struct ProgramCode {
     pub(super) arch: Arch,
-    pub(super) program: Program,
+    pub(super) program: ProgramFile,
     /// File range and address of each loaded segment.
     pub(super) segments: Arc<[(Range<u64>, u64)]>,
 }
 
-impl fmt::Debug for Code {
+impl fmt::Debug for ProgramCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Code").field("arch", &self.arch).finish_non_exhaustive()
     }
@@ -32,7 +32,7 @@ impl fmt::Debug for Code {
 /// displacement.
 const LONGEST_CALL: u64 = 7;
 
-impl Code {
+impl ProgramCode {
     /// Whether the instruction before this address (in the file's numbering) is a call, or that no-op.
     pub(super) fn is_behind_call(&self, address: u64) -> bool {
         let covers = |(file, start): &&(Range<u64>, u64)| {
@@ -139,8 +139,9 @@ mod tests {
 
     #[test]
     fn addresses_are_found_in_their_segments() {
-        let program: Program = Arc::new(vec![0xcc, 0xff, 0xd0, 0xcc, 0xe8, 0, 0, 0, 0]);
-        let code = Code { arch: Arch::X86_64, program, segments: [(1..5, 0x1000), (4..90, 0x2000)].into() };
+        let program: ProgramFile = Arc::new(vec![0xcc, 0xff, 0xd0, 0xcc, 0xe8, 0, 0, 0, 0]);
+        let code =
+            ProgramCode { arch: Arch::X86_64, program, segments: [(1..5, 0x1000), (4..90, 0x2000)].into() };
         let at = [0xfff, 0x1000, 0x1002, 0x1003, 0x2005, 0x2006, 0x3000, u64::MAX];
         let want = [false, false, true, false, true, false, false, false];
         assert_eq!(at.map(|address| code.is_behind_call(address)), want);

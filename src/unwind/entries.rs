@@ -23,7 +23,7 @@ pub(super) struct Entries {
     pub(super) eh_frame: Option<Arc<[u8]>>,
     pub(super) debug_frame: Option<Arc<[u8]>>,
     pub(super) bases: BaseAddresses,
-    pub(super) index: Index,
+    pub(super) index: EntryIndex,
     /// Whether any entry mentions the frame-pointer register. Go's entries never do, although each function
     /// has a frame pointer.
     pub(super) tell_frame_pointers: bool,
@@ -31,11 +31,11 @@ pub(super) struct Entries {
 
 /// Locates each function's entry in its section.
 #[derive(Debug)]
-pub(super) enum Index {
+pub(super) enum EntryIndex {
     /// Start addresses of functions and offsets of their entries, by start.
     List(Vec<(u64, usize)>),
-    /// The linker's index (`.eh_frame_hdr`), which [`Tables`](super::Tables) has verified, with the file
-    /// addresses of the index and of `.eh_frame`.
+    /// The linker's index (`.eh_frame_hdr`), which [`UnwindTables`](super::UnwindTables) has verified, with
+    /// the file addresses of the index and of `.eh_frame`.
     Linkers { header: Arc<[u8]>, address: u64, eh_frame: u64 },
 }
 
@@ -53,7 +53,7 @@ pub(super) enum FramePointer {
     Other,
 }
 
-impl Index {
+impl EntryIndex {
     /// Number of bytes in memory in addition to the file's sections.
     pub(super) fn bytes(&self) -> usize {
         match self {
@@ -187,7 +187,7 @@ mod tests {
         ];
         let words = [0x1000u64, 0x100].map(u64::to_le_bytes).concat();
         let function = entry(&[&0u32.to_le_bytes()[..], &words].concat(), &rules.concat());
-        let index = Index::List(vec![(0x1000, common.len())]);
+        let index = EntryIndex::List(vec![(0x1000, common.len())]);
         let debug_frame = Some([common, function].concat().into());
         let bases = BaseAddresses::default();
         Entries { arch: Arch::X86_64, eh_frame: None, debug_frame, bases, index, tell_frame_pointers }
@@ -213,13 +213,13 @@ mod tests {
         // The index is at 0x5000, `.eh_frame` at 0x6000.
         let table = [pair(-0x4000, 0x1018), pair(-0x3000, 0x1040)].concat();
         let header: Arc<[u8]> = [&[0; INDEX_HEADER][..], &table].concat().into();
-        let index = Index::Linkers { header, address: 0x5000, eh_frame: 0x6000 };
+        let index = EntryIndex::Linkers { header, address: 0x5000, eh_frame: 0x6000 };
         let at = [0xfff, 0x1000, 0x1fff, 0x2000, u64::MAX];
         assert_eq!(
             at.map(|address| index.place(address)),
             [None, Some(0x18), Some(0x18), Some(0x40), Some(0x40)]
         );
-        let list = Index::List(vec![(0x1000, 0x18), (0x2000, 0x40)]);
+        let list = EntryIndex::List(vec![(0x1000, 0x18), (0x2000, 0x40)]);
         assert_eq!(at.map(|address| list.place(address)), at.map(|address| index.place(address)));
     }
 }

@@ -22,7 +22,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{End, Frame};
+use super::{ChainEnd, StackFrame};
 
 /// Maximum number of threads with a remembered stack.
 pub(super) const MOST_THREADS: usize = 1 << 12;
@@ -32,16 +32,16 @@ const MOST_FRAMES: usize = 1 << 12;
 /// The last seen stacks of threads.
 #[derive(Debug, Default)]
 pub(super) struct Joiner {
-    threads: FxHashMap<i32, Known>,
+    threads: FxHashMap<i32, LastStack>,
 }
 
 /// The last seen stack of a thread.
 #[derive(Debug, Default)]
-struct Known {
+struct LastStack {
     /// See [`Joiner::join`].
     space: u32,
     /// Without the innermost frame. Outermost first, since changes happen at the end.
-    frames: Vec<Frame>,
+    frames: Vec<StackFrame>,
 }
 
 impl Joiner {
@@ -52,9 +52,9 @@ impl Joiner {
         &mut self,
         thread: i32,
         space: u32,
-        end: End,
+        end: ChainEnd,
         most: usize,
-        chain: &mut Vec<Frame>,
+        chain: &mut Vec<StackFrame>,
     ) -> Option<usize> {
         let (innermost, outermost) = (*chain.first()?, *chain.last()?);
         if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&thread) {
@@ -62,19 +62,19 @@ impl Joiner {
         }
         let known = self.threads.entry(thread).or_default();
         if known.space != space {
-            *known = Known { space, frames: Vec::new() };
+            *known = LastStack { space, frames: Vec::new() };
         }
         // A sampled address does not identify a caller. If unwinding failed, the last frame may be false.
-        let can_go_on = matches!(end, End::Cut | End::Long) && chain.len() > 1;
+        let can_go_on = matches!(end, ChainEnd::Cut | ChainEnd::Long) && chain.len() > 1;
         let from = if can_go_on { outermost.sp } else { innermost.sp };
         let outer = known.frames.partition_point(|frame| frame.sp > from);
         let goes_on = can_go_on && known.frames.get(outer) == Some(&outermost);
-        known.frames.truncate(if end == End::Root { 0 } else { outer });
+        known.frames.truncate(if end == ChainEnd::Root { 0 } else { outer });
         let walked = chain.len();
         if goes_on {
             chain.extend(known.frames.iter().rev().take(most.saturating_sub(walked)));
         }
-        if goes_on || end == End::Root {
+        if goes_on || end == ChainEnd::Root {
             let room = MOST_FRAMES.saturating_sub(known.frames.len());
             known.frames.extend(chain[1..walked].iter().rev().take(room));
         }
@@ -93,46 +93,47 @@ mod tests {
     use crate::address::Avma;
 
     /// Frames by name and distance from the stack's base, innermost first.
-    fn chain(frames: &[(u8, u64)]) -> Vec<Frame> {
-        let frame = |(name, below): &(u8, u64)| Frame { address: Avma((*name).into()), sp: 0x8000 - below };
+    fn chain(frames: &[(u8, u64)]) -> Vec<StackFrame> {
+        let frame =
+            |(name, below): &(u8, u64)| StackFrame { address: Avma((*name).into()), sp: 0x8000 - below };
         frames.iter().map(frame).collect()
     }
 
-    fn shown(chain: &[Frame]) -> String {
+    fn shown(chain: &[StackFrame]) -> String {
         chain.iter().map(|frame| char::from(frame.address.0 as u8)).collect()
     }
 
     const WHOLE: [(u8, u64); 4] = [(b'r', 90), (b'p', 60), (b'i', 40), (b'm', 10)];
 
     /// Joins a walk of thread 1 after these walks; the joined frames are after the `+`.
-    fn after(walks: &[(&[(u8, u64)], End)], cut: &[(u8, u64)]) -> String {
+    fn after(walks: &[(&[(u8, u64)], ChainEnd)], cut: &[(u8, u64)]) -> String {
         let mut joiner = Joiner::default();
         for (walk, end) in walks {
             joiner.join(1, 7, *end, 100, &mut chain(walk));
         }
         let mut cut = chain(cut);
-        let walked = joiner.join(1, 7, End::Cut, 100, &mut cut).unwrap_or(cut.len());
+        let walked = joiner.join(1, 7, ChainEnd::Cut, 100, &mut cut).unwrap_or(cut.len());
         [shown(&cut[..walked]), shown(&cut[walked..])].join("+")
     }
 
     #[test]
     fn a_cut_stack_goes_on_where_it_was_seen_before() {
-        let whole: (&[_], End) = (&WHOLE, End::Root);
+        let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
         assert_eq!(after(&[whole], &[(b'h', 150), (b'n', 80), (b'i', 40)]), "hni+m");
         // A joined stack serves as well as a complete one.
-        let deeper: (&[_], End) = (&[(b'h', 150), (b'n', 80), (b'i', 40)], End::Cut);
+        let deeper: (&[_], ChainEnd) = (&[(b'h', 150), (b'n', 80), (b'i', 40)], ChainEnd::Cut);
         assert_eq!(after(&[whole, deeper], &[(b'x', 300), (b'n', 80)]), "xn+im");
         // So does one that exceeds the maximum length: its inner frames count.
-        assert_eq!(after(&[whole, (deeper.0, End::Long)], &[(b'x', 300), (b'n', 80)]), "xn+im");
+        assert_eq!(after(&[whole, (deeper.0, ChainEnd::Long)], &[(b'x', 300), (b'n', 80)]), "xn+im");
         // A walk with an unknown last frame: removes the frames further in, and keeps the others.
-        let lost: (&[_], End) = (&[(b'q', 50), (b'?', 3)], End::Lost);
+        let lost: (&[_], ChainEnd) = (&[(b'q', 50), (b'?', 3)], ChainEnd::Lost);
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'i', 40)]), "hi+m");
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'p', 60)]), "hp+");
     }
 
     #[test]
     fn what_is_not_the_same_frame_is_not_joined() {
-        let whole: (&[_], End) = (&WHOLE, End::Root);
+        let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
         // Nothing seen before; another address at the same place; the same address elsewhere; no caller.
         assert_eq!(after(&[], &[(b'h', 150), (b'i', 40)]), "hi+");
         assert_eq!(after(&[whole], &[(b'h', 150), (b'j', 40)]), "hj+");
@@ -145,11 +146,11 @@ mod tests {
 
     #[test]
     fn what_a_later_walk_saw_replaced_is_forgotten() {
-        let whole: (&[_], End) = (&WHOLE, End::Root);
+        let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
         // `p` has returned and `s` replaces it, or nothing does.
-        let other: (&[_], End) = (&[(b'r', 90), (b's', 60), (b'i', 40), (b'm', 10)], End::Root);
-        let cut: (&[_], End) = (&[(b'r', 90), (b's', 60)], End::Cut);
-        let shallow: (&[_], End) = (&[(b'i', 40), (b'm', 10)], End::Root);
+        let other: (&[_], ChainEnd) = (&[(b'r', 90), (b's', 60), (b'i', 40), (b'm', 10)], ChainEnd::Root);
+        let cut: (&[_], ChainEnd) = (&[(b'r', 90), (b's', 60)], ChainEnd::Cut);
+        let shallow: (&[_], ChainEnd) = (&[(b'i', 40), (b'm', 10)], ChainEnd::Root);
         for between in [other, cut, shallow] {
             assert_eq!(after(&[whole, between], &[(b'h', 150), (b'p', 60)]), "hp+", "{between:?}");
         }
@@ -160,18 +161,18 @@ mod tests {
     #[test]
     fn other_threads_and_spaces_begin_anew_and_chains_stay_short() {
         let (mut joiner, cut) = (Joiner::default(), chain(&[(b'h', 150), (b'i', 40)]));
-        let tell = |joiner: &mut Joiner| joiner.join(1, 7, End::Root, 9, &mut chain(&WHOLE));
+        let tell = |joiner: &mut Joiner| joiner.join(1, 7, ChainEnd::Root, 9, &mut chain(&WHOLE));
         for (thread, space, most, want) in
             [(1, 7, 9, "him"), (2, 7, 9, "hi"), (1, 8, 9, "hi"), (1, 7, 2, "hi")]
         {
             tell(&mut joiner);
             let mut chain = cut.clone();
-            joiner.join(thread, space, End::Cut, most, &mut chain);
+            joiner.join(thread, space, ChainEnd::Cut, most, &mut chain);
             assert_eq!(shown(&chain), want, "{thread} {space} {most}");
         }
         tell(&mut joiner);
         joiner.forget(1);
-        assert_eq!(joiner.join(1, 7, End::Cut, 9, &mut cut.clone()), None);
+        assert_eq!(joiner.join(1, 7, ChainEnd::Cut, 9, &mut cut.clone()), None);
     }
 
     #[test]
@@ -179,9 +180,9 @@ mod tests {
         let mut joiner = Joiner::default();
         let deep: Vec<(u8, u64)> = (0..MOST_FRAMES as u64 + 10).rev().map(|at| (b'f', at)).collect();
         (0..2 * MOST_THREADS as i32).for_each(|thread| {
-            joiner.join(thread, 7, End::Root, 9, &mut chain(&WHOLE));
+            joiner.join(thread, 7, ChainEnd::Root, 9, &mut chain(&WHOLE));
         });
-        joiner.join(-1, 7, End::Root, 9, &mut chain(&deep));
+        joiner.join(-1, 7, ChainEnd::Root, 9, &mut chain(&deep));
         assert!(joiner.threads.len() <= MOST_THREADS && joiner.threads[&-1].frames.len() == MOST_FRAMES);
     }
 }

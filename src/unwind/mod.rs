@@ -1,9 +1,9 @@
 //! Unwinds stacks that the kernel copied with a sample: converts registers and stack bytes to a chain of
 //! addresses.
 //!
-//! Receives each module's unwind tables once ([`Tables`]), the modules of a process at one time ([`Space`]),
-//! and samples. Returns chains with the reason why each ends ([`End`]). Opens no files and knows nothing
-//! about recordings: the caller finds the files. Makes no decisions about symbols.
+//! Receives each module's unwind tables once ([`UnwindTables`]), the modules of a process at one time
+//! ([`Space`]), and samples. Returns chains with the reason why each ends ([`ChainEnd`]). Opens no files and
+//! knows nothing about recordings: the caller finds the files. Makes no decisions about symbols.
 //!
 //! ```text
 //!   Tables (one a file, shared)  --+
@@ -25,11 +25,11 @@ mod walker;
 mod x86;
 
 pub use arch::Arch;
-pub use code::Program;
+pub use code::ProgramFile;
 use joiner::Joiner;
-pub use registers::Registers;
+pub use registers::UnwindRegisters;
 pub use space::Space;
 pub use stacks::{StackUnwinder, StackWalker, UnwoundStack};
 pub use stitcher::Stitcher;
-pub use tables::Tables;
-pub use walker::{End, Frame, Walker};
+pub use tables::UnwindTables;
+pub use walker::{ChainEnd, StackFrame, Walker};

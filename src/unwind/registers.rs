@@ -5,7 +5,7 @@ use super::arch::Arch;
 /// The registers of a sample that unwinding needs. Their numbers in perf (`perf_regs.h`): x86 bp 6, sp 7, ip
 /// 8; aarch64 x29 29, lr 30, sp 31, pc 32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Registers {
+pub struct UnwindRegisters {
     /// Instruction pointer.
     pub ip: u64,
     /// Stack pointer.
@@ -20,7 +20,7 @@ pub struct Registers {
     pub others: [u64; 16],
 }
 
-impl Registers {
+impl UnwindRegisters {
     /// Reads a sample's user registers, given the requested mask and the values in its order.
     ///
     /// Returns `None` if the mask lacks a required register, or there are fewer values than bits.
@@ -64,17 +64,17 @@ mod tests {
     fn registers_are_found_by_their_bits() {
         // bp, sp, ip and r8 of x86-64: perf packs the values in the order of the bits.
         let mask = 1 << 6 | 1 << 7 | 1 << 8 | 1 << 16;
-        let registers = Registers::from_sample(Arch::X86_64, mask, &[10, 11, 12, 13]).unwrap();
+        let registers = UnwindRegisters::from_sample(Arch::X86_64, mask, &[10, 11, 12, 13]).unwrap();
         assert_eq!((registers.fp, registers.sp, registers.ip, registers.others[8]), (10, 11, 12, 13));
-        assert!(Registers::from_sample(Arch::X86_64, mask, &[10, 11]).is_none());
-        assert!(Registers::from_sample(Arch::X86_64, 1 << 8, &[1]).is_none());
+        assert!(UnwindRegisters::from_sample(Arch::X86_64, mask, &[10, 11]).is_none());
+        assert!(UnwindRegisters::from_sample(Arch::X86_64, 1 << 8, &[1]).is_none());
         // 32-bit x86: ax bx cx dx si di bp sp ip, and DWARF's order of the others.
         let values = [0, 1, 2, 3, 4, 5, 6, 7, 0xffff_ffff_0000_0008];
-        let registers = Registers::from_sample(Arch::X86, 0x1ff, &values).unwrap();
+        let registers = UnwindRegisters::from_sample(Arch::X86, 0x1ff, &values).unwrap();
         assert_eq!((registers.fp, registers.sp, registers.ip), (6, 7, 8));
         assert_eq!(registers.others[..8], [0, 2, 3, 1, 0, 0, 4, 5]);
         let all: Vec<u64> = (0..33).collect();
-        let registers = Registers::from_sample(Arch::Aarch64, (1 << 33) - 1, &all).unwrap();
+        let registers = UnwindRegisters::from_sample(Arch::Aarch64, (1 << 33) - 1, &all).unwrap();
         assert_eq!((registers.fp, registers.lr, registers.sp, registers.ip), (29, 30, 31, 32));
     }
 }

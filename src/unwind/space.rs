@@ -9,9 +9,9 @@ use framehop::x86_64::UnwinderX86_64;
 use framehop::{Module, Unwinder};
 
 use super::arch::Arch;
-use super::code::Code;
+use super::code::ProgramCode;
 use super::entries::{Entries, FramePointer};
-use super::tables::{Bytes, Tables};
+use super::tables::{SharedBytes, UnwindTables};
 use crate::address::{IntervalMap, Mapping};
 
 /// The modules of a process at one time.
@@ -19,20 +19,20 @@ use crate::address::{IntervalMap, Mapping};
 pub struct Space {
     pub(super) unwinder: ArchUnwinder,
     /// The tables of each mapping.
-    known: IntervalMap<Option<Covered>>,
+    known: IntervalMap<Option<CoveredRanges>>,
     /// Version of this space's modules, unique among all spaces; see [`GENERATIONS`].
     pub(super) generation: u64,
 }
 
 /// The addresses for which a mapped file's tables have entries.
 #[derive(Debug, Clone)]
-struct Covered {
+struct CoveredRanges {
     /// In the file's own addresses.
     ranges: Arc<[Range<u64>]>,
     /// Difference between the mapped addresses and the file's.
     slide: u64,
     entries: Arc<Entries>,
-    code: Option<Code>,
+    code: Option<ProgramCode>,
 }
 
 /// The available unwind data for the code at an address.
@@ -64,9 +64,9 @@ fn step<T>(act: impl FnOnce() -> T) -> (T, u64) {
 
 #[derive(Clone)]
 pub(super) enum ArchUnwinder {
-    X86_64(UnwinderX86_64<Bytes>),
+    X86_64(UnwinderX86_64<SharedBytes>),
     X86,
-    Aarch64(UnwinderAarch64<Bytes>),
+    Aarch64(UnwinderAarch64<SharedBytes>),
 }
 
 impl fmt::Debug for Space {
@@ -83,7 +83,7 @@ impl Space {
             Arch::X86 => {
                 // pmc's 32-bit unwinder has no number, so it takes one from framehop to keep the counters in
                 // step.
-                drop(UnwinderX86_64::<Bytes>::new());
+                drop(UnwinderX86_64::<SharedBytes>::new());
                 ArchUnwinder::X86
             }
             Arch::Aarch64 => ArchUnwinder::Aarch64(UnwinderAarch64::new()),
@@ -93,7 +93,7 @@ impl Space {
 
     /// Adds a mapping of code, with its file's tables if available. Ignores tables of another word size.
     /// Mappings must not overlap; if they do, the earlier one wins.
-    pub fn add(&mut self, mapping: &Mapping, tables: Option<&Tables>) {
+    pub fn add(&mut self, mapping: &Mapping, tables: Option<&UnwindTables>) {
         let range = mapping.start.0..mapping.start.0.saturating_add(mapping.len);
         if range.is_empty() || self.known.overlaps(&range) {
             return;
@@ -101,7 +101,7 @@ impl Space {
         let is_x86 = matches!(self.unwinder, ArchUnwinder::X86);
         let tables = tables.filter(|tables| tables.is_x86() == is_x86);
         let slide = tables.map_or(0, |tables| tables.slide(mapping));
-        let covered = |tables: &Tables| Covered {
+        let covered = |tables: &UnwindTables| CoveredRanges {
             ranges: tables.covered(),
             slide,
             entries: Arc::clone(tables.entries()),
@@ -124,7 +124,7 @@ impl Space {
 
     pub(super) fn coverage(&self, address: u64) -> Coverage {
         let Some((_, known)) = self.known.find(address) else { return Coverage::Nowhere };
-        let Some(Covered { ranges, slide, .. }) = known else { return Coverage::Bare };
+        let Some(CoveredRanges { ranges, slide, .. }) = known else { return Coverage::Bare };
         let address = address.wrapping_sub(*slide);
         let before = ranges.partition_point(|range| range.start <= address);
         let is_covered = before.checked_sub(1).is_some_and(|last| address < ranges[last].end);
@@ -149,7 +149,7 @@ impl Space {
     /// Whether an address follows a call; `None` if its file's code is not available.
     pub(super) fn is_behind_call(&self, address: u64) -> Option<bool> {
         let (_, covered) = self.known.find(address.wrapping_sub(1))?;
-        let Covered { code, slide, .. } = covered.as_ref()?;
+        let CoveredRanges { code, slide, .. } = covered.as_ref()?;
         Some(code.as_ref()?.is_behind_call(address.wrapping_sub(*slide)))
     }
 
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn tables_of_another_word_size_are_none() {
         let program = std::fs::read("/proc/self/exe").unwrap();
-        let tables = Tables::read(&program, None).unwrap();
+        let tables = UnwindTables::read(&program, None).unwrap();
         let mapping = Mapping { start: Avma(0x40_0000), len: program.len() as u64, offset: FileOffset(0) };
         let entry = tables.covered()[0].start + tables.slide(&mapping);
         for (arch, want) in [(Arch::X86_64, Coverage::Entry), (Arch::X86, Coverage::Bare)] {

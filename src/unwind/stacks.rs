@@ -12,11 +12,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Arch, End, Frame, Joiner, Registers, Space, Walker};
+use super::{Arch, ChainEnd, Joiner, Space, StackFrame, UnwindRegisters, Walker};
 use crate::abi::context;
 use crate::address::Avma;
 use crate::record::sample::user_part;
-use crate::record::{Parts, Thread};
+use crate::record::{SampleParts, Thread};
 
 /// Unwinds the stacks of a recording.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct StackUnwinder {
     each: usize,
     /// The last seen stacks of threads; `None` if truncated stacks are not joined.
     joiner: Option<Joiner>,
-    frames: Vec<Frame>,
+    frames: Vec<StackFrame>,
     chain: Vec<u64>,
 }
 
@@ -39,22 +39,22 @@ pub struct StackWalker {
     most: usize,
     walker: Walker,
     values: Vec<u64>,
-    chain: Vec<Frame>,
+    chain: Vec<StackFrame>,
     /// The frames of all walks.
-    frames: Vec<Frame>,
+    frames: Vec<StackFrame>,
     /// One per sample; `None` for samples without a walk.
-    walks: Vec<Option<Walk>>,
+    walks: Vec<Option<WalkResult>>,
 }
 
 /// The result of walking a stack copy.
 #[derive(Debug)]
-struct Walk {
+struct WalkResult {
     /// Range of its frames in those of the walker.
     frames: Range<usize>,
     /// Number of frames from the copy; the others are from the kernel.
     own: usize,
     /// The thread, the version of its space, and why the walk ended; `None` if there was no walk.
-    end: Option<(Thread, u32, End)>,
+    end: Option<(Thread, u32, ChainEnd)>,
 }
 
 /// A stack as far as it is known.
@@ -64,7 +64,7 @@ pub struct UnwoundStack<'a> {
     /// from an earlier walk.
     pub chain: &'a [u64],
     /// Why the walk of the copy ended; `None` if there was none.
-    pub end: Option<End>,
+    pub end: Option<ChainEnd>,
     /// Whether some callers come from an earlier walk.
     pub is_joined: bool,
     /// Whether the kernel's frame-pointer chain extends the stack beyond the copy.
@@ -113,7 +113,7 @@ impl StackUnwinder {
     pub fn stack(&mut self, index: usize) -> Option<UnwoundStack<'_>> {
         let Self { walkers, frames, chain, joiner, .. } = self;
         let walker = walkers.get(index / self.each)?;
-        let Walk { frames: range, own, end } = walker.walks.get(index % self.each)?.as_ref()?;
+        let WalkResult { frames: range, own, end } = walker.walks.get(index % self.each)?.as_ref()?;
         let (walked, followed) = walker.frames[range.clone()].split_at(*own);
         frames.clear();
         frames.extend_from_slice(walked);
@@ -153,26 +153,28 @@ impl StackWalker {
         thread: Thread,
         space: Option<(&Space, u32)>,
         arch: Arch,
-        parts: &Parts<'_>,
-        is_believed: impl Fn(&Frame) -> bool,
+        parts: &SampleParts<'_>,
+        is_believed: impl Fn(&StackFrame) -> bool,
     ) {
         let Some(recorded) = parts.user_regs else { return };
         self.values.clear();
         self.values.extend(recorded.values.iter());
-        let Some(registers) = Registers::from_sample(arch, recorded.mask, &self.values) else { return };
+        let Some(registers) = UnwindRegisters::from_sample(arch, recorded.mask, &self.values) else { return };
         let start = self.frames.len();
         let callers = user_part(parts.callchain.unwrap_or_default());
         let Some((space, version)) = space else {
-            self.frames.push(Frame { address: Avma(registers.ip), sp: registers.sp });
-            let frame = |caller| Frame { address: Avma(caller), sp: 0 };
+            self.frames.push(StackFrame { address: Avma(registers.ip), sp: registers.sp });
+            let frame = |caller| StackFrame { address: Avma(caller), sp: 0 };
             self.frames.extend(callers.skip(1).take(self.most.saturating_sub(1)).map(frame));
-            self.walks.push(Some(Walk { frames: start..self.frames.len(), own: 1, end: None }));
+            self.walks.push(Some(WalkResult { frames: start..self.frames.len(), own: 1, end: None }));
             return;
         };
         let stack = parts.user_stack.map_or(&[][..], |stack| stack.bytes);
         let end = match self.walker.walk(space, &registers, stack, self.most, &mut self.chain) {
             // The copy is shorter than requested, so there is no stack beyond it.
-            End::Cut if parts.user_stack.is_some_and(|stack| stack.bytes.len() < stack.asked) => End::Lost,
+            ChainEnd::Cut if parts.user_stack.is_some_and(|stack| stack.bytes.len() < stack.asked) => {
+                ChainEnd::Lost
+            }
             end => end,
         };
         let own = self.chain.len();
@@ -180,13 +182,13 @@ impl StackWalker {
         if self.chain.iter().all(is_believed) {
             self.frames.append(&mut self.chain);
             let end = Some((thread, version, end));
-            self.walks.push(Some(Walk { frames: start..self.frames.len(), own, end }));
+            self.walks.push(Some(WalkResult { frames: start..self.frames.len(), own, end }));
         }
     }
 
     /// Adds an empty chain for a sample without registers.
     pub fn take_empty(&mut self) {
         let end = self.frames.len();
-        self.walks.push(Some(Walk { frames: end..end, own: 0, end: None }));
+        self.walks.push(Some(WalkResult { frames: end..end, own: 0, end: None }));
     }
 }

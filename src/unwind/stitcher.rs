@@ -18,7 +18,7 @@
 use rustc_hash::FxHashMap;
 
 use super::joiner::MOST_THREADS;
-use super::{End, Frame, Joiner};
+use super::{ChainEnd, Joiner, StackFrame};
 use crate::address::Avma;
 
 /// More than any processor records.
@@ -34,7 +34,7 @@ pub struct Stitcher {
     joiner: Joiner,
     /// Depth of each thread's innermost call.
     depths: FxHashMap<i32, u64>,
-    chain: Vec<Frame>,
+    chain: Vec<StackFrame>,
 }
 
 impl Stitcher {
@@ -47,7 +47,14 @@ impl Stitcher {
     /// Remembers the origins of calls, innermost first, and returns the reused callers. `newest` is the index
     /// of the record with the innermost call. `space` is a number that changes when addresses may change
     /// their meaning. `most` is the maximum length of a chain.
-    pub fn stitch(&mut self, thread: i32, space: u32, newest: u64, calls: &[u64], most: usize) -> &[Frame] {
+    pub fn stitch(
+        &mut self,
+        thread: i32,
+        space: u32,
+        newest: u64,
+        calls: &[u64],
+        most: usize,
+    ) -> &[StackFrame] {
         self.chain.clear();
         let (kept, count) = (self.kept, calls.len() as u64);
         if count == 0 || count > kept || newest >= kept {
@@ -61,13 +68,13 @@ impl Stitcher {
         *depth = *depth - (*depth - outermost) % kept + count - 1;
         // Stacks grow downwards. The sampled function is not a call.
         let at = |inward: u64| u64::MAX - *depth - inward;
-        self.chain.push(Frame { address: Avma(0), sp: at(1) });
+        self.chain.push(StackFrame { address: Avma(0), sp: at(1) });
         let calls = calls.iter().zip(0..);
-        self.chain.extend(calls.map(|(from, out)| Frame { address: Avma(*from), sp: at(0) + out }));
-        let joined = self.joiner.join(thread, space, End::Cut, most, &mut self.chain);
+        self.chain.extend(calls.map(|(from, out)| StackFrame { address: Avma(*from), sp: at(0) + out }));
+        let joined = self.joiner.join(thread, space, ChainEnd::Cut, most, &mut self.chain);
         if joined.is_none() {
             // No earlier sample extends it, so from now on this is the thread's stack.
-            self.joiner.join(thread, space, End::Root, most, &mut self.chain);
+            self.joiner.join(thread, space, ChainEnd::Root, most, &mut self.chain);
         }
         joined.map_or(&[], |own| &self.chain[own..])
     }

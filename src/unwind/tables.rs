@@ -9,27 +9,27 @@ use object::Architecture;
 use object::read::{File, Object, ObjectSection, ObjectSegment};
 
 use super::arch::Arch;
-use super::code::{Code, Program};
-use super::entries::{self, Entries, Index};
+use super::code::{ProgramCode, ProgramFile};
+use super::entries::{self, Entries, EntryIndex};
 use crate::address::{FileOffset, Mapping};
 
 /// Bytes shared between unwinders.
-pub(super) type Bytes = Arc<[u8]>;
+pub(super) type SharedBytes = Arc<[u8]>;
 
 /// The unwind data of a file.
 #[derive(Debug, Clone)]
-pub struct Tables {
-    sections: ExplicitModuleSectionInfo<Bytes>,
+pub struct UnwindTables {
+    sections: ExplicitModuleSectionInfo<SharedBytes>,
     /// File range and address of each loaded segment.
     segments: Arc<[(Range<u64>, u64)]>,
     /// Address ranges with entries, in the file's own addresses, by start.
     covered: Arc<[Range<u64>]>,
     entries: Arc<Entries>,
-    code: Option<Code>,
+    code: Option<ProgramCode>,
 }
 
 /// An entry's offset in its section, and the start of its function.
-type Place = (usize, u64);
+type EntryPosition = (usize, u64);
 
 /// Maximum alignment of functions; the padding before the next function is never called.
 const PADDING: u64 = 64;
@@ -37,7 +37,7 @@ const PADDING: u64 = 64;
 /// Maximum size of a section of unwind data; pmc ignores larger ones.
 const MOST_BYTES: u64 = 512 << 20;
 
-impl Tables {
+impl UnwindTables {
     /// Extracts the tables (`.eh_frame` with its index, else `.debug_frame`) of an ELF file. A separate debug
     /// file may provide a missing `.debug_frame`. Returns `None` if the file is not ELF or has no such table.
     pub fn read(program: &[u8], debug: Option<&[u8]>) -> Option<Self> {
@@ -62,7 +62,7 @@ impl Tables {
         let bases = gimli::BaseAddresses::default().set_eh_frame(start(".eh_frame"));
         let bases = bases.set_text(start(".text")).set_got(start(".got"));
         let register = entries::frame_pointer(arch);
-        let Checked { places, covered, tell_frame_pointers } = match (&eh_frame, &debug_frame) {
+        let CheckedFrames { places, covered, tell_frame_pointers } = match (&eh_frame, &debug_frame) {
             (Some(bytes), _) => checked(&entries::eh_frame(bytes, arch), &bases, register)?,
             (_, Some(bytes)) => checked(&entries::debug_frame(bytes, arch), &bases, register)?,
             _ => return None,
@@ -71,12 +71,12 @@ impl Tables {
         let index = match &eh_frame_hdr {
             Some(header) if arch != Arch::X86 => {
                 let (header, address) = (Arc::clone(header), start(".eh_frame_hdr"));
-                Index::Linkers { header, address, eh_frame: start(".eh_frame") }
+                EntryIndex::Linkers { header, address, eh_frame: start(".eh_frame") }
             }
             _ => {
                 let mut functions: Vec<_> = places.iter().map(|(place, start)| (*start, *place)).collect();
                 functions.sort_unstable();
-                Index::List(functions)
+                EntryIndex::List(functions)
             }
         };
         let sections = ExplicitModuleSectionInfo {
@@ -101,13 +101,13 @@ impl Tables {
 
     /// Adds the file's code, against which callers found by frame pointers are checked.
     #[must_use]
-    pub fn with_program(self, program: Program) -> Self {
-        let code = Code { arch: self.entries.arch, program, segments: Arc::clone(&self.segments) };
+    pub fn with_program(self, program: ProgramFile) -> Self {
+        let code = ProgramCode { arch: self.entries.arch, program, segments: Arc::clone(&self.segments) };
         Self { code: Some(code), ..self }
     }
 
     /// The file's code, if available.
-    pub(super) fn code(&self) -> Option<&Code> {
+    pub(super) fn code(&self) -> Option<&ProgramCode> {
         self.code.as_ref()
     }
 
@@ -133,7 +133,7 @@ impl Tables {
         sections.map(|bytes| bytes.len()).sum::<usize>() + size_of_val(&*self.covered) + index
     }
 
-    pub(super) fn sections(&self) -> ExplicitModuleSectionInfo<Bytes> {
+    pub(super) fn sections(&self) -> ExplicitModuleSectionInfo<SharedBytes> {
         self.sections.clone()
     }
 
@@ -154,7 +154,7 @@ impl Tables {
 }
 
 /// Copies a section's content; the copy outlives the file and is shared by all processes.
-fn bytes(file: &File<'_>, name: &str) -> Option<Bytes> {
+fn bytes(file: &File<'_>, name: &str) -> Option<SharedBytes> {
     let section = file.section_by_name(name)?;
     let packed = section.compressed_data().ok()?;
     let size = packed.uncompressed_size;
@@ -171,7 +171,7 @@ fn bytes(file: &File<'_>, name: &str) -> Option<Bytes> {
 /// ```text
 ///   u8 version 1 | u8 | u8 0x03 | u8 0x3b | i32 to .eh_frame | u32 count | count × (i32 function, i32 frame)
 /// ```
-fn usable_index(file: &File<'_>, places: &[Place]) -> Option<()> {
+fn usable_index(file: &File<'_>, places: &[EntryPosition]) -> Option<()> {
     let (index, frames) = (file.section_by_name(".eh_frame_hdr")?, file.section_by_name(".eh_frame")?);
     let (header, table) = index.data().ok()?.split_at_checked(12)?;
     let form = header[0] == 1 && header[2] == 0x03 && header[3] == 0x3b;
@@ -185,9 +185,9 @@ fn usable_index(file: &File<'_>, places: &[Place]) -> Option<()> {
 }
 
 /// The result of checking a section's frames.
-struct Checked {
+struct CheckedFrames {
     /// The places of all frames, ascending.
-    places: Vec<Place>,
+    places: Vec<EntryPosition>,
     covered: Vec<Range<u64>>,
     /// See [`Entries`].
     tell_frame_pointers: bool,
@@ -195,7 +195,7 @@ struct Checked {
 
 /// Reads all frames of a section. Returns `None` if a rule's expression contains a branch: compilers never
 /// write one, and a backward branch would loop forever.
-fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses, frame_pointer: Register) -> Option<Checked>
+fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses, frame_pointer: Register) -> Option<CheckedFrames>
 where
     S: UnwindSection<EndianSlice<'a, LittleEndian>>,
     S::Offset: gimli::UnwindOffset<usize>,
@@ -252,7 +252,7 @@ where
         touches
     });
     functions.shrink_to_fit();
-    Some(Checked { places, covered: functions, tell_frame_pointers })
+    Some(CheckedFrames { places, covered: functions, tell_frame_pointers })
 }
 
 #[cfg(test)]
@@ -267,7 +267,7 @@ mod tests {
         let bases = gimli::BaseAddresses::default();
         let bases = bases.set_eh_frame(file.section_by_name(".eh_frame").unwrap().address());
         let section = entries::eh_frame(&frames, Arch::X86_64);
-        let Checked { mut places, covered, .. } =
+        let CheckedFrames { mut places, covered, .. } =
             checked(&section, &bases, entries::frame_pointer(Arch::X86_64)).unwrap();
         assert!(covered.is_sorted_by(|a, b| a.end + PADDING < b.start));
         assert!(covered.iter().any(|range| range.contains(&(file.entry()))));
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_is_no_program_has_no_tables() {
-        assert!(Tables::read(b"", None).is_none());
-        assert!(Tables::read(&[0x7f; 1000], None).is_none());
+        assert!(UnwindTables::read(b"", None).is_none());
+        assert!(UnwindTables::read(&[0x7f; 1000], None).is_none());
     }
 }

@@ -15,14 +15,14 @@ use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
 use super::entries::FramePointer;
-use super::registers::Registers;
+use super::registers::UnwindRegisters;
 use super::space::{ArchUnwinder, Coverage, Space};
 use super::x86;
 use crate::address::Avma;
 
 /// A frame of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Frame {
+pub struct StackFrame {
     /// The sampled address in the innermost frame; the return address in others.
     pub address: Avma,
     /// The stack pointer at that address; both together identify a frame of a thread. 0 for frames from the
@@ -30,7 +30,7 @@ pub struct Frame {
     pub sp: u64,
 }
 
-impl Frame {
+impl StackFrame {
     /// The address for table lookups: for callers, one inside the call before the return address.
     fn lookup(self, is_sampled: bool) -> u64 {
         if is_sampled { self.address.0 } else { self.address.0.wrapping_sub(1) }
@@ -39,7 +39,7 @@ impl Frame {
 
 /// Why a chain ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ChainEnd {
     /// The tables mark the outermost frame.
     Root,
     /// The next frame is beyond the copied bytes.
@@ -121,7 +121,7 @@ impl Walker {
         space: &Space,
         recorded: impl Iterator<Item = u64>,
         most: usize,
-        chain: &mut Vec<Frame>,
+        chain: &mut Vec<StackFrame>,
     ) -> bool {
         let (Some(outermost), true) = (chain.last(), self.leads_on) else { return false };
         let (walked, mut innermost) = (chain.len(), outermost.lookup(chain.len() == 1));
@@ -142,7 +142,7 @@ impl Walker {
             if !is_vouched_for || !space.is_caller(caller) {
                 break;
             }
-            chain.push(Frame { address: Avma(caller), sp: 0 });
+            chain.push(StackFrame { address: Avma(caller), sp: 0 });
             innermost = lookup;
         }
         chain.len() > walked
@@ -163,7 +163,7 @@ impl Walker {
         space: &Space,
         from: u64,
         end: u64,
-        chain: &[Frame],
+        chain: &[StackFrame],
         copied: impl Fn(u64) -> Option<u64>,
     ) -> bool {
         self.records.clear();
@@ -174,7 +174,7 @@ impl Walker {
         let mut at = from;
         let record = |at: u64| copied(at).zip(copied(at.wrapping_add(width)));
         while let Some((next, caller)) = record(at) {
-            let mut is_walked = |frame: &Frame| {
+            let mut is_walked = |frame: &StackFrame| {
                 let is_place = !has_record_at_end || frame.sp == at.wrapping_add(2 * width);
                 is_place && is_same(frame.address.0, caller)
             };
@@ -197,11 +197,11 @@ impl Walker {
     pub fn walk(
         &mut self,
         space: &Space,
-        registers: &Registers,
+        registers: &UnwindRegisters,
         stack: &[u8],
         most: usize,
-        chain: &mut Vec<Frame>,
-    ) -> End {
+        chain: &mut Vec<StackFrame>,
+    ) -> ChainEnd {
         chain.clear();
         let known = *self.seen.entry(space.generation as u16).or_insert(space.generation);
         if known != space.generation {
@@ -243,7 +243,7 @@ impl Walker {
             }
             ArchUnwinder::X86 => {
                 let mut regs =
-                    x86::Registers::new(registers.ip, registers.sp, registers.fp, &registers.others);
+                    x86::DwarfRegisters::new(registers.ip, registers.sp, registers.fp, &registers.others);
                 let context = self.x86.get_or_insert_default();
                 let caller = |frame: FrameAddress, regs: &mut _| {
                     let entries = space.entries(frame.address_for_lookup());
@@ -266,22 +266,22 @@ impl Walker {
         };
         // Tables that never mention the frame pointer mark the end of a switched stack as the root.
         let may_lead_on = match failed {
-            Outcome::Failed => true,
-            Outcome::Root => chain
+            WalkOutcome::Failed => true,
+            WalkOutcome::Root => chain
                 .last()
                 .is_some_and(|last| self.frame_pointer(space, last.lookup(chain.len() == 1)).is_none()),
-            Outcome::Long => false,
+            WalkOutcome::Long => false,
         };
         self.leads_on = may_lead_on && self.follow_records(space, registers.fp, fp, chain, copied);
         let last = chain.last().copied().unwrap_or_default();
         let looked_up = last.lookup(chain.len() == 1);
         let last = last.address;
         match failed {
-            Outcome::Root => End::Root,
-            Outcome::Long => End::Long,
-            Outcome::Failed if space.coverage(looked_up) != Coverage::Entry => End::NoTables(last),
-            Outcome::Failed if cut => End::Cut,
-            Outcome::Failed => End::Lost,
+            WalkOutcome::Root => ChainEnd::Root,
+            WalkOutcome::Long => ChainEnd::Long,
+            WalkOutcome::Failed if space.coverage(looked_up) != Coverage::Entry => ChainEnd::NoTables(last),
+            WalkOutcome::Failed if cut => ChainEnd::Cut,
+            WalkOutcome::Failed => ChainEnd::Lost,
         }
     }
 }
@@ -309,7 +309,7 @@ const X86_64_OTHERS: [Option<Reg>; 16] = [
     Some(Reg::R15),
 ];
 
-enum Outcome {
+enum WalkOutcome {
     Root,
     Failed,
     Long,
@@ -368,7 +368,7 @@ impl FrameRegisters for UnwindRegsAarch64 {
     }
 }
 
-impl FrameRegisters for x86::Registers {
+impl FrameRegisters for x86::DwarfRegisters {
     fn sp(self) -> u64 {
         Self::sp(&self).into()
     }
@@ -386,20 +386,20 @@ fn follow<R: FrameRegisters>(
     copied: &impl Fn(u64) -> Option<u64>,
     code: &mut KnownCode<'_>,
     most: usize,
-    chain: &mut Vec<Frame>,
-) -> Outcome {
+    chain: &mut Vec<StackFrame>,
+) -> WalkOutcome {
     let mut frame = FrameAddress::InstructionPointer(ip);
     loop {
         if chain.len() >= most {
-            return Outcome::Long;
+            return WalkOutcome::Long;
         }
         // A caller's address is after its call.
         let (address, here) = (frame.address(), code.coverage(frame.address_for_lookup()));
         let is_address = here != Coverage::Nowhere || (FIRST_PAGES..USER_END).contains(&address);
         if !chain.is_empty() && !is_address {
-            return Outcome::Failed;
+            return WalkOutcome::Failed;
         }
-        chain.push(Frame { address: Avma(address), sp: regs.sp() });
+        chain.push(StackFrame { address: Avma(address), sp: regs.sp() });
         let before = *regs;
         let mut next = caller(frame, regs);
         let is_good = |next: &Result<Option<u64>, _>| matches!(next, Ok(Some(address)) if code.space.is_caller(*address));
@@ -418,19 +418,19 @@ fn follow<R: FrameRegisters>(
                 }
                 None if matches!(next, Ok(Some(_))) => {
                     *regs = before;
-                    return Outcome::Failed;
+                    return WalkOutcome::Failed;
                 }
                 None => {}
             }
         }
         frame = match next {
             // Several start-up files end the stack with a null return address.
-            Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => return Outcome::Root,
+            Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => return WalkOutcome::Root,
             Ok(Some(address)) => match FrameAddress::from_return_address(address) {
                 Some(caller) => caller,
-                None => return Outcome::Root,
+                None => return WalkOutcome::Root,
             },
-            Err(_) => return Outcome::Failed,
+            Err(_) => return WalkOutcome::Failed,
         };
     }
 }
@@ -452,9 +452,9 @@ const USER_END: u64 = 1 << 56;
 mod tests {
     use super::*;
     use crate::address::{FileOffset, Mapping};
-    use crate::unwind::{Arch, Tables};
+    use crate::unwind::{Arch, UnwindTables};
 
-    fn addresses(chain: &[Frame]) -> Vec<u64> {
+    fn addresses(chain: &[StackFrame]) -> Vec<u64> {
         chain.iter().map(|frame| frame.address.0).collect()
     }
 
@@ -466,7 +466,8 @@ mod tests {
             // Two frames with saved frame pointer and return address each, then zeros.
             let words: [u64; 8] = [0, 0, at(4), 0x40_1234, at(6), 0x40_2345, 0, 0];
             let stack: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()[..width].to_vec()).collect();
-            let registers = Registers { ip: 0x40_0010, sp, fp: at(2), lr: 0x40_1234, ..Registers::default() };
+            let registers =
+                UnwindRegisters { ip: 0x40_0010, sp, fp: at(2), lr: 0x40_1234, ..UnwindRegisters::default() };
             let mut space = Space::new(arch);
             space.add(&Mapping { start: Avma(0x40_0000), len: 0x1_0000, offset: FileOffset(0) }, None);
             let mut chain = Vec::new();
@@ -476,10 +477,10 @@ mod tests {
             // The stack pointer at the return address identifies a frame.
             assert_eq!(chain.last().map(|frame| frame.sp), Some(at(6)), "{arch:?} {chain:x?}");
             let end = Walker::default().walk(&space, &registers, &stack, 2, &mut chain);
-            assert_eq!((chain.len(), end), (2, End::Long));
+            assert_eq!((chain.len(), end), (2, ChainEnd::Long));
             let end = Walker::default().walk(&space, &registers, &[], 100, &mut chain);
-            assert_eq!(chain[0], Frame { address: Avma(0x40_0010), sp });
-            assert!(matches!(end, End::NoTables(_)), "{end:?}");
+            assert_eq!(chain[0], StackFrame { address: Avma(0x40_0010), sp });
+            assert!(matches!(end, ChainEnd::NoTables(_)), "{end:?}");
         }
     }
 
@@ -489,13 +490,13 @@ mod tests {
         // One frame record; the next one is beyond the copy.
         let words: [u64; 4] = [0, 0, sp + 8000, 0x40_1234];
         let stack: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let registers = Registers { ip: 0x40_0010, sp, fp: sp + 16, ..Registers::default() };
+        let registers = UnwindRegisters { ip: 0x40_0010, sp, fp: sp + 16, ..UnwindRegisters::default() };
         let mut space = Space::new(Arch::X86_64);
         space.add(&Mapping { start: Avma(0x40_0000), len: 0x1_0000, offset: FileOffset(0) }, None);
         let (mut walker, mut chain) = (Walker::default(), Vec::new());
         let recorded = [0x40_0010, 0x40_1234, 0x40_2345, 0x40_3456, 0x99, 0x40_4567];
         let mut whole = |most: usize, fp: u64| {
-            walker.walk(&space, &Registers { fp, ..registers }, &stack, most, &mut chain);
+            walker.walk(&space, &UnwindRegisters { fp, ..registers }, &stack, most, &mut chain);
             let goes_on = walker.complete(&space, recorded.into_iter(), most, &mut chain);
             (goes_on, addresses(&chain))
         };
@@ -510,7 +511,7 @@ mod tests {
     #[test]
     fn what_a_frame_pointer_leads_to_is_believed_only_in_code() {
         let program = std::fs::read("/proc/self/exe").unwrap();
-        let tables = Tables::read(&program, None).unwrap();
+        let tables = UnwindTables::read(&program, None).unwrap();
         let (bare, covered) = (0x40_0000u64, 0x7f00_0000_0000u64);
         let mut space = Space::new(Arch::X86_64);
         space.add(&Mapping { start: Avma(bare), len: 0x1_0000, offset: FileOffset(0) }, None);
@@ -523,7 +524,7 @@ mod tests {
         let callers = |address: u64| {
             let words: [u64; 6] = [0, 0, sp + 32, bare + 0x1234, 0, address];
             let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let registers = Registers { ip: bare, sp, fp: sp + 16, ..Registers::default() };
+            let registers = UnwindRegisters { ip: bare, sp, fp: sp + 16, ..UnwindRegisters::default() };
             let mut chain = Vec::new();
             let end = Walker::default().walk(&space, &registers, &stack, 100, &mut chain);
             assert_eq!(addresses(&chain[..2]), [bare, bare + 0x1234]);
@@ -533,14 +534,15 @@ mod tests {
         assert_eq!(callers(entry).0, Some(entry));
         // Unmapped, non-canonical, on the stack, and in a file outside of all functions.
         for address in [8, 0x50_0000, 1 << 63 | 5, 0x1234_5678_9abc_def0, sp + 8, covered + 8] {
-            assert_eq!(callers(address), (None, End::NoTables(Avma(bare + 0x1234))), "{address:x}");
+            assert_eq!(callers(address), (None, ChainEnd::NoTables(Avma(bare + 0x1234))), "{address:x}");
         }
     }
 
     #[test]
     fn what_a_frame_pointer_leads_to_stands_behind_a_call() {
         let program = std::fs::read("/proc/self/exe").unwrap();
-        let tables = Tables::read(&program, None).unwrap().with_program(std::sync::Arc::new(program.clone()));
+        let tables =
+            UnwindTables::read(&program, None).unwrap().with_program(std::sync::Arc::new(program.clone()));
         let (bare, covered) = (0x40_0000u64, 0x7f00_0000_0000u64);
         let mut space = Space::new(Arch::X86_64);
         space.add(&Mapping { start: Avma(bare), len: 0x1_0000, offset: FileOffset(0) }, None);
@@ -558,7 +560,7 @@ mod tests {
         // A frame pointer to the third word, or none; words on the stack.
         let callers = |fp: u64, words: [u64; 5]| {
             let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let registers = Registers { ip: bare, sp, fp, ..Registers::default() };
+            let registers = UnwindRegisters { ip: bare, sp, fp, ..UnwindRegisters::default() };
             let mut chain = Vec::new();
             Walker::default().walk(&space, &registers, &stack, 2, &mut chain);
             chain.get(1).map(|caller| (caller.address.0, caller.sp - sp))
@@ -582,7 +584,7 @@ mod tests {
         // Two frame records; the second leads beyond the copy.
         let words: [u64; 6] = [0, 0, sp + 32, first, sp + 8000, second];
         let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let registers = Registers { ip, sp, fp: sp + 16, ..Registers::default() };
+        let registers = UnwindRegisters { ip, sp, fp: sp + 16, ..UnwindRegisters::default() };
         let (mut walker, mut chain) = (Walker::default(), Vec::new());
         let mut after = |recorded: &[u64]| {
             walker.walk(&space, &registers, &stack, 99, &mut chain);
@@ -608,10 +610,10 @@ mod tests {
             (fp, ip) in ((0usize..6, 0u64..0x40), (0usize..6, 0u64..0x40)),
             most in 1usize..40,
         ) {
-            static TABLES: std::sync::OnceLock<(u64, Tables)> = std::sync::OnceLock::new();
+            static TABLES: std::sync::OnceLock<(u64, UnwindTables)> = std::sync::OnceLock::new();
             let (len, tables) = TABLES.get_or_init(|| {
                 let program = std::fs::read("/proc/self/exe").unwrap();
-                (program.len() as u64, Tables::read(&program, None).unwrap())
+                (program.len() as u64, UnwindTables::read(&program, None).unwrap())
             });
             let (bare, covered, sp) = (0x40_0000u64, 0x7f00_0000_0000u64, 0x7ffe_0000u64);
             let mut space = Space::new(Arch::X86_64);
@@ -625,7 +627,7 @@ mod tests {
             };
             let stack: Vec<u8> = words.iter().flat_map(|word| value(*word).to_le_bytes()).collect();
             let recorded: Vec<u64> = recorded.into_iter().map(value).collect();
-            let registers = Registers { ip: value(ip), sp, fp: value(fp), ..Registers::default() };
+            let registers = UnwindRegisters { ip: value(ip), sp, fp: value(fp), ..UnwindRegisters::default() };
             let (mut walker, mut chain) = (Walker::default(), Vec::new());
             walker.walk(&space, &registers, &stack, most, &mut chain);
             let walked = chain.clone();
@@ -643,7 +645,7 @@ mod tests {
         let mut other = space.clone();
         other.generation += 1 << 16;
         let mut walker = Walker::default();
-        let registers = Registers::default();
+        let registers = UnwindRegisters::default();
         walker.walk(&space, &registers, &[], 10, &mut Vec::new());
         walker.walk(&other, &registers, &[], 10, &mut Vec::new());
         assert_eq!(walker.seen.get(&(space.generation as u16)), Some(&other.generation));

@@ -22,9 +22,9 @@ const MOST_OPERATIONS: u32 = 1000;
 
 /// Registers by DWARF number: eax, ecx, edx, ebx, esp, ebp, esi, edi, eip.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Registers([u32; 9]);
+pub(super) struct DwarfRegisters([u32; 9]);
 
-impl Registers {
+impl DwarfRegisters {
     /// The sampled registers; `others` by DWARF number.
     pub(super) fn new(ip: u64, sp: u64, fp: u64, others: &[u64; 16]) -> Self {
         let mut all = [0; 9];
@@ -82,7 +82,7 @@ impl Registers {
 pub(super) fn unwind_frame(
     entries: Option<(&Entries, u64)>,
     frame: FrameAddress,
-    registers: &mut Registers,
+    registers: &mut DwarfRegisters,
     context: &mut UnwindContext<usize>,
     read: &mut impl FnMut(u64) -> Result<u64, ()>,
 ) -> Result<Option<u64>, ()> {
@@ -92,11 +92,11 @@ pub(super) fn unwind_frame(
         Some((entries, slide)) => {
             let address = frame.address_for_lookup().wrapping_sub(slide);
             match entries.caller(address, registers, context, read)? {
-                Found::Caller(caller) => caller,
-                Found::Gap if is_sampled => {
+                TableLookup::Caller(caller) => caller,
+                TableLookup::Gap if is_sampled => {
                     Some(registers.returned(registers.sp().checked_add(4).ok_or(())?, read)?)
                 }
-                Found::Gap => registers.by_frame_pointer(read)?,
+                TableLookup::Gap => registers.by_frame_pointer(read)?,
             }
         }
     };
@@ -110,9 +110,9 @@ pub(super) fn unwind_frame(
 }
 
 /// The tables' result for an address.
-enum Found {
+enum TableLookup {
     /// The caller's registers; `None` at the root.
-    Caller(Option<Registers>),
+    Caller(Option<DwarfRegisters>),
     /// The tables have no entry.
     Gap,
 }
@@ -121,11 +121,11 @@ impl Entries {
     fn caller(
         &self,
         address: u64,
-        registers: &Registers,
+        registers: &DwarfRegisters,
         context: &mut UnwindContext<usize>,
         read: &mut impl FnMut(u64) -> Result<u64, ()>,
-    ) -> Result<Found, ()> {
-        let Some(place) = self.index.place(address) else { return Ok(Found::Gap) };
+    ) -> Result<TableLookup, ()> {
+        let Some(place) = self.index.place(address) else { return Ok(TableLookup::Gap) };
         match (&self.eh_frame, &self.debug_frame) {
             (Some(bytes), _) => {
                 self.by_rules(&eh_frame(bytes, self.arch), place, address, registers, context, read)
@@ -133,7 +133,7 @@ impl Entries {
             (_, Some(bytes)) => {
                 self.by_rules(&debug_frame(bytes, self.arch), place, address, registers, context, read)
             }
-            _ => Ok(Found::Gap),
+            _ => Ok(TableLookup::Gap),
         }
     }
 
@@ -142,10 +142,10 @@ impl Entries {
         section: &S,
         place: usize,
         address: u64,
-        registers: &Registers,
+        registers: &DwarfRegisters,
         context: &mut UnwindContext<usize>,
         read: &mut impl FnMut(u64) -> Result<u64, ()>,
-    ) -> Result<Found, ()>
+    ) -> Result<TableLookup, ()>
     where
         S: UnwindSection<EndianSlice<'a, LittleEndian>>,
         S::Offset: gimli::UnwindOffset<usize>,
@@ -154,7 +154,7 @@ impl Entries {
             .fde_from_offset(&self.bases, S::Offset::from(place), S::cie_from_offset)
             .map_err(|_| ())?;
         let Ok(row) = entry.unwind_info_for_address(section, &self.bases, context, address) else {
-            return Ok(Found::Gap);
+            return Ok(TableLookup::Gap);
         };
         let encoding = entry.cie().encoding();
         let evaluate = |expression: &gimli::UnwindExpression<usize>, initial: Option<u32>, read: &mut _| {
@@ -188,7 +188,7 @@ impl Entries {
         };
         let mut caller = *registers;
         let Some(ip) = kept(entry.cie().return_address_register())? else {
-            return Ok(Found::Caller(None));
+            return Ok(TableLookup::Caller(None));
         };
         for number in 0..X86::RA.0 {
             // A register whose save slot is unreadable (already popped by an epilogue) keeps its value.
@@ -199,7 +199,7 @@ impl Entries {
             }
         }
         caller.0[usize::from(X86::RA.0)] = ip;
-        Ok(Found::Caller(Some(caller)))
+        Ok(TableLookup::Caller(Some(caller)))
     }
 }
 
@@ -208,7 +208,7 @@ fn evaluate(
     expression: Expression<EndianSlice<'_, LittleEndian>>,
     encoding: gimli::Encoding,
     initial: Option<u32>,
-    registers: &Registers,
+    registers: &DwarfRegisters,
     read: &mut impl FnMut(u64) -> Result<u64, ()>,
 ) -> Result<u32, ()> {
     let mut evaluation = expression.evaluation(encoding);
@@ -238,7 +238,7 @@ fn evaluate(
 mod tests {
     use super::*;
     use crate::unwind::Arch;
-    use crate::unwind::entries::Index;
+    use crate::unwind::entries::EntryIndex;
 
     /// A function as compiled by gcc, at 0x1000, and a root function at 0x1100.
     ///
@@ -298,7 +298,7 @@ mod tests {
 
     /// Returns the caller's registers at an address; `None` at the root.
     fn caller(entries: Option<&Entries>, frame: FrameAddress, fp: u32) -> Result<Option<[u32; 9]>, ()> {
-        let mut registers = Registers(SAMPLED);
+        let mut registers = DwarfRegisters(SAMPLED);
         registers.0[5] = fp;
         registers.0[8] = frame.address() as u32;
         let entries = entries.map(|entries| (entries, 0u64.wrapping_sub(0x4000)));
@@ -379,7 +379,7 @@ mod tests {
             eh_frame: None,
             debug_frame: Some(section.into()),
             bases: gimli::BaseAddresses::default(),
-            index: Index::List(functions),
+            index: EntryIndex::List(functions),
             tell_frame_pointers: true,
         }
     }

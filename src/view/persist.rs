@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use super::table::{self, left, right};
 use crate::abi::read_format;
-use crate::persistent::message::{Counts, CpuCounts};
-use crate::persistent::{Entry, Lost};
+use crate::persistent::message::{CpuCounts, EntryCounts};
+use crate::persistent::{LostEntry, PersistentEntry};
 use crate::text::clean;
 use crate::units::{Count, bytes, thousands, thousands_f64};
 
@@ -14,13 +14,13 @@ use crate::units::{Count, bytes, thousands, thousands_f64};
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn list(out: &mut dyn Write, held: &[(String, &Entry)], lost: &[Lost]) -> io::Result<()> {
+pub fn list(out: &mut dyn Write, held: &[(String, &PersistentEntry)], lost: &[LostEntry]) -> io::Result<()> {
     if held.is_empty() {
         writeln!(out, "nothing is held; pmc persist add NAME -e EVENT")?;
     } else {
         let head =
             ["ID", "NAME", "OWNER", "EVENT", "ON", "RINGS", "MODE", "SINCE"].map(str::to_owned).to_vec();
-        let row = |(owner, entry): &(String, &Entry)| {
+        let row = |(owner, entry): &(String, &PersistentEntry)| {
             let rings = format!("{} × {}", entry.rings, bytes(entry.ring_bytes));
             let counts_only = entry.definition.counts_only;
             vec![
@@ -38,7 +38,7 @@ pub fn list(out: &mut dyn Write, held: &[(String, &Entry)], lost: &[Lost]) -> io
             [right(0, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0)];
         table::write(out, &shapes, None, std::iter::once(head).chain(held.iter().map(row)))?;
     }
-    for one @ Lost { entry, why, .. } in lost {
+    for one @ LostEntry { entry, why, .. } in lost {
         let (name, event) = (clean(&entry.definition.name), clean(&entry.definition.event));
         writeln!(out, "lost: {name} ({event}, id {}), {}: {}", entry.id, one.when(), clean(why))?;
     }
@@ -46,7 +46,7 @@ pub fn list(out: &mut dyn Write, held: &[(String, &Entry)], lost: &[Lost]) -> io
 }
 
 /// Describes the processes and CPUs that an entry counts.
-fn target(entry: &Entry) -> String {
+fn target(entry: &PersistentEntry) -> String {
     let pids: Vec<String> = entry.definition.pids.iter().map(u32::to_string).collect();
     let cpus = entry.definition.cpus.as_ref().map(|cpus| format!("CPU {}", clean(cpus)));
     let target = match (pids.is_empty(), cpus) {
@@ -58,7 +58,7 @@ fn target(entry: &Entry) -> String {
 }
 
 /// Describes how an entry handles records.
-fn mode(entry: &Entry) -> &'static str {
+fn mode(entry: &PersistentEntry) -> &'static str {
     if entry.definition.counts_only { "counts only" } else { entry.definition.mode.name() }
 }
 
@@ -66,8 +66,8 @@ fn mode(entry: &Entry) -> &'static str {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
-    let Entry { id, definition, ring_bytes, rings, user_only, attr, .. } = entry;
+pub fn entry(out: &mut dyn Write, entry: &PersistentEntry) -> io::Result<()> {
+    let PersistentEntry { id, definition, ring_bytes, rings, user_only, attr, .. } = entry;
     let mut rows = vec![
         ("name", clean(&definition.name).into_owned()),
         ("id", id.to_string()),
@@ -104,7 +104,7 @@ const READ_FORMAT: usize = 4;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn counts(out: &mut dyn Write, entry: &Entry, counts: &Counts) -> io::Result<()> {
+pub fn counts(out: &mut dyn Write, entry: &PersistentEntry, counts: &EntryCounts) -> io::Result<()> {
     let head = ["CPU", "COUNT", "COUNTED", "LOST RECORDS"].map(str::to_owned).to_vec();
     // An event opened by a recording may not read the times.
     let format = entry
@@ -140,7 +140,7 @@ pub fn counts(out: &mut dyn Write, entry: &Entry, counts: &Counts) -> io::Result
 }
 
 /// Formats a count with its unit.
-fn value(entry: &Entry, count: f64) -> String {
+fn value(entry: &PersistentEntry, count: f64) -> String {
     match &entry.unit {
         None => thousands_f64(count, 0),
         Some((scale, unit)) => {
@@ -164,12 +164,12 @@ fn sum<'a>(rows: impl Iterator<Item = &'a CpuCounts>) -> CpuCounts {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn by_cpu(out: &mut dyn Write, counters: &[(&Entry, Counts)]) -> io::Result<()> {
+pub fn by_cpu(out: &mut dyn Write, counters: &[(&PersistentEntry, EntryCounts)]) -> io::Result<()> {
     let cpus: BTreeSet<Option<u32>> =
         counters.iter().flat_map(|(_, counts)| counts.rows.iter().map(|row| row.cpu)).collect();
     let place = |cpu: &Option<u32>| cpu.map_or_else(|| "any".to_owned(), |cpu| format!("CPU{cpu}"));
     let head = std::iter::once(String::new()).chain(cpus.iter().map(place)).chain(["TOTAL".to_owned()]);
-    let line = |(entry, counts): &(&Entry, Counts)| {
+    let line = |(entry, counts): &(&PersistentEntry, EntryCounts)| {
         let number = |row: &CpuCounts| {
             let CpuCounts { value, enabled: enabled_ns, running: running_ns, .. } = *row;
             Count { value, enabled_ns, running_ns }.scaled().unwrap_or_default()

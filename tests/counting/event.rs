@@ -9,11 +9,13 @@
 use crate::kit;
 
 use pmc::abi::attr::{Flag, kind};
-use pmc::counter::facts::Facts;
-use pmc::counter::{Flags, Mode};
+use pmc::counter::facts::MachineFacts;
+use pmc::counter::{CounterFlags, Mode};
 use pmc::error::{Error, Exit};
-use pmc::event::listing::{Kind, Sources};
-use pmc::event::{self, EventGroup, EventSpec, Hook, Parser, PersistentEvent, Source, Tool, perfevent_conf};
+use pmc::event::listing::{EventKind, ListingSources};
+use pmc::event::{
+    self, EventGroup, EventParser, EventSource, EventSpec, Hook, PersistentEvent, Tool, perfevent_conf,
+};
 use pmc::host::{CpuList, Host};
 use proptest::prelude::*;
 
@@ -37,9 +39,9 @@ fn one(machine: &str, text: &str) -> EventSpec {
 /// levels.
 fn encoded(event: &EventSpec) -> String {
     let attr = match &event.source {
-        Source::Tool(tool) => return format!("{tool:?}"),
-        Source::Held(held) => return format!("held {}", held.id),
-        Source::Kernel(attr) => attr,
+        EventSource::Tool(tool) => return format!("{tool:?}"),
+        EventSource::Held(held) => return format!("held {}", held.id),
+        EventSource::Kernel(attr) => attr,
     };
     let mut out = format!("{}:{:#x}", attr.kind(), attr.config());
     if attr.kind() == kind::BREAKPOINT {
@@ -376,7 +378,7 @@ fn a_group_over_instances_is_one_group_each() {
 #[test]
 fn several_texts_do_not_share_merge_numbers() {
     let host = tree("intel-server");
-    let mut parser = event::Parser::new(&host);
+    let mut parser = event::EventParser::new(&host);
     let first = parser.parse("imc/clockticks/").unwrap()[0].events[0].merge;
     let second = parser.parse("imc/clockticks/").unwrap()[0].events[0].merge;
     assert!(first.is_some() && second.is_some() && first != second);
@@ -419,11 +421,12 @@ fn persistent_events_are_the_holders_unless_the_kernel_has_them() {
     let host = Host::rooted(folder.path());
     let read = |text: &str| event::parse(text, &host);
     let held = read("persistent/faults/").unwrap().remove(0).events.remove(0);
-    let Source::Held(PersistentEvent { run_directory, id }) = &held.source else { panic!("{held:?}") };
+    let EventSource::Held(PersistentEvent { run_directory, id }) = &held.source else { panic!("{held:?}") };
     assert_eq!((run_directory, *id), (&run, 7));
     assert!(held.attr().is_none() && !held.takes_counter());
-    let refusal = pmc::counter::allocate(&held, Mode::TaskCounting, Flags::default(), None).unwrap_err();
-    assert!(refusal.explain(&Facts::default()).cause.contains("a holder keeps it open"));
+    let refusal =
+        pmc::counter::allocate(&held, Mode::TaskCounting, CounterFlags::default(), None).unwrap_err();
+    assert!(refusal.explain(&MachineFacts::default()).cause.contains("a holder keeps it open"));
     let missing = read("persistent/fault/").unwrap_err();
     assert_eq!(missing.suggestions, ["faults"]);
     // If both exist, each has its own events.
@@ -432,7 +435,7 @@ fn persistent_events_are_the_holders_unless_the_kernel_has_them() {
     let kernels = read("persistent/mce_record/").unwrap().remove(0).events.remove(0);
     assert_eq!(kernels.attr().map(|attr| (attr.kind(), attr.config())), Some((6, 106)));
     let held = read("persistent/faults/").unwrap().remove(0).events.remove(0);
-    assert!(matches!(held.source, Source::Held(_)));
+    assert!(matches!(held.source, EventSource::Held(_)));
     assert!(missing.remedy.unwrap().contains("pmc persist add fault -e EVENT"));
 }
 
@@ -464,7 +467,8 @@ fn words_that_pmc_decides_are_not_taken() {
     }
     for (word, value) in [(1, 0x3c), (5, 0x4), (7, 7), (8, 8), (13, 13), (14, 14), (15, 15), (16, 16)] {
         let spec = one("intel-server", &format!("cpu/attr{word}={value}/"));
-        let request = pmc::counter::allocate(&spec, Mode::TaskCounting, Flags::default(), None).unwrap();
+        let request =
+            pmc::counter::allocate(&spec, Mode::TaskCounting, CounterFlags::default(), None).unwrap();
         assert_eq!(request.attr().word(word).unwrap() & value, value, "attr{word}");
     }
 }
@@ -497,7 +501,7 @@ fn freebsds_names_are_known_last() {
     assert_eq!(encoded(&one("virtual", "LLC-misses")), "3:0x10002 -G");
     // perf's meaning has priority if both know the name.
     assert_eq!(encoded(&one("virtual", "cycles")), "0:0x0 -G");
-    assert!(matches!(one("virtual", "duration_time").source, Source::Tool(Tool::DurationTime)));
+    assert!(matches!(one("virtual", "duration_time").source, EventSource::Tool(Tool::DurationTime)));
 }
 
 #[test]
@@ -674,14 +678,15 @@ fn kprobes_are_functions_of_the_kernel() {
 fn everything_listed_can_be_asked_for() {
     for machine in ["intel-server", "intel-hybrid", "amd-zen", "arm-server", "virtual", "persistent"] {
         let host = tree(machine);
-        let kinds = [Kind::Hardware, Kind::Software, Kind::Cache, Kind::Tool, Kind::Pmu];
-        let (sources, mut seen) = (Sources::of(&host), 0);
+        let kinds =
+            [EventKind::Hardware, EventKind::Software, EventKind::Cache, EventKind::Tool, EventKind::Pmu];
+        let (sources, mut seen) = (ListingSources::of(&host), 0);
         for listed in kinds.into_iter().flat_map(|kind| sources.of_kind(kind)).filter(|l| !l.form) {
             for name in std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied()) {
                 let groups =
                     event::parse(name, &host).unwrap_or_else(|error| panic!("{machine}: {name}\n{error}"));
                 // The clocks have a unit too, but the list shows it in words.
-                if listed.kind == Kind::Pmu {
+                if listed.kind == EventKind::Pmu {
                     let event = &groups[0].events[0];
                     assert_eq!((event.scale, &event.unit), (listed.scale, &listed.unit), "{name}");
                 }
@@ -692,7 +697,9 @@ fn everything_listed_can_be_asked_for() {
     }
     let lpar = tree("power-lpar");
     assert!(
-        Sources::of(&lpar).of_kind(Kind::Pmu).any(|l| l.name == "hv_gpci/dtbp_ptitc,phys_processor_idx=?/")
+        ListingSources::of(&lpar)
+            .of_kind(EventKind::Pmu)
+            .any(|l| l.name == "hv_gpci/dtbp_ptitc,phys_processor_idx=?/")
     );
 }
 
@@ -857,7 +864,7 @@ fn hostile_lengths_are_answered_soon() {
 
 /// Reads a configuration of PCP's agent on a recorded machine, and formats it as text.
 fn configured(text: &str, host: &Host) -> String {
-    let conf = perfevent_conf::read(text, host, &mut Parser::new(host)).expect("it is understood");
+    let conf = perfevent_conf::read(text, host, &mut EventParser::new(host)).expect("it is understood");
     let mut out = String::new();
     for event in conf.groups.iter().flat_map(|group| &group.events) {
         let cpus = event.cpus.as_ref().map(|cpus| format!(" on {cpus}")).unwrap_or_default();
@@ -895,7 +902,7 @@ fn a_perfevent_conf_takes_the_librarys_modifiers() {
     let text = "[skx]\nskx::UOPS_ISSUED:ANY:u cpu\nskx::UOPS_ISSUED:ANY:c=1:u\nUOPS_ISSUED:ANY:e=1\n\
         skx::UOPS_ISSUED:ANY:c=1 cpu_rr\nskx_unc_cha0::UNC_CHA_TOR_INSERTS:IA_MISS\nskx::UOPS_ISSUED:NONE:u\n\
         cycles:u\ncycles:q\n";
-    let conf = perfevent_conf::read(text, &host, &mut Parser::new(&host)).expect("it is understood");
+    let conf = perfevent_conf::read(text, &host, &mut EventParser::new(&host)).expect("it is understood");
     for event in conf.groups.iter().flat_map(|group| &group.events).filter(|event| event.name.contains("::"))
     {
         let direct = &event::parse(&event.name, &host).expect("it is understood")[0].events[0];
@@ -959,7 +966,7 @@ fn what_is_no_perfevent_conf_is_refused_with_its_line() {
         ("[perf]\n||\n", "line 2: `||` is no event"),
         ("[x:derived]\n-5\n", "line 2: `-5` is no event"),
     ] {
-        let got = perfevent_conf::read(text, &host, &mut Parser::new(&host));
+        let got = perfevent_conf::read(text, &host, &mut EventParser::new(&host));
         assert_eq!(got.unwrap_err().to_string(), error);
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use pmc::persistent::directory::RunDirectory;
-use pmc::persistent::message::{LONGEST_REQUEST, Request, send};
+use pmc::persistent::message::{HolderRequest, LONGEST_REQUEST, send};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -594,7 +594,7 @@ fn a_client_that_dies_harms_nothing() {
     for turn in 1..=20 {
         // The client asks, then disconnects before the copy is ready. Some disconnect while the holder is
         // stopped.
-        let request = Request::Snapshot { entry: "execs".to_owned(), after: Some(Vec::new()) };
+        let request = HolderRequest::Snapshot { entry: "execs".to_owned(), after: Some(Vec::new()) };
         if turn % 2 == 0 {
             kill_process(pid, Signal::STOP).expect("it is there");
         }
@@ -669,7 +669,7 @@ fn hostile_requests_are_refused() {
     // Ten times a hundred connections, each of which sends a request and disconnects.
     for _ in 0..1000 {
         let client = connect(&run);
-        send(&client, &Request::Read { entry: "faults".to_owned() }, LONGEST_REQUEST, &[])
+        send(&client, &HolderRequest::Read { entry: "faults".to_owned() }, LONGEST_REQUEST, &[])
             .expect("it is sent");
     }
     run.pmc(&["persist", "read", "faults"]).expect(0);

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::Duration;
 
-use pmc::counter::reservation::{self, Policy, State, Watcher};
-use pmc::sys::lock::{self, Kind};
+use pmc::counter::reservation::{self, Policy, ReservationState, Watcher};
+use pmc::sys::lock::{self, LockKind};
 use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
 use tempfile::TempDir;
 
@@ -203,7 +203,7 @@ fn two_reservers_share_and_the_second_is_told() {
 fn a_write_lock_refuses_and_is_named() {
     let place = Place::new();
     let file = File::options().read(true).write(true).open(place.lock_file()).unwrap();
-    lock::take(&file, Kind::Write).unwrap();
+    lock::take(&file, LockKind::Write).unwrap();
     let us = format!("(pid {})", std::process::id());
     place.run(&["echo", "ran"]).expect(1).says(&["has them exclusively", &us, "try:"]).silent();
     place.run(&["-d"]).expect(1).says(&[&us]);
@@ -215,7 +215,7 @@ fn a_write_lock_refuses_and_is_named() {
 fn the_process_behind_an_ofd_lock_is_found() {
     let place = Place::new();
     let file = File::open(place.lock_file()).unwrap();
-    lock::take_for_description(&file, Kind::Read).unwrap();
+    lock::take_for_description(&file, LockKind::Read).unwrap();
     place.run(&["true"]).expect(0).says(&["also reserved by", &format!("(pid {})", std::process::id())]);
 }
 
@@ -302,19 +302,19 @@ fn the_background_starts_when_the_lock_is_held() {
 fn a_watcher_sees_others_but_not_its_own_process() {
     let place = Place::empty();
     let mut watcher = Watcher::new(&place.lock_file());
-    assert_eq!(*watcher.poll(), State::Free, "no file yet");
+    assert_eq!(*watcher.poll(), ReservationState::Free, "no file yet");
     File::create(place.lock_file()).unwrap();
     let own = reservation::prepare(Policy::Require, &place.lock_file()).unwrap();
-    assert_eq!(*watcher.poll(), State::Free, "our own does not count");
+    assert_eq!(*watcher.poll(), ReservationState::Free, "our own does not count");
 
     let pmc = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
     let pid = pmc.0.id();
     until(
         "reserved",
-        || matches!(watcher.poll(), State::Reserved(holder) if holder.to_string() == format!("pmc (pid {pid})")),
+        || matches!(watcher.poll(), ReservationState::Reserved(holder) if holder.to_string() == format!("pmc (pid {pid})")),
     );
     drop(pmc);
-    assert_eq!(*watcher.poll(), State::Free);
+    assert_eq!(*watcher.poll(), ReservationState::Free);
 
     // Another pmc sees our lock; reading the file in this process must not have dropped it.
     let _ = reservation::status(&place.lock_file());
@@ -463,7 +463,7 @@ fn called_perfalloc_it_answers_as_the_original() {
     // Refused: -d has succeeded by then, and a command runs anyway.
     let place = Place::new();
     let file = File::options().read(true).write(true).open(place.lock_file()).unwrap();
-    lock::take(&file, Kind::Write).unwrap();
+    lock::take(&file, LockKind::Write).unwrap();
     for words in [&[][..], &["-d"], &["echo", "ran"]] {
         assert_eq!(answers(&place, &ours, words), answers(&place, &original, words), "refused: {words:?}");
     }
@@ -585,7 +585,7 @@ fn stat_that_requires_a_reservation_fails_before_the_command() {
         .says(&["does not exist", "try:", "leave --reserve=require away"])
         .silent();
     let file = File::create_new(place.lock_file()).unwrap();
-    lock::take(&file, Kind::Write).unwrap();
+    lock::take(&file, LockKind::Write).unwrap();
     stat_run(&place, &words).expect(1).says(&[&format!("(pid {})", std::process::id())]).silent();
     let auto = ["-e", "cycles", "echo", "ran"];
     if kit::need_perf_events() {
@@ -720,11 +720,11 @@ fn the_last_of_several_real_holders_frees() {
     assert!(holders.iter().all(|holder| said.contains(&named(holder))), "{said}");
     place.run(&["true"]).expect(0).says(&[&named(&holders[0]), &named(&holders[2])]);
     while let Some(gone) = holders.pop() {
-        assert!(matches!(watcher.poll(), State::Reserved(_)), "{} hold", holders.len() + 1);
+        assert!(matches!(watcher.poll(), ReservationState::Reserved(_)), "{} hold", holders.len() + 1);
         drop(gone);
         assert_eq!(held().len(), holders.len());
     }
-    assert_eq!(*watcher.poll(), State::Free);
+    assert_eq!(*watcher.poll(), ReservationState::Free);
     assert_eq!(findings(Policy::Check, &place), "");
 }
 

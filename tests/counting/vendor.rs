@@ -10,7 +10,7 @@ use std::process::Command;
 
 use pmc::abi::attr::Flag;
 use pmc::event::vendor::Vendor;
-use pmc::event::{Counters, EventSpec, ParseError, Parser, parse};
+use pmc::event::{EventParser, EventSpec, ParseError, PmuCounters, parse};
 use pmc::host::Host;
 use pmc::host::pmu::Pmu;
 
@@ -58,14 +58,14 @@ fn tree(cpu: &str) -> Host {
 }
 
 /// Returns the requests for event text.
-fn specs(parser: &mut Parser<'_>, text: &str) -> Result<Vec<EventSpec>, Box<ParseError>> {
+fn specs(parser: &mut EventParser<'_>, text: &str) -> Result<Vec<EventSpec>, Box<ParseError>> {
     Ok(parser.parse(text)?.into_iter().flat_map(|group| group.events).collect())
 }
 
 #[track_caller]
 fn all(cpu: &str, text: &str) -> Vec<EventSpec> {
     let host = tree(cpu);
-    specs(&mut Parser::new(&host), text).unwrap_or_else(|error| panic!("{cpu}: {text}\n{error}"))
+    specs(&mut EventParser::new(&host), text).unwrap_or_else(|error| panic!("{cpu}: {text}\n{error}"))
 }
 
 #[track_caller]
@@ -93,7 +93,7 @@ fn every_name_is_a_request_or_is_refused_with_a_reason() {
             scope.spawn(|| {
                 let host = tree(saved.cpu);
                 let vendor = Vendor::of(&host);
-                let mut parser = Parser::new(&host);
+                let mut parser = EventParser::new(&host);
                 let (mut requests, mut refused) = (0, 0);
                 for event in vendor.events() {
                     match specs(&mut parser, &event.name.to_ascii_lowercase()) {
@@ -123,7 +123,7 @@ fn every_name_is_a_request_or_is_refused_with_a_reason() {
 struct Formats<'h> {
     pmus: Vec<Pmu>,
     host: &'h Host,
-    known: HashMap<String, Option<pmc::host::pmu::Format>>,
+    known: HashMap<String, Option<pmc::host::pmu::TermFormat>>,
 }
 
 impl<'h> Formats<'h> {
@@ -209,7 +209,7 @@ fn compare(newest: &Path, saved: &Saved) {
         theirs.entry(name.split('/').nth(1).unwrap_or(name).to_owned()).or_default().push(request);
     }
     let vendor = Vendor::of(&host);
-    let mut parser = Parser::new(&host);
+    let mut parser = EventParser::new(&host);
     let (mut same, mut renamed, mut unlisted, mut wide, mut older) = (0, 0, 0, 0, 0);
     let mut common = Vec::new();
     for event in vendor.events() {
@@ -239,7 +239,7 @@ fn compare(newest: &Path, saved: &Saved) {
 }
 
 /// Checks the requests that perf opens for some of the names, as reported by `-vv`.
-fn opens_the_same(newest: &Path, cpu: &str, parser: &mut Parser<'_>, common: &[String]) {
+fn opens_the_same(newest: &Path, cpu: &str, parser: &mut EventParser<'_>, common: &[String]) {
     let sample: Vec<&str> = common.iter().step_by(common.len() / 30).map(String::as_str).collect();
     let said = oracle::ask_anew(|_| {
         let mut perf = played(newest, cpu);
@@ -332,9 +332,9 @@ fn what_is_written_behind_a_name_applies_to_it() {
     assert!(attr.get(Flag::ExcludeKernel) && !attr.get(Flag::ExcludeUser));
     assert_eq!(event.name, "mem_load_retired.l3_miss:u", "shown as it was typed");
     assert_eq!(event.recommended_period, Some(100_007));
-    assert_eq!(event.counters, Some(Counters { general: 0b1111, fixed: None }));
+    assert_eq!(event.counters, Some(PmuCounters { general: 0b1111, fixed: None }));
     let fixed = &all("skylake-x", "inst_retired.any")[0];
-    assert_eq!(fixed.counters, Some(Counters { general: 0, fixed: Some(0) }));
+    assert_eq!(fixed.counters, Some(PmuCounters { general: 0, fixed: Some(0) }));
 
     let both = all("alder-lake", "inst_retired.any");
     assert!(both[0].merge.is_some() && both[0].merge == both[1].merge, "shown as one");
@@ -423,7 +423,7 @@ fn a_name_without_its_pmu_says_so() {
 fn units_that_the_kernel_knows_by_number_are_found() {
     let units = [("uncore_type_0_0", NARROW), ("uncore_type_0_1", NARROW), ("uncore_type_1_0", NARROW)];
     let (_root, host) = machine(&intel(6, 0x8f), &units);
-    let found = specs(&mut Parser::new(&host), "unc_cha_clockticks").unwrap();
+    let found = specs(&mut EventParser::new(&host), "unc_cha_clockticks").unwrap();
     let pmus: Vec<_> = found.iter().map(|event| event.pmu.as_deref().unwrap()).collect();
     assert_eq!(pmus, ["uncore_type_0_0", "uncore_type_0_1"]);
     assert!(refused(&host, "unc_cha_tor_inserts.ia_miss_drd").contains("config:8-15"));

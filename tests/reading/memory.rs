@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use pmc::abi::{Attr, sample_type};
-use pmc::perfdata::{Features, Options, RecordedEvent, Writer};
-use pmc::record::{FileId, Mmap, Mmap2, SampleLayout, Task, Thread, encode};
+use pmc::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
+use pmc::record::{MappedFileId, Mmap, Mmap2, SampleLayout, Task, Thread, encode};
 use pmc::units::PerfTime;
 
 use crate::kit;
@@ -24,7 +24,7 @@ fn write(path: &Path, one: fn(&mut encode::Encoder, u32)) {
     attr.set_period(1000);
     let mut records = encode::Encoder::new(SampleLayout::new(&attr).trailer_size());
     let event = RecordedEvent { attr, ids: vec![7], name: Some("cpu-clock".to_owned()) };
-    let mut writer = Writer::create(path, &[event], &Features::default(), Options::default()).unwrap();
+    let mut writer = Writer::create(path, &[event], &Features::default(), WriteOptions::default()).unwrap();
     let (mut number, mut size) = (0, 0);
     while size < SIZE {
         records.clear();
@@ -52,7 +52,7 @@ fn sample(records: &mut encode::Encoder, thread: Thread, address: u64) {
 fn map(records: &mut encode::Encoder, thread: Thread, addr: u64, number: u32) {
     let path = format!("/l/{number:x}");
     let map = Mmap { thread, addr, len: 4096, pgoff: 0, is_data: false, name: path.as_bytes() };
-    let file = FileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
+    let file = MappedFileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
     records.mmap2(&Mmap2 { map, file, prot: 5, flags: 2 });
 }
 

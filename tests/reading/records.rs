@@ -4,7 +4,7 @@
 
 use pmc::abi::attr::kind as event;
 use pmc::abi::{Attr, read_format, sample_type};
-use pmc::record::{FileId, Layouts, RawRecord, Record, Thread, kind};
+use pmc::record::{Layouts, MappedFileId, RawRecord, Record, Thread, kind};
 use pmc::units::PerfTime;
 
 /// Concatenates fields of 1, 2, 4 or 8 bytes and text, padded to words.
@@ -87,7 +87,7 @@ fn every_record_of_the_kernel_is_understood() {
     parse(kind::SAMPLE, 2, body![1u64], &|r| matches!(r, Record::Sample(body) if body.len() == 8));
     let inode = body![pid, tid, 1u64, 2u64, 3u64, 8u32, 1u32, 4711u64, 9u64, 5u32, 2u32, name];
     parse(kind::MMAP2, 0, inode, &|r| {
-        let file = FileId::Inode { major: 8, minor: 1, inode: 4711, generation: 9 };
+        let file = MappedFileId::Inode { major: 8, minor: 1, inode: 4711, generation: 9 };
         matches!(r, Record::Mmap2(m) if (m.file, m.prot, m.flags, m.map.pgoff) == (file, 5, 2, 3))
     });
     let id = [0xab; 20];
@@ -96,7 +96,7 @@ fn every_record_of_the_kernel_is_understood() {
         kind::MMAP2,
         1 << 14,
         build_id,
-        &|r| matches!(r, Record::Mmap2(m) if m.file == FileId::BuildId(&id) && m.map.name == b"/lib/x"),
+        &|r| matches!(r, Record::Mmap2(m) if m.file == MappedFileId::BuildId(&id) && m.map.name == b"/lib/x"),
     );
     parse(
         kind::AUX,

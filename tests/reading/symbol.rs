@@ -14,7 +14,9 @@ use std::process::Command;
 
 use object::{Object, ObjectSection, ObjectSegment};
 use pmc::address::FileOffset;
-use pmc::symbol::{Answer, Depth, Module, ModuleId, Options, Request, SymbolQuery, Symbolizer};
+use pmc::symbol::{
+    AddressFrames, Depth, ModuleId, SymbolModule, SymbolOptions, SymbolQuery, SymbolRequest, Symbolizer,
+};
 
 const C: &str = r#"
 #include <stdio.h>
@@ -107,9 +109,9 @@ fn build(compiler: &str, source: (&str, &str), args: &[&str]) -> Built {
     Built { _folder: folder, path }
 }
 
-/// Options that ignore the machine's caches and debug files.
-fn plain() -> Options {
-    Options {
+/// SymbolOptions that ignore the machine's caches and debug files.
+fn plain() -> SymbolOptions {
+    SymbolOptions {
         symfs: None,
         debug_dirs: Vec::new(),
         build_id_caches: Vec::new(),
@@ -145,21 +147,21 @@ fn text(path: &Path) -> (u64, u64) {
 }
 
 fn resolve(
-    options: Options,
-    module: Module,
+    options: SymbolOptions,
+    module: SymbolModule,
     queries: &[SymbolQuery],
     depth: Depth,
-) -> (Symbolizer, ModuleId, Answer) {
+) -> (Symbolizer, ModuleId, AddressFrames) {
     let mut symbolizer = Symbolizer::new(options).unwrap();
     let id = symbolizer.add(module);
-    let answer = symbolizer.resolve(&[Request { module: id, queries }], depth, &|_| {}).remove(0);
+    let answer = symbolizer.resolve(&[SymbolRequest { module: id, queries }], depth, &|_| {}).remove(0);
     (symbolizer, id, answer)
 }
 
 /// The frames of one address as `function file:line`, innermost first, with raw names.
-fn spelled(symbolizer: &Symbolizer, answer: &Answer, index: usize) -> Vec<String> {
+fn spelled(symbolizer: &Symbolizer, answer: &AddressFrames, index: usize) -> Vec<String> {
     let names = symbolizer.names();
-    let spell = |frame: &pmc::symbol::Frame| {
+    let spell = |frame: &pmc::symbol::ResolvedFrame| {
         let place = match frame.source {
             Some(s) if s.line > 0 => format!("{}:{}", names.file(s.file), s.line),
             Some(s) => format!("{}:?", names.file(s.file)),
@@ -196,12 +198,13 @@ fn gnu(path: &Path, addresses: &[u64]) -> Vec<Vec<String>> {
 type Difference = (u64, Vec<String>, Vec<String>);
 
 /// Compares every address of the text section. Returns the number of addresses and the differences.
-fn compare(built: &Built, options: Options, step: u64) -> (usize, Vec<Difference>) {
+fn compare(built: &Built, options: SymbolOptions, step: u64) -> (usize, Vec<Difference>) {
     let (start, end) = text(&built.path);
     let addresses: Vec<u64> = (start..end).step_by(step as usize).collect();
     let theirs = gnu(&built.path, &addresses);
     let queries = offsets(&built.path, &addresses);
-    let (symbolizer, id, answer) = resolve(options, Module::file(&built.path), &queries, Depth::Inlines);
+    let (symbolizer, id, answer) =
+        resolve(options, SymbolModule::file(&built.path), &queries, Depth::Inlines);
     let mut other = Vec::new();
     for (index, their) in theirs.iter().enumerate() {
         assert_eq!(symbolizer.address(id, queries[index]), Some(addresses[index]));

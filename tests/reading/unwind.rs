@@ -7,7 +7,7 @@ use crate::kit;
 use std::process::Command;
 
 use pmc::address::{Avma, FileOffset, Mapping};
-use pmc::unwind::{Arch, End, Registers, Space, Tables, Walker};
+use pmc::unwind::{Arch, ChainEnd, Space, UnwindRegisters, UnwindTables, Walker};
 
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
 "#;
 
 struct Copied {
-    registers: Registers,
+    registers: UnwindRegisters,
     /// Result of `backtrace(3)`, innermost first.
     found: Vec<u64>,
     stack: Vec<u8>,
@@ -118,7 +118,13 @@ fn copied(args: &[&str], in_thread: bool) -> Option<Copied> {
     // Keep the files: the tests read them when they parse the maps.
     let kept = folder.keep();
     Some(Copied {
-        registers: Registers { ip: words[0], sp: words[1], fp: words[2], lr: words[3], others: [0; 16] },
+        registers: UnwindRegisters {
+            ip: words[0],
+            sp: words[1],
+            fp: words[2],
+            lr: words[3],
+            others: [0; 16],
+        },
         found: words[5..5 + count].to_vec(),
         stack: bytes[8 * (5 + count)..].to_vec(),
         maps: maps.replace("\u{0}", "") + &format!("#{}", kept.display()),
@@ -139,7 +145,7 @@ fn space(copied: &Copied, without: Option<&str>) -> Space {
             offset: FileOffset(hex(words[2])),
         };
         let path = words.get(5).copied().unwrap_or("");
-        let tables = std::fs::read(path).ok().and_then(|bytes| Tables::read(&bytes, None));
+        let tables = std::fs::read(path).ok().and_then(|bytes| UnwindTables::read(&bytes, None));
         space.add(&mapping, tables.as_ref().filter(|_| without.is_none_or(|w| !path.ends_with(w))));
     }
     space
@@ -174,7 +180,7 @@ fn chains_are_those_of_the_compilers_unwinder() {
                 &mut chain,
             );
             let ours: Vec<u64> = chain.iter().map(|frame| frame.address.0).collect();
-            assert_eq!(end, End::Root, "{args:?} thread {in_thread}: {ours:x?}");
+            assert_eq!(end, ChainEnd::Root, "{args:?} thread {in_thread}: {ours:x?}");
             assert!(ours.len() > 22, "{args:?}: {ours:x?}");
             if !blind {
                 // The first address is the call site itself, which differs.
@@ -194,12 +200,12 @@ fn a_short_copy_is_cut_and_missing_tables_are_named() {
     let whole = space(&copied, None);
     for size in [1024, 2048, 4000] {
         let end = walker.walk(&whole, &copied.registers, &copied.stack[..size], 200, &mut chain);
-        assert_eq!(end, End::Cut, "{size}: {chain:x?}");
+        assert_eq!(end, ChainEnd::Cut, "{size}: {chain:x?}");
         assert!(chain.len() < copied.found.len());
     }
     let blind = space(&copied, Some("/prog"));
     let end = walker.walk(&blind, &copied.registers, &copied.stack, 200, &mut chain);
-    assert!(matches!(end, End::NoTables(_)), "{end:?} {chain:x?}");
+    assert!(matches!(end, ChainEnd::NoTables(_)), "{end:?} {chain:x?}");
 }
 
 #[test]
@@ -250,6 +256,6 @@ fn rules_that_never_end_are_refused() {
             Command::new("gcc").args(["a.s", "-o", "prog"]).current_dir(folder.path()).output().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let bytes = std::fs::read(folder.path().join("prog")).unwrap();
-        assert_eq!(Tables::read(&bytes, None).is_some(), usable, "{escape}");
+        assert_eq!(UnwindTables::read(&bytes, None).is_some(), usable, "{escape}");
     }
 }

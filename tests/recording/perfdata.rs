@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pmc::perfdata::{Buffer, Features, Form, Note, Options, Reader, RecordedEvent, Writer};
+use pmc::perfdata::{
+    Buffer, Features, Reader, RecordedEvent, RecordingLayout, RecordingNote, WriteOptions, Writer,
+};
 use pmc::record::kind;
 
 /// Work that maps files, starts processes and takes about 50 ms of CPU time.
@@ -131,7 +133,7 @@ fn recordings_of_every_kind_hold_the_records_that_perf_sees() {
 }
 
 /// Copies all records of a recording to another file.
-fn rewrite(from: &Reader, to: &Path, options: Options) -> u64 {
+fn rewrite(from: &Reader, to: &Path, options: WriteOptions) -> u64 {
     let features = Features { compressed: None, ..from.features().clone() };
     let mut writer = Writer::create(to, from.events(), &features, options).expect("the writer begins");
     let index = from.scan(|_| {}).expect("the scan reads");
@@ -191,7 +193,7 @@ fn what_is_written_is_what_was_read() {
         assert!(script.lines().count() > 10 && header.contains("# cpudesc"), "{name}");
         for compress in [None, Some(3)] {
             let copy = lab.path(&format!("{name}-{compress:?}"));
-            let size = rewrite(&reader, &copy, Options { compress, ..Options::default() });
+            let size = rewrite(&reader, &copy, WriteOptions { compress, ..WriteOptions::default() });
             assert_eq!(std::fs::metadata(&copy).expect("it is there").len(), size);
             let again = agree(&copy);
             let mut recounted = our_counts(&again);
@@ -231,7 +233,7 @@ fn streams_directories_and_wrapped_files_are_read() {
     };
     record("pipe", &["-e", "cpu-clock,page-faults", "-g"], true);
     let reader = agree(&lab.path("pipe"));
-    assert_eq!(reader.form(), Form::Pipe);
+    assert_eq!(reader.form(), RecordingLayout::Pipe);
     assert_eq!(reader.events().iter().map(|e| e.name()).collect::<Vec<_>>(), ["cpu-clock", "page-faults"]);
     assert!(reader.features().cpu_desc.is_some() && reader.features().cmdline.is_some());
     record("traces", &["-e", "sched:sched_switch", "-a"], true);
@@ -247,7 +249,7 @@ fn streams_directories_and_wrapped_files_are_read() {
     }
     record("many", &["-e", "cpu-clock", "-g", "--threads"], false);
     let reader = agree(&lab.path("many"));
-    assert_eq!(reader.form(), Form::Directory);
+    assert_eq!(reader.form(), RecordingLayout::Directory);
     assert!(our_counts(&reader)["SAMPLE"] > 0);
 }
 
@@ -268,7 +270,7 @@ fn streams_that_we_write_are_read_by_perf() {
         for compress in [None, Some(1)] {
             let copy = lab.path(&format!("{name}-stream-{compress:?}"));
             let stream = std::fs::File::create(&copy).expect("it can be made");
-            let options = Options { compress, ..Options::default() };
+            let options = WriteOptions { compress, ..WriteOptions::default() };
             let writer = Writer::stream(stream, &copy, reader.events(), reader.features(), options);
             let mut writer = writer.expect("the writer begins");
             let mut buffer = Buffer::default();
@@ -308,7 +310,7 @@ fn events_that_nobody_named_have_perfs_names() {
     let features = Features { event_desc: None, ..reader.features().clone() };
     let copy = lab.path("unnamed");
     let stream = std::fs::File::create(&copy).expect("it can be made");
-    let writer = Writer::stream(stream, &copy, &events, &features, Options::default());
+    let writer = Writer::stream(stream, &copy, &events, &features, WriteOptions::default());
     writer.expect("the writer begins").finish(&features).expect("it finishes");
     let unnamed = names(&Reader::open(&copy).expect("pmc reads it"));
     // With `u`, perf also excludes guests and shows this as `H`.
@@ -332,7 +334,7 @@ fn a_recorder_that_is_killed_leaves_what_it_had() {
     let is_full = || std::fs::metadata(&file).is_ok_and(|meta| meta.len() > 200_000);
     kit::kill_with_children(oracle::start(make, is_full));
     let reader = Reader::open(&file).expect("pmc reads it");
-    assert_eq!(reader.notes(), [Note::Unfinished { lost: 0 }]);
+    assert_eq!(reader.notes(), [RecordingNote::Unfinished { lost: 0 }]);
     assert!(our_counts(&reader)["SAMPLE"] > 100);
 
     // pmc's writer, never finished, with and without compression. perf reads the file too.
@@ -347,7 +349,7 @@ fn a_recorder_that_is_killed_leaves_what_it_had() {
             &copy,
             reader.events(),
             reader.features(),
-            Options { compress, ..Options::default() },
+            WriteOptions { compress, ..WriteOptions::default() },
         )
         .expect("it begins");
         let mut buffer = Buffer::default();
@@ -386,8 +388,8 @@ fn a_full_disk_leaves_a_readable_file() {
     let index = reader.scan(|_| {}).expect("the scan reads");
     assert!(index.bytes > 100_000, "{} bytes do not fill the disk", index.bytes);
     let copy = small.join("perf.data");
-    let mut writer =
-        Writer::create(&copy, reader.events(), reader.features(), Options::default()).expect("it begins");
+    let mut writer = Writer::create(&copy, reader.events(), reader.features(), WriteOptions::default())
+        .expect("it begins");
     let mut buffer = Buffer::default();
     let mut failure = None;
     for chunk in &index.chunks {
@@ -423,7 +425,8 @@ fn an_existing_recording_is_kept_and_nobody_else_reads_ours() {
     let file = lab.path("perf.data");
     std::fs::write(&file, "former").expect("it can be written");
     let events = [RecordedEvent::default()];
-    let writer = Writer::create(&file, &events, &Features::default(), Options::default()).expect("it begins");
+    let writer =
+        Writer::create(&file, &events, &Features::default(), WriteOptions::default()).expect("it begins");
     writer.finish(&Features { hostname: Some("here".into()), ..Features::default() }).expect("it finishes");
     assert_eq!(std::fs::read_to_string(lab.path("perf.data.old")).expect("it is kept"), "former");
     assert_eq!(std::fs::metadata(&file).expect("it is there").permissions().mode() & 0o777, 0o600);
@@ -495,7 +498,7 @@ fn tracepoints_are_printed_as_perf_script_prints_them() {
         let (start, name) = symbols.range(..=address).next_back()?;
         (address - start < 1 << 20).then(|| (name.clone(), address - start))
     };
-    let names = pmc::record::tracepoint::Names { code: &name_of, texts: Some(&data.texts) };
+    let names = pmc::record::tracepoint::KernelNames { code: &name_of, texts: Some(&data.texts) };
     let mut ours = Vec::new();
     let index = reader.scan(|_| {}).expect("the scan reads");
     let mut buffer = Buffer::default();
@@ -541,7 +544,10 @@ fn most_of_the_kernels_formats_are_understood() {
     for system in std::fs::read_dir(events).expect("tracefs lists").flatten().filter(|e| e.path().is_dir()) {
         for event in std::fs::read_dir(system.path()).expect("a system lists").flatten() {
             let Ok(text) = std::fs::read_to_string(event.path().join("format")) else { continue };
-            let format = pmc::record::tracepoint::Format::parse(&system.file_name().to_string_lossy(), &text);
+            let format = pmc::record::tracepoint::TracepointFormat::parse(
+                &system.file_name().to_string_lossy(),
+                &text,
+            );
             let format = format.unwrap_or_else(|| panic!("{} does not parse", event.path().display()));
             all += 1;
             if format.is_printable() {

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use pmc::abi::{Context, CpuMode, sample_type};
-use pmc::perfdata::{Buffer, Error, Feature, Form, Note, Reader};
-use pmc::record::tracepoint::{Names, Payload, TracingData};
-use pmc::record::{ChainEntry, FileId, Record, SampleId, Thread, kind, sample::chain_entries};
+use pmc::perfdata::{Buffer, FeatureNumber, PerfdataError, Reader, RecordingLayout, RecordingNote};
+use pmc::record::tracepoint::{KernelNames, Payload, TracingData};
+use pmc::record::{ChainEntry, MappedFileId, Record, SampleId, Thread, kind, sample::chain_entries};
 use pmc::units::PerfTime;
 
 const SAVED: [&str; 5] = ["fp", "dwarf", "packed", "stream", "traces"];
@@ -18,10 +18,10 @@ fn saved(name: &str) -> Vec<u8> {
 }
 
 /// Reads all data of a file and returns the number of records.
-fn devour(path: &Path) -> Result<u64, Error> {
+fn devour(path: &Path) -> Result<u64, PerfdataError> {
     let reader = Reader::open(path)?;
     let tracing = reader.features().tracing_data.as_ref().and_then(|data| TracingData::parse(&data.0));
-    for &feature in pmc::perfdata::Feature::ALL {
+    for &feature in pmc::perfdata::FeatureNumber::ALL {
         let _ = reader.features().section(feature);
     }
     let index = reader.scan(|_| {})?;
@@ -49,7 +49,7 @@ fn devour(path: &Path) -> Result<u64, Error> {
                 && let Some(format) = tracing.format(reader.events()[event].attr.config())
             {
                 let payload = Payload { bytes, is_foreign: tracing.is_foreign };
-                format.print(payload, Names::NONE, &mut String::new());
+                format.print(payload, KernelNames::NONE, &mut String::new());
             }
         }
     }
@@ -142,14 +142,14 @@ fn a_torn_file_is_read_up_to_the_tear() {
     let cut = reader.data_offset() + reader.data_size() * 3 / 4 + 3;
     std::fs::write(&file, &whole[..cut as usize]).expect("it can be written");
     let reader = Reader::open(&file).expect("it opens");
-    assert!(matches!(reader.notes(), [Note::Torn { at, .. }] if *at == cut), "{:?}", reader.notes());
+    assert!(matches!(reader.notes(), [RecordingNote::Torn { at, .. }] if *at == cut), "{:?}", reader.notes());
     let index = reader.scan(|_| {}).expect("it scans");
     // The cut record and the rest of the file are reported as one loss.
     let end =
         Reader::open(kit::data("perfdata/fp.data")).map(|whole| whole.data_offset() + whole.data_size());
     let end = end.expect("it opens");
     assert!(
-        matches!(index.notes[..], [Note::Torn { at, lost, .. }] if at < cut && at + lost == end),
+        matches!(index.notes[..], [RecordingNote::Torn { at, lost, .. }] if at < cut && at + lost == end),
         "{:?}",
         index.notes
     );
@@ -168,22 +168,25 @@ fn one_tear_is_one_note() {
     // Truncated within the features: one note covers all that are missing.
     let whole = saved("fp");
     let cut = notes(&whole[..whole.len() * 2 / 3]);
-    assert!(matches!(&cut[..], [Note::BadFeatures(names)] if names.len() > 3), "{cut:?}");
+    assert!(matches!(&cut[..], [RecordingNote::BadFeatures(names)] if names.len() > 3), "{cut:?}");
     // The recorder was killed while it wrote a record.
     let mut killed = whole.clone();
     killed[48..56].fill(0);
     killed[72..104].fill(0);
     killed.truncate(6003);
     let killed = notes(&killed);
-    assert!(matches!(killed[..], [Note::Unfinished { lost: 1.. }]), "{killed:?}");
+    assert!(matches!(killed[..], [RecordingNote::Unfinished { lost: 1.. }]), "{killed:?}");
     // Compressed records: truncated, and with an invalid size in the middle.
     let mut packed = saved("packed");
     let reader = Reader::open(kit::data("perfdata/packed.data")).expect("it opens");
     let torn = notes(&packed[..reader.data_offset() as usize + 1003]);
-    assert!(matches!(torn[..], [Note::Torn { .. }]), "{torn:?}");
+    assert!(matches!(torn[..], [RecordingNote::Torn { .. }]), "{torn:?}");
     packed[reader.data_offset() as usize + 6..][..2].fill(0);
     let torn = notes(&packed);
-    assert!(matches!(torn[..], [Note::Torn { at, lost: 1.., .. }] if at == reader.data_offset()), "{torn:?}");
+    assert!(
+        matches!(torn[..], [RecordingNote::Torn { at, lost: 1.., .. }] if at == reader.data_offset()),
+        "{torn:?}"
+    );
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn tracepoints_that_nobody_named_have_their_formats_names() {
     assert!(names(&named).iter().any(|name| name.starts_with("sched:")), "{:?}", names(&named));
     // The list of event names claims to be empty.
     let word = |bytes: &[u8], at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().unwrap());
-    let before = (0..Feature::EVENT_DESC as u32).filter(|bit| word(&bytes, 72) >> bit & 1 == 1).count();
+    let before = (0..FeatureNumber::EVENT_DESC as u32).filter(|bit| word(&bytes, 72) >> bit & 1 == 1).count();
     let row = (word(&bytes, 40) + word(&bytes, 48)) as usize + before * 16;
     let section = word(&bytes, row) as usize;
     bytes[section..section + 4].fill(0);
@@ -234,7 +237,7 @@ fn simpleperfs_own_records_are_passed_over() {
         std::fs::write(&file, bytes).expect("it can be written");
         let reader = Reader::open(&file).expect("it opens");
         let index = reader.scan(|_| {}).expect("it scans");
-        let torn = index.notes.iter().any(|note| matches!(note, Note::Torn { .. }));
+        let torn = index.notes.iter().any(|note| matches!(note, RecordingNote::Torn { .. }));
         (index.count(kind::SAMPLE), index.unknown, torn)
     };
     let (samples, ..) = count(&whole);
@@ -294,7 +297,7 @@ fn packed_nothing_does_not_fill_the_disk() {
         std::io::Write::write_all(&mut packed, &zeros).expect("it packs");
     }
     packed.finish().expect("it ends");
-    assert!(matches!(Reader::open(&file), Err(Error::Bomb { .. })));
+    assert!(matches!(Reader::open(&file), Err(PerfdataError::Bomb { .. })));
 }
 
 /// Builds a recording by hand, in either byte order.
@@ -464,7 +467,10 @@ fn both_byte_orders_say_the_same() {
         let file = lab.path().join(format!("big-{big}"));
         std::fs::write(&file, built(big)).expect("it can be written");
         let reader = Reader::open(&file).expect("it opens");
-        assert_eq!((reader.is_foreign(), reader.form(), reader.notes()), (big, Form::File, &[][..]));
+        assert_eq!(
+            (reader.is_foreign(), reader.form(), reader.notes()),
+            (big, RecordingLayout::File, &[][..])
+        );
         assert_eq!(reader.features().hostname.as_deref(), Some("elsewhere"));
         let event = &reader.events()[0];
         assert_eq!((event.ids.as_slice(), event.name().as_str()), (&[77][..], "cpu-clock:pp"));
@@ -493,9 +499,12 @@ fn both_byte_orders_say_the_same() {
         assert_eq!((comm.thread, comm.is_exec, comm.comm), (thread, true, &b"bash"[..]));
         let Some(Record::Mmap2(map)) = records[1].parse() else { panic!("no mapping") };
         assert_eq!((map.map.addr, map.map.len, map.map.pgoff, map.prot), (0x40_0000, 0x1000, 0x2000, 5));
-        assert_eq!(map.file, FileId::Inode { major: 8, minor: 1, inode: 4711, generation: 1 });
+        assert_eq!(map.file, MappedFileId::Inode { major: 8, minor: 1, inode: 4711, generation: 1 });
         let Some(Record::Mmap2(map)) = records[2].parse() else { panic!("no mapping") };
-        assert_eq!((map.file, map.prot, map.map.name), (FileId::BuildId(&[0xab; 4]), 5, &b"/lib/x"[..]));
+        assert_eq!(
+            (map.file, map.prot, map.map.name),
+            (MappedFileId::BuildId(&[0xab; 4]), 5, &b"/lib/x"[..])
+        );
         let Some(Record::Fork(fork)) = records[3].parse() else { panic!("no fork") };
         assert_eq!((fork.thread.tid, fork.parent.pid, fork.time), (10, 7, PerfTime(6000)));
 

@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::symbols::RecordingSymbols;
 use crate::error::{Error, Result};
-use crate::profile::annotate::Value;
-use crate::session::{Location, Module, Resolved};
+use crate::profile::annotate::SampleValue;
+use crate::session::{CodeLocation, Module, ResolvedStacks};
 use crate::sort;
-use crate::symbol::{Depth, FunctionId, ModuleId, Progress};
+use crate::symbol::{Depth, FunctionId, ModuleId, SymbolProgress};
 use crate::text::{self, clean};
 
 /// A function with samples.
@@ -31,20 +31,20 @@ pub struct SampledFunction {
     /// Size of the code in bytes.
     pub size: u64,
     /// Address, event index and cost of each sampled address.
-    pub samples: Vec<(u64, usize, Value)>,
+    pub samples: Vec<(u64, usize, SampleValue)>,
     /// Cost per event.
-    pub own: Vec<Value>,
+    pub own: Vec<SampleValue>,
 }
 
 /// Adds up the samples whose innermost address lies in a named function. `events` is the number of events.
 pub fn functions(
     modules: &[Module],
     symbols: &mut RecordingSymbols,
-    resolved: &Resolved,
+    resolved: &ResolvedStacks,
     events: usize,
-    progress: &(dyn Fn(Progress) + Sync),
+    progress: &(dyn Fn(SymbolProgress) + Sync),
 ) -> Vec<SampledFunction> {
-    let mut leaves: FxHashMap<(u32, u32), Value> = FxHashMap::default();
+    let mut leaves: FxHashMap<(u32, u32), SampleValue> = FxHashMap::default();
     for (key, value) in &resolved.rows {
         if let Some(leaf) = resolved.stack(key.stack).next() {
             *leaves.entry((leaf, key.event)).or_default() += value;
@@ -53,7 +53,7 @@ pub fn functions(
     let mut numbers: Vec<u32> = leaves.keys().map(|(leaf, _)| *leaf).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let locations: Vec<Location> =
+    let locations: Vec<CodeLocation> =
         numbers.iter().map(|number| resolved.locations[*number as usize]).collect();
     let answers = symbols.answers(&locations, Depth::Names, progress);
     let mut found: FxHashMap<FunctionId, SampledFunction> = FxHashMap::default();
@@ -74,7 +74,7 @@ pub fn functions(
                 start,
                 size: function.size,
                 samples: Vec::new(),
-                own: vec![Value::default(); events],
+                own: vec![SampleValue::default(); events],
             }
         });
         if let Some(own) = sampled.own.get_mut(event as usize) {
@@ -149,8 +149,8 @@ pub fn host<'a>(
     all: &'a [SampledFunction],
     name: &str,
     symbols: &mut RecordingSymbols,
-    resolved: &Resolved,
-    progress: &(dyn Fn(Progress) + Sync),
+    resolved: &ResolvedStacks,
+    progress: &(dyn Fn(SymbolProgress) + Sync),
 ) -> Option<&'a SampledFunction> {
     let mut leaves: FxHashMap<u32, u64> = FxHashMap::default();
     for (key, value) in &resolved.rows {
@@ -159,7 +159,7 @@ pub fn host<'a>(
         }
     }
     let numbers: Vec<u32> = leaves.keys().copied().collect();
-    let locations: Vec<Location> =
+    let locations: Vec<CodeLocation> =
         numbers.iter().map(|number| resolved.locations[*number as usize]).collect();
     let answers = symbols.answers(&locations, Depth::Inlines, progress);
     let mut hosts: FxHashMap<(ModuleId, Option<u64>), u64> = FxHashMap::default();

@@ -16,13 +16,13 @@ use crate::analysis::symbols::RecordingSymbols;
 use crate::perfdata;
 use crate::profile::annotate::merge::InlineFrame;
 use crate::profile::annotate::{
-    InlineStack, Listing, ListingEvent, ListingNote, MergeInput, Skid, Value, merge,
+    InlineStack, Listing, ListingEvent, ListingNote, MergeInput, SampleValue, Skid, merge,
 };
 use crate::symbol::code::{MOST_CODE, MachineCode};
 use crate::symbol::demangle::demangle;
 use crate::symbol::disassemble::{Instruction, Syntax};
 use crate::symbol::source_text::{self, SourceFolders};
-use crate::symbol::{Depth, Request};
+use crate::symbol::{Depth, SymbolRequest};
 
 /// Maximum number of source files read for one function.
 const MOST_FILES: usize = 100;
@@ -47,7 +47,7 @@ pub struct ListingOptions {
 /// `leader` maps an event's index to the index of its group leader.
 pub fn events(
     events: &[perfdata::RecordedEvent],
-    totals: &[Value],
+    totals: &[SampleValue],
     leader: impl Fn(usize) -> usize,
 ) -> Vec<ListingEvent> {
     let event = |(index, event): (usize, &perfdata::RecordedEvent)| {
@@ -59,7 +59,7 @@ pub fn events(
             _ => Skid::Any,
         };
         let total = totals[index].clone();
-        ListingEvent { name: event.name(), leader: leader(index), total, own: Value::default(), skid }
+        ListingEvent { name: event.name(), leader: leader(index), total, own: SampleValue::default(), skid }
     };
     events.iter().enumerate().map(event).collect()
 }
@@ -168,12 +168,12 @@ fn places(
         .into_iter()
         .filter_map(|address| Some((address, symbols.symbolizer.query_at(function.id, address)?)))
         .unzip();
-    let request = Request { module: function.id, queries: &queries };
+    let request = SymbolRequest { module: function.id, queries: &queries };
     let answers = symbols.symbolizer.resolve(&[request], Depth::Inlines, &|_| {});
     let names = symbols.symbolizer.names();
     let steps = |at: usize| {
         let frames = answers.first().map(|answer| answer.frames(at)).unwrap_or_default();
-        let step = |frame: &crate::symbol::Frame| {
+        let step = |frame: &crate::symbol::ResolvedFrame| {
             let function = names.function(frame.function);
             InlineFrame {
                 function: if raw_names { &function.raw } else { &function.name }.clone(),

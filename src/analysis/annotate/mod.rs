@@ -51,7 +51,7 @@ impl Analysis {
             return functions.clone();
         }
         let meter = progress.begin("finding names", 0);
-        let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
+        let at = |p: crate::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
         let (modules, resolved) = (self.samples.session.history.modules(), &self.samples.resolved);
         let events = self.samples.samples.totals.len();
         let all = functions::functions(modules, &mut self.symbols, resolved, events, &at);
@@ -72,7 +72,7 @@ impl Analysis {
         let (all, events) = (self.functions(progress), self.events());
         let function = functions::find(&all, dso, name).or_else(|| {
             let meter = progress.begin("finding where it is inlined", 0);
-            let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
+            let at = |p: crate::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
             functions::host(&all, name, &mut self.symbols, &self.samples.resolved, &at)
         });
         let function = function.ok_or_else(|| {
@@ -93,7 +93,7 @@ impl Analysis {
     ) -> Result<Annotation> {
         let all = self.functions(progress);
         let events = self.events();
-        let share = |(event, own): (&ListingEvent, &crate::session::Value)| match event.total.period {
+        let share = |(event, own): (&ListingEvent, &crate::session::SampleValue)| match event.total.period {
             0 => 0.0,
             total => own.period as f64 / total as f64 * 100.0,
         };

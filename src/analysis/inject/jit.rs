@@ -13,10 +13,10 @@ use std::path::Path;
 use crate::abi::attr::{Flag, kind};
 use crate::error::{Error, Result, Warning, say};
 use crate::record::encode::Encoder;
-use crate::record::{FileId, Mmap, Mmap2, SampleId, SampleLayout, Thread};
+use crate::record::{MappedFileId, Mmap, Mmap2, SampleId, SampleLayout, Thread};
 use crate::session::Session;
 use crate::sort;
-use crate::symbol::Options;
+use crate::symbol::SymbolOptions;
 use crate::symbol::jit::elf_file;
 use crate::symbol::jit::jitdump::Jitdump;
 use crate::sys::replacement::Replacement;
@@ -36,7 +36,7 @@ pub(super) struct JitCodes {
 
 impl JitCodes {
     /// Writes the files for all jitdumps that processes mapped.
-    pub(super) fn collect(session: &Session, symbols: &Options) -> Result<Self> {
+    pub(super) fn collect(session: &Session, symbols: &SymbolOptions) -> Result<Self> {
         let mut codes = Self::default();
         let mut dumps = session.history.jitdumps.clone();
         dumps.sort();
@@ -97,7 +97,12 @@ impl JitCodes {
                 name: file.as_os_str().as_bytes(),
             };
             let mut encoder = Encoder::new(0);
-            encoder.mmap2(&Mmap2 { map, file: FileId::BuildId(&id), prot: READ_EXECUTE, flags: PRIVATE });
+            encoder.mmap2(&Mmap2 {
+                map,
+                file: MappedFileId::BuildId(&id),
+                prot: READ_EXECUTE,
+                flags: PRIVATE,
+            });
             let trailer =
                 SampleId { thread: Some(thread), time: Some(PerfTime(code.time)), ..SampleId::default() };
             let start = self.records.len();

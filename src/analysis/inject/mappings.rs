@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::{FileIds, FileSelection};
 use crate::abi::misc;
 use crate::perfdata::RecordTally;
-use crate::record::{FileId, RawRecord, Record, write_by_build_id};
+use crate::record::{MappedFileId, RawRecord, Record, write_by_build_id};
 use crate::symbol::identify;
 
 /// Which mappings to keep, and their build-ids.
@@ -28,7 +28,7 @@ impl KeptMappings {
     pub(super) fn write(&self, raw: &RawRecord<'_>, out: &mut Vec<u8>) {
         let (map, has_id) = match raw.parse() {
             Some(Record::Mmap(map)) => (map, false),
-            Some(Record::Mmap2(map)) => (map.map, matches!(map.file, FileId::BuildId(_))),
+            Some(Record::Mmap2(map)) => (map.map, matches!(map.file, MappedFileId::BuildId(_))),
             _ => return out.extend_from_slice(raw.bytes),
         };
         let is_kernel = raw.misc & misc::CPUMODE_MASK == 1 || map.thread.pid < 0;

@@ -23,12 +23,15 @@ use super::{ProgressSink, is_from_here, symbols_of};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::perfdata::feature::{BuildIdEntry, BuildIds, EventDesc};
 use crate::perfdata::tally::HitFile;
-use crate::perfdata::{Feature, Features, Form, Note, Options, Reader, RecordTally, RecordedEvent, Writer};
-use crate::record::unwound::Lost;
+use crate::perfdata::{
+    FeatureNumber, Features, Reader, RecordTally, RecordedEvent, RecordingLayout, RecordingNote,
+    WriteOptions, Writer,
+};
+use crate::record::unwound::StrippedFields;
 use crate::record::{RawRecord, Record, Sample, kind};
 use crate::session::Session;
 use crate::session::history::is_jitdump;
-use crate::session::order::{self, Unwinding};
+use crate::session::order::{self, SampleUnwinding};
 use crate::symbol::{self, BuildId, identify};
 
 /// Bytes to gather before writing.
@@ -61,7 +64,7 @@ pub struct InjectRequest {
     /// Whether to turn stack copies into call chains.
     pub convert_stacks: bool,
     /// Where to look for the recorded programs.
-    pub symbols: symbol::Options,
+    pub symbols: symbol::SymbolOptions,
 }
 
 /// Rewrites a recording, and warns about problems of the old one. Returns the exit status.
@@ -72,13 +75,13 @@ pub struct InjectRequest {
 pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSink) -> Result<Exit> {
     refuse(&reader, &request.output)?;
     let session = Session::open(reader)?;
-    let has_traces = session.notes().iter().any(|note| matches!(note, Note::Aux { .. }));
+    let has_traces = session.notes().iter().any(|note| matches!(note, RecordingNote::Aux { .. }));
     if has_traces || session.reader.features().auxtrace.is_some() {
         return Err(Error::new(format!("{} holds a hardware trace", session.reader.path().display()))
             .why("the trace's index would become invalid, and pmc does not decode traces")
             .try_this("perf inject, which does"));
     }
-    let lost = request.convert_stacks.then(|| Lost::new(true, false));
+    let lost = request.convert_stacks.then(|| StrippedFields::new(true, false));
     let symbols = lost.map(|_| symbols_of(&session, &request.symbols)).transpose()?;
     let mut unwinder =
         symbols.as_ref().map(|symbols| RecordingUnwinder::new(&session, symbols, MOST_FRAMES, true));
@@ -90,7 +93,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let listed = hits.as_ref().zip(request.build_ids).map(|(tally, of)| list(tally, of, &ids));
     let mappings = hits.as_ref().zip(request.mappings);
     // The callers in copied stacks are unknown before unwinding, so no mapping may be dropped.
-    let has_copies = session.reader.layouts().iter().any(Lost::takes);
+    let has_copies = session.reader.layouts().iter().any(StrippedFields::takes);
     let mappings = mappings.map(|(tally, of)| {
         let of = if has_copies { FileSelection::All } else { of };
         mappings::KeptMappings::new(tally, of, &ids)
@@ -103,13 +106,14 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
         RecordedEvent { attr: attr.unwrap_or_else(|| event.attr.clone()), ..event.clone() }
     };
     let reader = &session.reader;
-    let events: Vec<RecordedEvent> = reader.events().iter().chain(reader.twins()).map(changed).collect();
+    let events: Vec<RecordedEvent> =
+        reader.events().iter().chain(reader.fallback_events()).map(changed).collect();
     let features = features(reader, &events, listed.as_deref());
     let form = Writer::form_at(&request.output);
     // A file has its sections at the end; sections among the records come from the recorder.
     let nothing = Features::default();
-    let at_the_start = if form == Form::Pipe { &features } else { &nothing };
-    let options = Options { hold: true, whole: true, ..Options::default() };
+    let at_the_start = if form == RecordingLayout::Pipe { &features } else { &nothing };
+    let options = WriteOptions { hold: true, whole: true, ..WriteOptions::default() };
     let meter = progress.begin("writing", session.index.counts().map(|(_, count)| count).sum());
     let mut output = InjectOutput {
         writer: Writer::create(&request.output, &events, at_the_start, options)?,
@@ -118,7 +122,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let known = features.build_ids.iter().flat_map(|list| &list.0);
     // A stream has no section for the known build-ids, so they become records.
     let first: Vec<&BuildIdEntry> = match (form, reader.form()) {
-        (Form::Pipe, Form::File | Form::Directory) => known.collect(),
+        (RecordingLayout::Pipe, RecordingLayout::File | RecordingLayout::Directory) => known.collect(),
         _ => listed.iter().flatten().collect(),
     };
     for row in first {
@@ -126,7 +130,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     }
     let mut editor = RecordEditor { session: &session, form, lost, mappings, codes, record: Vec::new() };
     let wants = |_: &Sample<'_>, _| true;
-    let unwinding = unwinder.as_mut().map(|unwinder| Unwinding { unwinder, wants: &wants });
+    let unwinding = unwinder.as_mut().map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
     // Code of jitdumps is inserted by time, and stacks are joined with earlier samples.
     let by_time = request.jit || request.convert_stacks;
     order::records_unwound(
@@ -144,7 +148,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     drop(editor);
     output.flush()?;
     // A stream already holds its build-ids; a file needs a section for them.
-    let rest = if form == Form::Pipe { &nothing } else { &features };
+    let rest = if form == RecordingLayout::Pipe { &nothing } else { &features };
     output.writer.finish(rest)?;
     let exit = super::quality::warn(&session);
     if let Some(unwinder) = &unwinder {
@@ -244,8 +248,8 @@ fn features(reader: &Reader, events: &[RecordedEvent], listed: Option<&[BuildIdE
 /// Decides how each record changes.
 struct RecordEditor<'a> {
     session: &'a Session,
-    form: Form,
-    lost: Option<Lost>,
+    form: RecordingLayout,
+    lost: Option<StrippedFields>,
     mappings: Option<mappings::KeptMappings>,
     codes: JitCodes,
     record: Vec<u8>,
@@ -281,16 +285,16 @@ impl RecordEditor<'_> {
     fn is_kept(&self, raw: &RawRecord<'_>) -> bool {
         let was = self.session.reader.form();
         match raw.kind {
-            kind::HEADER_ATTR | kind::HEADER_EVENT_TYPE => was != Form::Pipe,
+            kind::HEADER_ATTR | kind::HEADER_EVENT_TYPE => was != RecordingLayout::Pipe,
             // simpleperf writes this record to files too, with the data inside.
-            kind::HEADER_TRACING_DATA => was != Form::Pipe,
+            kind::HEADER_TRACING_DATA => was != RecordingLayout::Pipe,
             kind::HEADER_FEATURE => {
                 let is_compression = matches!(raw.parse(), Some(Record::HeaderFeature(section))
-                    if section.feature == Feature::COMPRESSED as u64);
-                was != Form::Pipe && self.form == Form::File && !is_compression
+                    if section.feature == FeatureNumber::COMPRESSED as u64);
+                was != RecordingLayout::Pipe && self.form == RecordingLayout::File && !is_compression
             }
             // The rounds of a directory's files are independent of each other.
-            kind::FINISHED_ROUND => was != Form::Directory,
+            kind::FINISHED_ROUND => was != RecordingLayout::Directory,
             kind::MMAP | kind::MMAP2 if self.codes.count() > 0 => match raw.parse() {
                 Some(Record::Mmap(map)) => !is_jitdump(map.name),
                 Some(Record::Mmap2(map)) => !is_jitdump(map.map.name),
@@ -303,7 +307,7 @@ impl RecordEditor<'_> {
     /// Writes a sample with `unwound` as its call chain. Returns `false` if the sample has no stack copy.
     fn sample(&mut self, raw: &RawRecord<'_>, unwound: &[u64]) -> bool {
         let Some((_, sample)) = self.session.reader.layouts().sample(raw) else { return false };
-        let lost = self.lost.filter(|_| Lost::takes(sample.layout()));
+        let lost = self.lost.filter(|_| StrippedFields::takes(sample.layout()));
         lost.is_some_and(|lost| lost.write(raw, &sample, unwound, &mut self.record))
     }
 }

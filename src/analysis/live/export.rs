@@ -18,13 +18,13 @@ use crate::abi::{context, sample_type};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::perfdata::feature::EventDesc;
-use crate::perfdata::{Features, Options, RecordedEvent, Writer};
-use crate::profile::sampled::Value;
+use crate::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
+use crate::profile::sampled::SampleValue;
 use crate::record::encode::Encoder;
-use crate::record::{FileId, Mmap, Mmap2, Thread};
+use crate::record::{MappedFileId, Mmap, Mmap2, Thread};
 use crate::session::intern::words;
-use crate::session::samples::{Key, NAMELESS, SampleAttribute};
-use crate::session::{Kind, Location, Module};
+use crate::session::samples::{NAMELESS, RowKey, SampleAttribute};
+use crate::session::{CodeLocation, Module, ModuleKind};
 use crate::sys::page_size;
 
 /// Address of the first module, and the distance between modules: no file is larger.
@@ -74,7 +74,7 @@ pub fn write(
         )),
         ..Features::default()
     };
-    let mut writer = Writer::create(path, &events, &features, Options::default())?;
+    let mut writer = Writer::create(path, &events, &features, WriteOptions::default())?;
     let mut out = Encoder::new(TRAILER);
     kernel(host, &mut out);
     let mut written = WrittenRecords { modules, known: FxHashSet::default(), ends: ends(snapshot) };
@@ -83,7 +83,7 @@ pub fn write(
     for (key, value) in rows {
         let thread = thread(&maker.options, snapshot, key);
         written.thread(thread, &snapshot.comm(key.comm), &mut out);
-        let stack: Vec<Location> = snapshot.stack(key.stack).collect();
+        let stack: Vec<CodeLocation> = snapshot.stack(key.stack).collect();
         let Some(leaf) = stack.first() else { continue };
         let has_chain = events[key.event as usize].attr.sample_type() & sample_type::CALLCHAIN != 0;
         let chain = written.chain(thread, &stack, &mut out);
@@ -114,7 +114,7 @@ const FIELDS: u64 = sample_type::IDENTIFIER | sample_type::IP | sample_type::TID
 const TRAILER: usize = 16;
 
 /// Returns the `n`-th of `times` nearly equal parts of the period.
-fn part(value: &Value, n: u64, times: u64) -> u64 {
+fn part(value: &SampleValue, n: u64, times: u64) -> u64 {
     value.period / times + u64::from(n < value.period % times)
 }
 
@@ -124,7 +124,7 @@ fn packed(thread: Thread) -> u64 {
     u64::from_ne_bytes([a, b, c, d, e, f, g, h])
 }
 
-fn thread(options: &SnapshotOptions, snapshot: &LiveSnapshot, key: &Key) -> Thread {
+fn thread(options: &SnapshotOptions, snapshot: &LiveSnapshot, key: &RowKey) -> Thread {
     let list = words(snapshot.attributes(key.attributes));
     let word = |wanted: SampleAttribute| {
         let at = options.attributes.iter().position(|attribute| *attribute == wanted)?;
@@ -164,7 +164,7 @@ impl WrittenRecords<'_> {
     }
 
     /// Returns context markers and addresses, innermost first, and writes the mappings that they need.
-    fn chain(&mut self, thread: Thread, stack: &[Location], out: &mut Encoder) -> Vec<u64> {
+    fn chain(&mut self, thread: Thread, stack: &[CodeLocation], out: &mut Encoder) -> Vec<u64> {
         let mut chain = Vec::with_capacity(stack.len() + 2);
         let mut level = None;
         for location in stack {
@@ -179,19 +179,19 @@ impl WrittenRecords<'_> {
         chain
     }
 
-    fn address(&mut self, thread: Thread, location: &Location, out: &mut Encoder) -> u64 {
+    fn address(&mut self, thread: Thread, location: &CodeLocation, out: &mut Encoder) -> u64 {
         let Some(number) = location.module() else { return location.offset };
         let Some(module) = self.modules.get(number as usize) else { return location.offset };
         let place = location.offset;
         let page = page_size() as u64;
         let (addr, len, at, name) = match module.kind {
-            Kind::File | Kind::Vdso => {
+            ModuleKind::File | ModuleKind::Vdso => {
                 let base = BASE + u64::from(number) * STRIDE;
                 let end = self.ends.get(&number).copied().unwrap_or(place);
                 let len = (end.min(STRIDE - page) / page + 1) * page;
                 (base, len, base.wrapping_add(place), module.path.as_os_str().as_encoded_bytes())
             }
-            Kind::Anonymous(_) => (place / page * page, page, place, &b"//anon"[..]),
+            ModuleKind::Anonymous(_) => (place / page * page, page, place, &b"//anon"[..]),
             // The kernel's mappings are written first; opaque locations keep their address.
             _ => return place,
         };
@@ -200,13 +200,17 @@ impl WrittenRecords<'_> {
                 thread: Thread { pid: thread.pid, tid: thread.pid },
                 addr,
                 len,
-                pgoff: if addr >= BASE && !matches!(module.kind, Kind::Anonymous(_)) { 0 } else { addr },
+                pgoff: if addr >= BASE && !matches!(module.kind, ModuleKind::Anonymous(_)) {
+                    0
+                } else {
+                    addr
+                },
                 is_data: false,
                 name,
             };
             let file = match &module.build_id {
-                Some(id) => FileId::BuildId(id),
-                None => FileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 },
+                Some(id) => MappedFileId::BuildId(id),
+                None => MappedFileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 },
             };
             out.mmap2(&Mmap2 { map, file, prot: 5, flags: 2 });
         }

@@ -13,11 +13,11 @@ use crate::analysis::symbols::RecordingSymbols;
 use crate::error::Result;
 use crate::perfdata;
 use crate::profile::annotate::Listing;
-use crate::profile::sampled::{FunctionRef, Value};
+use crate::profile::sampled::{FunctionRef, SampleValue};
 use crate::session::live::LiveState;
-use crate::session::samples::Key;
-use crate::session::{Location, Module, Resolved, Stacks};
-use crate::symbol::Options;
+use crate::session::samples::RowKey;
+use crate::session::{CodeLocation, Module, ResolvedStacks, StackStore};
+use crate::symbol::SymbolOptions;
 
 /// A function to annotate, and its samples.
 pub struct FunctionSamples {
@@ -25,8 +25,8 @@ pub struct FunctionSamples {
     pub function: FunctionRef,
     modules: Vec<Module>,
     events: Vec<perfdata::RecordedEvent>,
-    totals: Vec<Value>,
-    samples: Resolved,
+    totals: Vec<SampleValue>,
+    samples: ResolvedStacks,
 }
 
 impl FunctionSamples {
@@ -37,10 +37,10 @@ impl FunctionSamples {
         names: &NameLookup,
         function: FunctionRef,
     ) -> Self {
-        let (mut locations, mut rows): (Vec<Location>, _) = (Vec::new(), Vec::new());
+        let (mut locations, mut rows): (Vec<CodeLocation>, _) = (Vec::new(), Vec::new());
         for (location, event, value) in snapshot.samples_of(&function) {
             rows.push((
-                Key { event: event as u32, stack: locations.len() as u32, comm: 0, attributes: 0 },
+                RowKey { event: event as u32, stack: locations.len() as u32, comm: 0, attributes: 0 },
                 value,
             ));
             locations.push(location);
@@ -57,7 +57,7 @@ impl FunctionSamples {
                 })
                 .collect(),
             totals: snapshot.totals(),
-            samples: Resolved { locations: locations.into(), stacks: Stacks::Leaves, rows },
+            samples: ResolvedStacks { locations: locations.into(), stacks: StackStore::Leaves, rows },
         }
     }
 }
@@ -73,8 +73,12 @@ pub struct ListingBuilder {
 impl ListingBuilder {
     /// # Errors
     /// The errors of [`RecordingSymbols::none`].
-    pub fn new(options: Options, how: ListingOptions) -> Result<Self> {
-        Ok(Self { symbols: RecordingSymbols::none(Options { alone: false, ..options })?, how, modules: 0 })
+    pub fn new(options: SymbolOptions, how: ListingOptions) -> Result<Self> {
+        Ok(Self {
+            symbols: RecordingSymbols::none(SymbolOptions { alone: false, ..options })?,
+            how,
+            modules: 0,
+        })
     }
 
     /// Returns the listing of a function.

@@ -19,8 +19,8 @@ use crate::analysis::symbols::RecordingSymbols;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{LocationCall, LocationCalls, PENDING, StringId, StringTable};
 use crate::session::live::Live;
-use crate::session::{AddedSymbol, Kind, Location, Module};
-use crate::symbol::{Depth, Options};
+use crate::session::{AddedSymbol, CodeLocation, Module, ModuleKind};
+use crate::symbol::{Depth, SymbolOptions};
 use crate::sys::clock::process_cpu_ns;
 
 /// Interval between retries for unnamed generated code.
@@ -37,7 +37,7 @@ const GATHER: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct NameOptions {
     /// Where to look for symbols.
-    pub options: Options,
+    pub options: SymbolOptions,
     /// Depth of the names.
     pub depth: Depth,
     /// Whether to show names as they are in the files.
@@ -50,7 +50,7 @@ struct NameMessage {
     modules: Vec<Module>,
     ksymbols: Vec<AddedSymbol>,
     jitdumps: Vec<(u32, std::path::PathBuf)>,
-    locations: Vec<Location>,
+    locations: Vec<CodeLocation>,
     /// Whether these are all unnamed locations. Earlier requests that are not repeated here are obsolete.
     are_all: bool,
 }
@@ -78,8 +78,8 @@ pub struct NameTable {
     /// those of code that was never requested.
     stretches: FxHashMap<(u32, CpuMode), IntervalMap<u32>>,
     /// Index ranges in `calls` for all other locations.
-    places: FxHashMap<Location, (u32, u32)>,
-    /// Modules by number: see [`Location::module`].
+    places: FxHashMap<CodeLocation, (u32, u32)>,
+    /// Modules by number: see [`CodeLocation::module`].
     modules: Vec<Module>,
     /// Number of times that known names changed.
     renamed: u32,
@@ -169,7 +169,7 @@ impl NameRequests {
         }
         let (ksymbols, jitdumps) = live.announced();
         let (locations, generation) = live.locations();
-        let mut fresh: Vec<Location> = Vec::new();
+        let mut fresh: Vec<CodeLocation> = Vec::new();
         let are_all = generation != self.generation;
         if are_all {
             (self.generation, self.locations) = (generation, 0);
@@ -201,7 +201,7 @@ impl NameTable {
     }
 
     /// Returns the calls at a location, innermost first; at least one.
-    fn of(&self, location: &Location) -> Option<&[LocationCall]> {
+    fn of(&self, location: &CodeLocation) -> Option<&[LocationCall]> {
         let (start, end) = match self.stretch(location) {
             Some((_, call)) => (call, call + 1),
             None => *self.places.get(location)?,
@@ -210,13 +210,13 @@ impl NameTable {
     }
 
     /// Returns the address range that contains a location, and its call.
-    fn stretch(&self, location: &Location) -> Option<(Range<u64>, u32)> {
+    fn stretch(&self, location: &CodeLocation) -> Option<(Range<u64>, u32)> {
         let stretches = self.stretches.get(&(location.module()?, location.level))?;
         stretches.find(location.offset).map(|(range, call)| (range, *call))
     }
 
     /// Stores the calls at a location. `around` is the range of addresses that all have these calls.
-    fn put(&mut self, location: &Location, calls: &[LocationCall], around: Option<Range<u64>>) {
+    fn put(&mut self, location: &CodeLocation, calls: &[LocationCall], around: Option<Range<u64>>) {
         let start = self.calls.len() as u32;
         match (around, location.module(), calls) {
             (Some(around), Some(module), [call]) => {
@@ -236,7 +236,7 @@ impl NameTable {
     }
 
     /// Drops all locations except these, if these are fewer than half of the known ones.
-    fn keep(&mut self, locations: &[Location]) {
+    fn keep(&mut self, locations: &[CodeLocation]) {
         let known = self.places.len() + self.stretches.values().map(|map| map.iter().count()).sum::<usize>();
         if known < 2 * locations.len() {
             return;
@@ -255,7 +255,7 @@ impl NameTable {
     /// because most locations stay the same between two looks.
     pub fn code(
         &mut self,
-        locations: &[Location],
+        locations: &[CodeLocation],
         generation: u32,
         code: &mut LocationCalls,
         followed: &mut CopiedNames,
@@ -290,12 +290,12 @@ impl NameTable {
         }
     }
 
-    fn dso(&mut self, location: &Location) -> StringId {
+    fn dso(&mut self, location: &CodeLocation) -> StringId {
         let module = location.module().and_then(|number| self.modules.get(number as usize));
         self.texts.add(&module.map_or_else(|| PENDING.to_owned(), Module::short_name))
     }
 
-    fn unnamed(&mut self, location: &Location, dso: StringId) -> LocationCall {
+    fn unnamed(&mut self, location: &CodeLocation, dso: StringId) -> LocationCall {
         let symbol = self.texts.add(PENDING);
         LocationCall::new(dso, symbol, location.level, false)
     }
@@ -331,14 +331,14 @@ struct NameFinder {
     waiting: Arc<AtomicUsize>,
     modules: Vec<Module>,
     /// Locations that require reading files, by module, and the time since which they have been waiting.
-    pending: FxHashMap<u32, (Vec<Location>, Instant)>,
+    pending: FxHashMap<u32, (Vec<CodeLocation>, Instant)>,
     start: Instant,
     /// Earliest time at which a module's files may be read again.
     rests: FxHashMap<u32, Instant>,
     /// Remaining CPU time in seconds, and the time of its last update.
     credit: (f64, Instant),
     /// Locations in generated code without a name.
-    nameless: FxHashSet<Location>,
+    nameless: FxHashSet<CodeLocation>,
 }
 
 impl NameFinder {
@@ -413,7 +413,7 @@ impl NameFinder {
             if self.credit.0 < 0.0 && !hurry {
                 return;
             }
-            let worth = |(locations, since): &(Vec<Location>, Instant)| {
+            let worth = |(locations, since): &(Vec<CodeLocation>, Instant)| {
                 locations.len() as f64 * (1.0 + since.elapsed().as_secs_f64())
             };
             let rested = |module: &u32| hurry || self.rests.get(module).is_none_or(|until| now >= *until);
@@ -437,7 +437,7 @@ impl NameFinder {
         }
     }
 
-    fn find(&mut self, locations: &[Location]) {
+    fn find(&mut self, locations: &[CodeLocation]) {
         if locations.is_empty() {
             return;
         }
@@ -473,7 +473,7 @@ impl NameFinder {
 
     /// Retries unnamed generated code: a JIT may write its names at any time.
     fn ask_again(&mut self) {
-        let all: Vec<Location> = self.nameless.drain().collect();
+        let all: Vec<CodeLocation> = self.nameless.drain().collect();
         let modules: FxHashSet<u32> = all.iter().filter_map(|location| location.module()).collect();
         let changed: FxHashSet<u32> =
             modules.into_iter().filter(|module| self.symbols.refresh(*module)).collect();
@@ -487,7 +487,7 @@ impl NameFinder {
     }
 }
 
-fn is_generated(modules: &[Module], location: &Location) -> bool {
+fn is_generated(modules: &[Module], location: &CodeLocation) -> bool {
     let module = location.module().and_then(|number| modules.get(number as usize));
-    module.is_some_and(|module| matches!(module.kind, Kind::Anonymous(_)))
+    module.is_some_and(|module| matches!(module.kind, ModuleKind::Anonymous(_)))
 }

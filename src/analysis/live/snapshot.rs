@@ -18,12 +18,13 @@ use crate::profile::sampled::callers;
 use crate::profile::sampled::query::{self, EventTotals};
 use crate::profile::sampled::table::{RowStrings, TableInput};
 use crate::profile::sampled::{
-    FunctionRef, LiveHeader, LocationCalls, Query, QueryAnswer, StackProfile, StringId, StringTable, Value,
+    FunctionRef, LiveHeader, LocationCalls, Query, QueryAnswer, SampleValue, StackProfile, StringId,
+    StringTable,
 };
-use crate::session::Location;
+use crate::session::CodeLocation;
 use crate::session::intern::words;
-use crate::session::live::{Counts, LiveRows, LiveState};
-use crate::session::samples::{Key, SampleAttribute};
+use crate::session::live::{LiveCounts, LiveRows, LiveState};
+use crate::session::samples::{RowKey, SampleAttribute};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::sys::memory;
 use crate::sys::process::exists;
@@ -109,7 +110,7 @@ pub struct SnapshotMaker {
 struct PreviousCounters {
     at: u64,
     cpu: u64,
-    counts: Counts,
+    counts: LiveCounts,
 }
 
 /// The rows at one time with the names known then. Answers any number of queries.
@@ -138,7 +139,7 @@ impl SnapshotMaker {
             false => FxHashMap::default(),
         };
         let now = monotonic_ns();
-        let before = PreviousCounters { at: now, cpu: process_cpu_ns(), counts: Counts::default() };
+        let before = PreviousCounters { at: now, cpu: process_cpu_ns(), counts: LiveCounts::default() };
         Self { shared, names, options, sockets, start: now, before, given_back: Instant::now(), host }
     }
 
@@ -349,7 +350,7 @@ impl LiveSnapshot {
 
     /// Returns the samples in a function: location, event index and cost. For an inlined function, returns
     /// the samples of the function into which it is inlined, or of the costliest one among several.
-    pub fn samples_of(&self, function: &FunctionRef) -> Vec<(Location, usize, Value)> {
+    pub fn samples_of(&self, function: &FunctionRef) -> Vec<(CodeLocation, usize, SampleValue)> {
         let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
             return Vec::new();
         };
@@ -358,7 +359,7 @@ impl LiveSnapshot {
             let call = &self.code.calls()[self.code.own(leaf)];
             (call.dso, call.symbol)
         };
-        let samples_of = |function| -> Vec<(Location, usize, Value)> {
+        let samples_of = |function| -> Vec<(CodeLocation, usize, SampleValue)> {
             let rows = resolved.rows.iter().filter_map(|(key, value)| {
                 let leaf = resolved.stack(key.stack).next().filter(|leaf| own(*leaf) == function)?;
                 Some((resolved.locations[leaf as usize], key.event as usize, value.clone()))
@@ -382,17 +383,17 @@ impl LiveSnapshot {
     }
 
     /// Returns all rows.
-    pub fn rows(&self) -> &[(Key, Value)] {
+    pub fn rows(&self) -> &[(RowKey, SampleValue)] {
         &self.look.resolved.rows
     }
 
     /// Returns the code locations that rows refer to.
-    pub fn locations(&self) -> &[Location] {
+    pub fn locations(&self) -> &[CodeLocation] {
         &self.look.resolved.locations
     }
 
     /// Returns the locations of a row's stack, innermost first.
-    pub fn stack(&self, number: u32) -> impl Iterator<Item = Location> + '_ {
+    pub fn stack(&self, number: u32) -> impl Iterator<Item = CodeLocation> + '_ {
         self.look.resolved.stack(number).map(|number| self.look.resolved.locations[number as usize])
     }
 
@@ -411,7 +412,7 @@ impl LiveSnapshot {
     }
 
     /// Returns the total of each event.
-    pub fn totals(&self) -> Vec<Value> {
+    pub fn totals(&self) -> Vec<SampleValue> {
         self.events_totals.iter().map(|source| source.total.clone()).collect()
     }
 
@@ -422,7 +423,7 @@ impl LiveSnapshot {
 }
 
 fn sockets(host: &Host) -> FxHashMap<u32, i64> {
-    Topology::read(host).iter().map(|(cpu, seat)| (cpu, i64::from(seat.socket))).collect()
+    Topology::read(host).iter().map(|(cpu, location)| (cpu, i64::from(location.socket))).collect()
 }
 
 /// Resolves the numbers in rows to text.

@@ -11,11 +11,11 @@ use crate::abi::sample_type;
 use crate::analysis::header;
 use crate::analysis::names::RecordingNames;
 use crate::error::Result;
-use crate::perfdata::{Feature, Note};
+use crate::perfdata::{FeatureNumber, RecordingNote};
 use crate::profile::script::{DumpedRecord, SampleOwner};
 use crate::record::{RawRecord, Record, Sample, SampleLayout, kind};
 use crate::session::location::{self, SampledAddress};
-use crate::session::order::{self, Place};
+use crate::session::order::{self, RecordPosition};
 use crate::session::{CommId, Session};
 
 /// Order of the dumped records.
@@ -69,7 +69,7 @@ impl<'a> Dumper<'a> {
     pub(super) fn show(
         &self,
         raw: &RawRecord<'_>,
-        place: Place,
+        place: RecordPosition,
         visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>,
     ) -> Result<()> {
         let Self { session, .. } = self;
@@ -107,7 +107,7 @@ impl<'a> Dumper<'a> {
         }))
     }
 
-    fn owner(&self, sample: &Sample<'_>, place: Place) -> SampleOwner {
+    fn owner(&self, sample: &Sample<'_>, place: RecordPosition) -> SampleOwner {
         let history = &self.session.history;
         let timestamp = self.session.timestamp(sample.time().map(|time| time.0), place.position);
         let who = sample.thread().unwrap_or_default();
@@ -126,7 +126,7 @@ impl<'a> Dumper<'a> {
     pub(super) fn tears(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let path: &Path = self.session.reader.path();
         for note in self.session.notes() {
-            if let Note::Torn { at, .. } | Note::BadCompression { at } = note {
+            if let RecordingNote::Torn { at, .. } | RecordingNote::BadCompression { at } = note {
                 let file = path.to_string_lossy();
                 visit(ScriptLine::Torn { offset: *at, file: &file, words: &note.to_string() })?;
             }
@@ -144,7 +144,7 @@ fn has_calls(layout: &SampleLayout) -> bool {
 fn in_words(record: &Record<'_>) -> Option<String> {
     match record {
         Record::HeaderAttr(event) => Some(header::attr_words(&event.attr)),
-        Record::HeaderFeature(section) => Feature::of(section.feature).map(|f| f.name().to_owned()),
+        Record::HeaderFeature(section) => FeatureNumber::of(section.feature).map(|f| f.name().to_owned()),
         _ => None,
     }
 }

@@ -14,10 +14,10 @@ use crate::analysis::unwinding::RecordingUnwinder;
 use crate::error::Result;
 use crate::profile::script::{ScriptBranch, ScriptEntry, ScriptField};
 use crate::record::decode::DataSource;
-use crate::record::{self, Parts, RawRecord, Record, Sample, Thread};
+use crate::record::{self, RawRecord, Record, Sample, SampleParts, Thread};
 use crate::session::location::SampledAddress;
-use crate::session::order::Unwinding;
-use crate::session::samples::{Readings, Stacker};
+use crate::session::order::SampleUnwinding;
+use crate::session::samples::{ChainCompleter, Readings};
 use crate::session::{CommId, Session, Timestamp, location, order};
 
 /// Software events whose address is a data address: all kinds of page faults, but not alignment faults.
@@ -49,7 +49,7 @@ impl NamedRecording<'_> {
         }
         let wants = |sample: &Sample<'_>, timestamp| self.wanted.takes_of(session, sample, timestamp);
         let unwinder = unwinder.if_needed().filter(|_| self.kinds.chains);
-        let unwinding = unwinder.map(|unwinder| Unwinding { unwinder, wants: &wants });
+        let unwinding = unwinder.map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
         let is_of_data = |event: &crate::perfdata::RecordedEvent| {
             request.everything || event.attr.kind() == kind::SOFTWARE && FAULTS.contains(&event.attr.config())
         };
@@ -57,7 +57,7 @@ impl NamedRecording<'_> {
             script: self,
             session,
             names: RecordingNames::new(session).with_symbols(&self.symbols),
-            stacker: Stacker::new(self.wanted.ignore_stacks).joining(&session.deferred).like_perf(),
+            completer: ChainCompleter::new(self.wanted.ignore_stacks).joining(&session.deferred).like_perf(),
             readings: Readings::default(),
             has_data: session.reader.events().iter().map(is_of_data).collect(),
             leaves: self.leaves(),
@@ -111,7 +111,7 @@ struct ScriptEntryBuilder<'a> {
     script: &'a NamedRecording<'a>,
     session: &'a Session,
     names: RecordingNames<'a>,
-    stacker: Stacker<'a>,
+    completer: ChainCompleter<'a>,
     readings: Readings,
     /// Whether the sample addresses of each event are data addresses.
     has_data: Vec<bool>,
@@ -151,7 +151,7 @@ impl ScriptEntryBuilder<'_> {
         if script.kinds.chains {
             let epoch = self.session.history.epoch(who.pid, timestamp);
             let (addresses, numbers) = (&script.addresses, &mut self.numbers);
-            let chain = self.stacker.chain(&sample, unwound);
+            let chain = self.completer.chain(&sample, unwound);
             let steps_back = script.kinds.steps_back(&chain);
             location::walk(chain.words, request.max_stack, |level, address, is_caller| {
                 let sampled =
@@ -217,7 +217,7 @@ impl ScriptEntryBuilder<'_> {
         Ok(())
     }
 
-    fn find_branches(&mut self, parts: &Parts<'_>, who: Thread, timestamp: Timestamp) {
+    fn find_branches(&mut self, parts: &SampleParts<'_>, who: Thread, timestamp: Timestamp) {
         let script = self.script;
         self.branches.clear();
         let Some(branches) = parts.branches.filter(|_| script.kinds.branches || script.request.everything)

@@ -21,9 +21,9 @@ use crate::abi::sample_type;
 use crate::error::{Exit, Result};
 use crate::profile::script::{AddressFunctions, DumpedRecord, ScriptEntry, ScriptField, ScriptFields};
 use crate::record::{Record, kind};
-use crate::session::distinct_addresses::{self, Addresses, Kinds};
+use crate::session::distinct_addresses::{self, AddressKinds, Addresses};
 use crate::session::{SampleQuery, Session};
-use crate::symbol::{Depth, Options};
+use crate::symbol::{Depth, SymbolOptions};
 
 /// Which records to show, and how.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub struct ScriptRequest {
     /// Whether to also dump all records byte by byte, and in which order.
     pub dump: Option<DumpOrder>,
     /// Where to look for symbols. Whether the recording is from this machine is detected.
-    pub symbols: Options,
+    pub symbols: SymbolOptions,
 }
 
 /// The contents of one line.
@@ -90,7 +90,7 @@ pub struct NamedRecording<'a> {
     /// Fields by event.
     fields: Vec<ScriptFields>,
     /// The kinds of addresses that the fields require.
-    kinds: Kinds,
+    kinds: AddressKinds,
     addresses: Addresses,
     places: AddressFunctions,
 }
@@ -116,7 +116,7 @@ impl<'a> NamedRecording<'a> {
         let lines = has(&[ScriptField::SrcLine, ScriptField::SrcCode]);
         let inlines = request.inlines.unwrap_or(has_copies || lines);
         let all = request.everything;
-        let kinds = Kinds {
+        let kinds = AddressKinds {
             chains: has(&[ScriptField::Ip, ScriptField::Sym, ScriptField::SrcCode])
                 || !request.functions.is_empty()
                 || !request.dsos.is_empty()
@@ -138,7 +138,7 @@ impl<'a> NamedRecording<'a> {
         let places = {
             let meter = progress.begin("finding names", 0);
             let depth = if inlines { Depth::Inlines } else { Depth::Names };
-            let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
+            let at = |p: crate::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
             places::name(&session.history, &addresses, &mut symbols, depth, request.raw_names, &at)
         };
         Ok(Self { session, request, wanted, symbols, fields, kinds, addresses, places })

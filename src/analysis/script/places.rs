@@ -6,8 +6,8 @@ use crate::abi::CpuMode;
 use crate::analysis::symbols::RecordingSymbols;
 use crate::profile::script::{AddressFunction, AddressFunctions};
 use crate::session::distinct_addresses::Addresses;
-use crate::session::{History, Location, location};
-use crate::symbol::{Depth, Frame, Progress};
+use crate::session::{CodeLocation, History, location};
+use crate::symbol::{Depth, ResolvedFrame, SymbolProgress};
 
 /// Names all addresses, in order of their numbers.
 pub(super) fn name(
@@ -16,13 +16,13 @@ pub(super) fn name(
     symbols: &mut RecordingSymbols,
     depth: Depth,
     raw_names: bool,
-    progress: &(dyn Fn(Progress) + Sync),
+    progress: &(dyn Fn(SymbolProgress) + Sync),
 ) -> AddressFunctions {
-    let locations: Vec<Location> =
+    let locations: Vec<CodeLocation> =
         addresses.all().iter().map(|address| location::locate(history, *address)).collect();
     let of_data: Vec<usize> = (0..locations.len()).filter(|at| addresses.all()[*at].is_data).collect();
     let answers = symbols.answers(&locations, depth, progress);
-    let data: Vec<Location> = of_data.iter().map(|at| locations[*at]).collect();
+    let data: Vec<CodeLocation> = of_data.iter().map(|at| locations[*at]).collect();
     let variables = symbols.answers(&data, Depth::Data, &|_| {});
     // Caches each module's name and whether its file was found.
     let mut known: Vec<Option<(Arc<str>, bool)>> = vec![None; history.modules().len()];
@@ -66,7 +66,7 @@ pub(super) fn name(
 
 fn place(
     base: &AddressFunction,
-    frame: &Frame,
+    frame: &ResolvedFrame,
     into: u64,
     symbols: &RecordingSymbols,
     raw_names: bool,

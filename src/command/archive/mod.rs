@@ -16,7 +16,7 @@ pub(super) use plan::ArchivePlan;
 use crate::analysis::header;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
-use crate::symbol::{BuildId, BuildIdCache, Module, Options};
+use crate::symbol::{BuildId, BuildIdCache, SymbolModule, SymbolOptions};
 use crate::sys::replacement::Replacement;
 use crate::sys::{clock, output_file};
 
@@ -78,11 +78,11 @@ fn places(recording: &Path, excluded: &HashSet<String>, cache: &BuildIdCache) ->
         return Err(Error::new(format!("no build-ids found in {}", recording.display()))
             .why("it was recorded without build-ids (-B), or has no samples"));
     }
-    let options = Options::from_environment();
+    let options = SymbolOptions::from_environment();
     let (mut places, mut missing) = (Vec::new(), Vec::new());
     for (hex, name) in rows.iter().filter(|(hex, _)| !excluded.contains(hex)) {
         let Some(id) = BuildId::parse(hex) else { continue };
-        cache.keep(&Module { build_id: Some(id), ..Module::of_name(name) }, &options)?;
+        cache.keep(&SymbolModule { build_id: Some(id), ..SymbolModule::of_name(name) }, &options)?;
         match cache.of(id).filter(|_| cache.holds(id)) {
             Some(entry) => places.extend(BuildIdCache::places(&entry)),
             None => missing.push(name.as_str()),

@@ -14,7 +14,7 @@ use super::pager::PagedOutput;
 use crate::analysis::header;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
-use crate::symbol::{BuildId, BuildIdCache, CacheEntry, Image, Module, elf};
+use crate::symbol::{BuildId, BuildIdCache, CacheEntry, Image, SymbolModule, elf};
 use crate::view;
 
 /// Runs the command.
@@ -102,12 +102,12 @@ fn nothing_kept(path: &Path) -> Error {
 }
 
 /// Opens a file, in the process's root directory if one is selected.
-fn module(path: &Path, plan: &BuildidCachePlan) -> Result<(Module, BuildId)> {
+fn module(path: &Path, plan: &BuildidCachePlan) -> Result<(SymbolModule, BuildId)> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let root = plan.pid.map(|pid| Path::new("/proc").join(pid.to_string()).join("root"));
     let seen = root.map(|root| root.join(absolute.strip_prefix("/").unwrap_or(&absolute)));
     let id = build_id(seen.as_deref().unwrap_or(path))?;
-    Ok((Module { build_id: Some(id), pid: plan.pid, ..Module::file(absolute) }, id))
+    Ok((SymbolModule { build_id: Some(id), pid: plan.pid, ..SymbolModule::file(absolute) }, id))
 }
 
 fn build_id(path: &Path) -> Result<BuildId> {

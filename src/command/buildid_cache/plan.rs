@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::cli::buildid_cache::BuildidCacheArgs;
 use crate::command::plan;
 use crate::error::{Error, Result};
-use crate::symbol::Options;
+use crate::symbol::SymbolOptions;
 
 /// An action on one file or on all files.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(in crate::command) struct BuildidCachePlan {
     pub(super) steps: Vec<CacheStep>,
     /// The process whose view of the file system is used.
     pub(super) pid: Option<u32>,
-    pub(super) symbols: Options,
+    pub(super) symbols: SymbolOptions,
     /// Whether to print each step.
     pub(super) says: bool,
 }
@@ -59,7 +59,7 @@ impl BuildidCachePlan {
         Ok(Self {
             steps: steps.collect(),
             pid: typed.target_ns,
-            symbols: Options { debuginfod: servers, ..Options::from_environment() },
+            symbols: SymbolOptions { debuginfod: servers, ..SymbolOptions::from_environment() },
             says: typed.verbose > 0,
         })
     }

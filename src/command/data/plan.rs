@@ -10,7 +10,7 @@ use crate::command::plan::input;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::perfdata::feature::ClockData;
-use crate::symbol::Options;
+use crate::symbol::SymbolOptions;
 
 /// Settings of `pmc data convert`.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl DataPlan {
                 raw_names: false,
                 records: Vec::new(),
                 dump: None,
-                symbols: Options::from_environment(),
+                symbols: SymbolOptions::from_environment(),
             },
         };
         plan.destination().is_not(&plan.input)?;

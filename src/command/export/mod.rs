@@ -17,7 +17,7 @@ use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{Query, StackProfile, StringTable};
 use crate::session::samples::SampleAttribute;
-use crate::session::{Location, Session};
+use crate::session::{CodeLocation, Session};
 use crate::text::clean;
 use crate::view::export::gmon::{self, LinkAddresses};
 use crate::view::export::{self, ExportContents, RecordingCircumstances, folded};
@@ -107,7 +107,7 @@ fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
 struct LinkTimeAddresses<'a>(&'a Analysis);
 
 impl LinkAddresses for LinkTimeAddresses<'_> {
-    fn address(&self, location: &Location) -> Option<u64> {
+    fn address(&self, location: &CodeLocation) -> Option<u64> {
         self.0.file_address(location)
     }
 

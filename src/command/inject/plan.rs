@@ -7,7 +7,7 @@ use crate::analysis::inject::{FileSelection, InjectRequest};
 use crate::cli::inject::InjectArgs;
 use crate::command::plan::input;
 use crate::error::{Error, Result};
-use crate::symbol::{BuildId, Options};
+use crate::symbol::{BuildId, SymbolOptions};
 use crate::sys::file_map::open_regular;
 
 /// Settings of `pmc inject`.
@@ -38,7 +38,7 @@ impl InjectPlan {
                 known,
                 jit: typed.jit,
                 convert_stacks: typed.convert_callchain,
-                symbols: Options { symfs: typed.symfs, ..Options::from_environment() },
+                symbols: SymbolOptions { symfs: typed.symfs, ..SymbolOptions::from_environment() },
             },
         })
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result, say};
 use crate::host::Host;
 use crate::persistent::client::{ask, find};
 use crate::persistent::directory::check_name;
-use crate::persistent::message::Request;
+use crate::persistent::message::HolderRequest;
 use crate::recording::handover;
 use crate::sys::signal;
 
@@ -52,7 +52,7 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     };
     // Renames from the first name. If two commands adopt the same events, only one of them renames them.
     let given = entry.definition.name.clone();
-    let renamed = ask(&directory, &Request::Rename { entry: given.clone(), name: name.to_owned() });
+    let renamed = ask(&directory, &HolderRequest::Rename { entry: given.clone(), name: name.to_owned() });
     if let Err(error) = renamed {
         return Err(match find(&given, host) {
             Ok(_) => error.why(format!("the events are held as {given}")),

@@ -12,12 +12,12 @@ use super::{own, print, read};
 use crate::counter::Mode;
 use crate::counter::open::cycles;
 use crate::error::{Error, Result, Warning, say};
-use crate::event::Parser;
+use crate::event::EventParser;
 use crate::host::Host;
 use crate::persistent::client::{ask, ask_or_start};
 use crate::persistent::directory::RunDirectory;
-use crate::persistent::message::{Answer, Counts, Request};
-use crate::persistent::{Definition, Entry, RingMode, Share};
+use crate::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
+use crate::persistent::{EntryDefinition, PersistentEntry, RingMode, SharingLevel};
 use crate::recording::file::snapshot;
 use crate::sort;
 use crate::view;
@@ -40,16 +40,16 @@ pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Res
     }
     let mut events: Vec<(String, String)> = Vec::new();
     for (number, event) in typed.iter().enumerate() {
-        Parser::new(host).parse(event)?;
+        EventParser::new(host).parse(event)?;
         events.push((format!("{COUNTER}{number}"), event.clone()));
     }
     if let Some(event) = profile {
         let usual = if cycles(Mode::SystemSampling).is_ok() { "cycles" } else { "cpu-clock" };
         let event = if event.is_empty() { usual } else { event };
-        Parser::new(host).parse(event)?;
+        EventParser::new(host).parse(event)?;
         events.push((PROFILE.to_owned(), event.to_owned()));
     }
-    let definition = |(name, event): (String, String)| Definition {
+    let definition = |(name, event): (String, String)| EntryDefinition {
         pages: (name != PROFILE).then_some(1),
         counts_only: name != PROFILE,
         filter: None,
@@ -59,10 +59,10 @@ pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Res
         cpus: None,
         pids: Vec::new(),
         call_graph: false,
-        share: Share::Nothing,
+        share: SharingLevel::Nothing,
     };
-    let together = Request::AddTogether(events.into_iter().map(definition).collect());
-    if let (Answer::Started { user_only: true }, _) = ask_or_start(&directory, &together)? {
+    let together = HolderRequest::AddTogether(events.into_iter().map(definition).collect());
+    if let (HolderAnswer::Started { user_only: true }, _) = ask_or_start(&directory, &together)? {
         say::warn(&Warning::UserModeOnly { doing: "counting" });
     }
     Ok(())
@@ -79,10 +79,9 @@ pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
         return Err(Error::new("no counters are running").try_this("pmc start NAME:uk"));
     }
     let counters = entries.iter().filter(|entry| entry.definition.name != PROFILE);
-    let counted: Vec<(&Entry, Counts)> =
+    let counted: Vec<(&PersistentEntry, EntryCounts)> =
         counters.map(|entry| Ok((entry, read(&directory, entry)?))).collect::<Result<_>>()?;
-    let row =
-        |(entry, counts): &(&Entry, Counts)| json!({ "event": entry.definition.event, "cpus": counts.rows });
+    let row = |(entry, counts): &(&PersistentEntry, EntryCounts)| json!({ "event": entry.definition.event, "cpus": counts.rows });
     let document = || json!({ "counters": counted.iter().map(row).collect::<Vec<_>>() });
     if as_json || !counted.is_empty() {
         print(as_json.then(document), |out| view::persist::by_cpu(out, &counted))?;
@@ -94,20 +93,20 @@ pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
 }
 
 /// Returns the running entries, in the order they were started.
-fn started(directory: &RunDirectory) -> Vec<Entry> {
-    let number = |entry: &Entry| {
+fn started(directory: &RunDirectory) -> Vec<PersistentEntry> {
+    let number = |entry: &PersistentEntry| {
         let name = &entry.definition.name;
         let number = name.strip_prefix(COUNTER).and_then(|number| number.parse().ok());
         number.or((name == PROFILE).then_some(u32::MAX))
     };
-    let mut entries: Vec<Entry> =
+    let mut entries: Vec<PersistentEntry> =
         directory.entries().into_iter().filter(|entry| number(entry).is_some()).collect();
     sort::by_key(&mut entries, number);
     entries
 }
 
-fn end(directory: &RunDirectory, entries: &[Entry]) -> Result<()> {
-    entries
-        .iter()
-        .try_for_each(|entry| ask(directory, &Request::Remove { entry: entry.id.to_string() }).map(drop))
+fn end(directory: &RunDirectory, entries: &[PersistentEntry]) -> Result<()> {
+    entries.iter().try_for_each(|entry| {
+        ask(directory, &HolderRequest::Remove { entry: entry.id.to_string() }).map(drop)
+    })
 }

@@ -16,14 +16,14 @@ pub(super) use plan::PersistPlan;
 
 use super::pager::PagedOutput;
 use crate::error::{Error, Exit, Result, RingLimit, Warning, say};
-use crate::event::Parser;
+use crate::event::EventParser;
 use crate::holder;
 use crate::host::Host;
 use crate::host::persistent::RUN_DIRECTORY;
 use crate::persistent::client::{ask, ask_or_start, directories, find, misunderstood};
 use crate::persistent::directory::{RunDirectory, is_called};
-use crate::persistent::message::{Answer, Counts, Request};
-use crate::persistent::{Definition, Entry, Lost};
+use crate::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
+use crate::persistent::{EntryDefinition, LostEntry, PersistentEntry};
 use crate::recording::file::snapshot;
 use crate::sys::page_size;
 use crate::units;
@@ -58,7 +58,7 @@ pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
         PersistPlan::Adopt { name, pid } => adopt::adopt(&name, pid, &host)?,
         PersistPlan::Rename { entry, name } => {
             let (directory, entry) = find(&entry, &host)?;
-            ask(&directory, &Request::Rename { entry: entry.id.to_string(), name })?;
+            ask(&directory, &HolderRequest::Rename { entry: entry.id.to_string(), name })?;
         }
         PersistPlan::Remove(names) => {
             for word in names {
@@ -69,7 +69,7 @@ pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
                         |at: &RunDirectory| at.lost().iter().any(|lost| is_called(&lost.entry, &word));
                     directories(&host).into_iter().find(is_lost).ok_or(error)
                 })?;
-                ask_or_start(&directory, &Request::Remove { entry: word })?;
+                ask_or_start(&directory, &HolderRequest::Remove { entry: word })?;
             }
         }
         PersistPlan::Hold { until_empty } => holder::hold(own(&host)?, until_empty)?,
@@ -86,12 +86,12 @@ fn own(host: &Host) -> Result<RunDirectory> {
     })
 }
 
-fn add(definition: Definition, as_json: bool, host: &Host) -> Result<()> {
+fn add(definition: EntryDefinition, as_json: bool, host: &Host) -> Result<()> {
     // Reports errors in the event text here, with a caret under the word.
-    Parser::new(host).parse(&definition.event)?;
+    EventParser::new(host).parse(&definition.event)?;
     let asked = definition.pages;
-    let (answer, _) = ask_or_start(&own(host)?, &Request::Add(definition))?;
-    let Answer::Held(entry) = answer else { return Err(misunderstood()) };
+    let (answer, _) = ask_or_start(&own(host)?, &HolderRequest::Add(definition))?;
+    let HolderAnswer::Held(entry) = answer else { return Err(misunderstood()) };
     let asked = asked.map(|pages| pages.next_power_of_two() as u64 * page_size() as u64);
     if let Some(asked) = asked.filter(|&asked| asked > entry.ring_bytes) {
         say::warn(&Warning::RingsSmaller {
@@ -106,7 +106,7 @@ fn add(definition: Definition, as_json: bool, host: &Host) -> Result<()> {
     if as_json {
         return print(Some(json!(entry)), |_| Ok(()));
     }
-    let Definition { name, counts_only, .. } = &entry.definition;
+    let EntryDefinition { name, counts_only, .. } = &entry.definition;
     let event = entry.event();
     if *counts_only {
         say::note(format!(
@@ -121,22 +121,22 @@ fn add(definition: Definition, as_json: bool, host: &Host) -> Result<()> {
     Ok(())
 }
 
-fn read(directory: &RunDirectory, entry: &Entry) -> Result<Counts> {
-    match ask(directory, &Request::Read { entry: entry.id.to_string() })? {
-        (Answer::Counts(counts), _) => Ok(counts),
+fn read(directory: &RunDirectory, entry: &PersistentEntry) -> Result<EntryCounts> {
+    match ask(directory, &HolderRequest::Read { entry: entry.id.to_string() })? {
+        (HolderAnswer::Counts(counts), _) => Ok(counts),
         _ => Err(misunderstood()),
     }
 }
 
 fn list(host: &Host, as_json: bool) -> Result<()> {
     let all = directories(host);
-    let held: Vec<(&RunDirectory, Entry)> =
+    let held: Vec<(&RunDirectory, PersistentEntry)> =
         all.iter().flat_map(|at| at.entries().into_iter().map(move |entry| (at, entry))).collect();
     let owner =
         |at: &RunDirectory| at.owner().map(|uid| host.user_name(uid).unwrap_or_else(|| uid.to_string()));
-    let lost: Vec<Lost> = all.iter().flat_map(RunDirectory::lost).collect();
+    let lost: Vec<LostEntry> = all.iter().flat_map(RunDirectory::lost).collect();
     let document = || {
-        let with_path = |(at, entry): &(&RunDirectory, Entry)| {
+        let with_path = |(at, entry): &(&RunDirectory, PersistentEntry)| {
             let mut value = json!(entry);
             value["run_directory"] = json!(at.path());
             value["owner"] = json!(owner(at));
@@ -144,7 +144,7 @@ fn list(host: &Host, as_json: bool) -> Result<()> {
         };
         json!({ "held": held.iter().map(with_path).collect::<Vec<Value>>(), "lost": lost })
     };
-    let entries: Vec<(String, &Entry)> =
+    let entries: Vec<(String, &PersistentEntry)> =
         held.iter().map(|(at, entry)| (owner(at).unwrap_or_default(), entry)).collect();
     print(as_json.then(document), |out| view::persist::list(out, &entries, &lost))
 }

@@ -8,12 +8,12 @@ use crate::command::sampling_options::processes;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::persistent::directory::check_name;
-use crate::persistent::{Definition, RingMode, Share};
+use crate::persistent::{EntryDefinition, RingMode, SharingLevel};
 
 /// Actions of `pmc persist`.
 #[derive(Debug)]
 pub(in crate::command) enum PersistPlan {
-    Add { definition: Definition, json: bool },
+    Add { definition: EntryDefinition, json: bool },
     List { json: bool },
     Show { entry: String, json: bool },
     Read { entry: String, json: bool },
@@ -49,7 +49,7 @@ impl PersistPlan {
                     return Err(Error::usage("--pages must be at least 1"));
                 }
                 let pids = typed.pids.iter().map(|word| processes(word, host)).collect::<Result<Vec<_>>>()?;
-                let definition = Definition {
+                let definition = EntryDefinition {
                     name: typed.name,
                     event: typed.event,
                     pages: typed.pages,
@@ -60,9 +60,9 @@ impl PersistPlan {
                     filter: typed.filter,
                     counts_only: false,
                     share: match typed.share.as_str() {
-                        "records" => Share::Records,
-                        "counts" => Share::Counts,
-                        _ => Share::Nothing,
+                        "records" => SharingLevel::Records,
+                        "counts" => SharingLevel::Counts,
+                        _ => SharingLevel::Nothing,
                     },
                 };
                 Self::Add { definition, json: typed.json }

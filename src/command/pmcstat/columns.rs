@@ -12,14 +12,14 @@ use std::io::{Write, stderr};
 use super::OS_ERROR;
 use super::plan::{PmcstatColumn, PmcstatColumns};
 use crate::counter::Levels;
-use crate::counter::counter_set::{CounterSet, Reading};
-use crate::counter::facts::Facts;
+use crate::counter::counter_set::{CounterReading, CounterSet};
+use crate::counter::facts::MachineFacts;
 use crate::error::{Error, Exit, Result};
-use crate::event::Parser;
+use crate::event::EventParser;
 use crate::host::Host;
-use crate::host::process::Thread;
-use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Setup, measure};
-use crate::recording::plan::{Course, Scope};
+use crate::host::process::ThreadInfo;
+use crate::recording::counting::{CountPlan, CountingSetup, IntervalReadings, Observer, measure};
+use crate::recording::plan::{MeasurementScope, RunSchedule};
 use crate::recording::{launch, targets};
 use crate::sys::output_file;
 use crate::sys::process::Streams;
@@ -34,10 +34,14 @@ const SCREEN: usize = 23;
 pub(super) fn run(plan: &PmcstatColumns, host: &Host) -> Result<Exit> {
     let (counted, mut table) = prepare(plan, host)?;
     let signals = launch::signals(&[])?;
-    let setup = Setup {
+    let setup = CountingSetup {
         host,
         plan: counted,
-        course: Course { command: plan.command.clone(), timeout_ns: plan.timeout_ns, ..Course::default() },
+        run_schedule: RunSchedule {
+            command: plan.command.clone(),
+            timeout_ns: plan.timeout_ns,
+            ..RunSchedule::default()
+        },
         streams: Streams::Shared,
         signals: &signals,
         control: None,
@@ -61,11 +65,11 @@ pub(in crate::command) fn beside(
 fn prepare<'a>(plan: &'a PmcstatColumns, host: &'a Host) -> Result<(CountPlan, PmcstatTable<'a>)> {
     let is_system = plan.counters.iter().all(|counter| counter.system);
     let mut scope = match (is_system, plan.pids.is_empty()) {
-        (true, _) => Scope::Cpus(host.online_cpus()),
-        (false, true) => Scope::Command,
-        (false, false) => Scope::Processes(plan.pids.clone()),
+        (true, _) => MeasurementScope::Cpus(host.online_cpus()),
+        (false, true) => MeasurementScope::Command,
+        (false, false) => MeasurementScope::Processes(plan.pids.clone()),
     };
-    let mut parser = Parser::new(host).measuring(launch::subject(&scope, &plan.command));
+    let mut parser = EventParser::new(host).measuring(launch::subject(&scope, &plan.command));
     let (mut groups, mut of_counter) = (Vec::new(), Vec::new());
     for (number, counter) in plan.counters.iter().enumerate() {
         for group in parser.parse(&counter.event)? {
@@ -73,7 +77,7 @@ fn prepare<'a>(plan: &'a PmcstatColumns, host: &'a Host) -> Result<(CountPlan, P
             groups.push((group, None));
         }
     }
-    targets::settle(&mut scope, groups.iter().flat_map(|(group, _)| &group.events))?;
+    targets::include_descendants(&mut scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let out = match &plan.file {
         None => rustix::io::dup(stderr()).map(File::from).map_err(Into::into),
         Some(path) => output_file::create(path.as_ref(), 0o666, false),
@@ -121,7 +125,7 @@ struct PmcstatTable<'a> {
 }
 
 impl Observer for PmcstatTable<'_> {
-    fn opened(&mut self, set: &CounterSet, _: &[Thread]) -> Result<()> {
+    fn opened(&mut self, set: &CounterSet, _: &[ThreadInfo]) -> Result<()> {
         self.scales = set.specs().map(|spec| (spec.scale, spec.takes_counter())).collect();
         let doing = |of: usize| {
             let PmcstatColumn { spec, system, .. } = &self.plan.counters[of];
@@ -130,7 +134,7 @@ impl Observer for PmcstatTable<'_> {
         };
         let refused = set.refusals().zip(&self.of_counter).find_map(|(refusal, of)| Some((refusal?, *of)));
         if let Some((refusal, of)) = refused {
-            let why = refusal.clone().isolate().explain(&Facts::own(self.host));
+            let why = refusal.clone().isolate().explain(&MachineFacts::own(self.host));
             return Err(why.into_error(doing(of)).exit(Exit::Command(OS_ERROR)));
         }
         // A 0 from an event that cannot see the kernel would be misleading.
@@ -200,7 +204,7 @@ fn name(counters: &[PmcstatColumn], (counter, cpu): (usize, Option<u32>)) -> Str
 
 /// Returns the sum of the readings in the event's unit: whole ticks for a clock. Scales multiplexed
 /// events. Returns `None` if none of the readings was counted.
-fn total<'a>(scales: &[(f64, bool)], readings: impl Iterator<Item = &'a Reading>) -> Option<u64> {
+fn total<'a>(scales: &[(f64, bool)], readings: impl Iterator<Item = &'a CounterReading>) -> Option<u64> {
     let counted = readings.filter_map(|reading| {
         let (scale, takes_counter) = scales[reading.event];
         let count = reading.count?;
@@ -212,12 +216,12 @@ fn total<'a>(scales: &[(f64, bool)], readings: impl Iterator<Item = &'a Reading>
 }
 
 /// Returns the column of a reading.
-fn place(of_counter: &[usize], reading: &Reading) -> (usize, Option<u32>) {
+fn place(of_counter: &[usize], reading: &CounterReading) -> (usize, Option<u32>) {
     (of_counter[reading.event], reading.slot.cpu.filter(|_| reading.slot.tid.is_none()))
 }
 
 /// Returns the columns, ordered by counter, then by CPU.
-fn columns(of_counter: &[usize], readings: &[Reading]) -> Vec<(usize, Option<u32>)> {
+fn columns(of_counter: &[usize], readings: &[CounterReading]) -> Vec<(usize, Option<u32>)> {
     let mut columns: Vec<_> = readings.iter().map(|reading| place(of_counter, reading)).collect();
     columns.sort_unstable();
     columns.dedup();

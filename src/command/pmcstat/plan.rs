@@ -12,10 +12,10 @@ use super::{NO_TARGETS, OS_ERROR};
 use crate::analysis::request::NamePattern;
 use crate::cli::pmcstat::{PmcstatCommandLine, PmcstatCounter, USAGE};
 use crate::error::{Error, Exit, Result};
-use crate::event::Parser;
+use crate::event::EventParser;
 use crate::host::{CpuList, Host};
 use crate::recording::launch;
-use crate::recording::plan::Scope;
+use crate::recording::plan::MeasurementScope;
 use crate::sort;
 use crate::units::S;
 use crate::view::pmcstat::{DEPTH, LeafName, PmcstatFormat};
@@ -190,8 +190,9 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
 /// Checks the typed counters before anything is appended to them. Adds the default rate: FreeBSD takes
 /// it from its tables, or else uses 65536. A clock is sampled at each tick.
 fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()> {
-    let scope = if pids.is_empty() { Scope::Command } else { Scope::Processes(pids.to_vec()) };
-    let mut parser = Parser::new(host).measuring(launch::subject(&scope, &typed.command));
+    let scope =
+        if pids.is_empty() { MeasurementScope::Command } else { MeasurementScope::Processes(pids.to_vec()) };
+    let mut parser = EventParser::new(host).measuring(launch::subject(&scope, &typed.command));
     for counter in &mut typed.counters {
         let letter = counter.letter();
         let groups = parser.parse_single(&counter.spec, &format!("-{letter} once for each event"));

@@ -14,7 +14,7 @@ use crate::cli::record::RecordArgs;
 use crate::cli::report::ReportArgs;
 use crate::command::{screen, usage};
 use crate::error::{Error, Result, Warning, say};
-use crate::recording::runtime::{self, Found, Lack};
+use crate::recording::runtime::{self, MissingRuntimeNames, RuntimeDetection};
 use crate::terminal::Stream;
 
 /// The two commands that `pmc profile` runs in turn.
@@ -100,7 +100,7 @@ fn typed<A: Args>(words: impl IntoIterator<Item = Option<OsString>>) -> Result<A
 /// the variables that it sets and about names that it cannot get.
 fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
     match runtime::of(command) {
-        Some(Found::Writes(runtime)) => {
+        Some(RuntimeDetection::Writes(runtime)) => {
             let asked = runtime.asking(|name| std::env::var_os(name));
             if let Some((name, value)) = &asked {
                 let setting = format!("{}={}", name.display(), value.display());
@@ -111,7 +111,7 @@ fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
             }
             asked.into_iter().collect()
         }
-        Some(Found::Lacks(Lack { language, why, remedy })) => {
+        Some(RuntimeDetection::Lacks(MissingRuntimeNames { language, why, remedy })) => {
             say::warn(&Warning::RuntimeNameless { language, why, remedy });
             Vec::new()
         }

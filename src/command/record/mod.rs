@@ -18,15 +18,15 @@ use crate::counter::request::sampling::CallGraph;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::perfdata::RecordedEvent;
-use crate::recording::attached::Attached;
+use crate::recording::attached::HandedOverEntry;
 use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, Observer};
 use crate::recording::file::features;
-use crate::recording::file::output::{Events, Output};
-use crate::recording::file::recorder::{self, Recording, Run};
+use crate::recording::file::output::{OutputEvents, RecordOutput};
+use crate::recording::file::recorder::{self, PreparedRecording, RecordingResult};
 use crate::recording::plan::BuildIdChoice;
 use crate::recording::reservation::reserve;
-use crate::recording::sources::{self, Sources};
+use crate::recording::sources::{self, RecordSources};
 use crate::recording::{launch, no_samples, open, targets, trace};
 use crate::sys::process::Streams;
 use crate::sys::signal;
@@ -47,42 +47,42 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
     open::check_frequency(&mut plan.sample, &host)?;
     let attached = plan.attached.take();
     let mut attached = attached
-        .map(|(directory, entry)| Attached::ask(directory, entry, &mut plan.sample, &plan.file))
+        .map(|(directory, entry)| HandedOverEntry::ask(directory, entry, &mut plan.sample, &plan.file))
         .transpose()?;
     let mut groups = if attached.is_some() { Vec::new() } else { open::groups(&plan.sample, &host)? };
-    trace::settle(&mut plan.sample, &mut groups, &host)?;
+    trace::adjust_to_trace(&mut plan.sample, &mut groups, &host)?;
     if plan.sample.trace.is_some() && plan.file.build_ids == BuildIdChoice::Hit {
         // Only the decoder knows which files a trace passes through.
         plan.file.build_ids = BuildIdChoice::All;
     }
-    sources::settle(&mut plan.sample, &groups, &host)?;
-    targets::settle(&mut plan.sample.scope, groups.iter().flat_map(|(group, _)| &group.events))?;
+    sources::adjust_to_held_events(&mut plan.sample, &groups, &host)?;
+    targets::include_descendants(&mut plan.sample.scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     // Only pmc may write to the stream: the command's output would be read as records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
-    let held = launch::hold_for(&plan.sample.course, streams)?;
+    let held = launch::hold_for(&plan.sample.run_schedule, streams)?;
     let (sources, threads) = match &mut attached {
         Some(attached) => attached.take(&plan.sample.scope, &host)?,
-        None => Sources::open(&plan.sample, &host, groups, held.as_ref())?,
+        None => RecordSources::open(&plan.sample, &host, groups, held.as_ref())?,
     };
     let triggers = plan.file.rotates_at.as_deref();
     let triggers =
         triggers.map(|text| open::open_triggers(text, &plan.sample, &host, held.as_ref())).transpose()?;
     let sampled = sources.events();
-    let events = Events::new(&plan.sample, sampled.clone());
+    let events = OutputEvents::new(&plan.sample, sampled.clone());
     if plan.dry_run {
         return Ok(Exit::Done);
     }
     let features =
         features::at_the_start(&host, plan.sample.options.clock, &sources.groups(), &events.written);
     let output =
-        Output::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
+        RecordOutput::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
     // The command and the unwinding thread keep their normal priority.
     open::run_in_real_time(plan.realtime)?;
-    let mut status = RecordStatusLine::new(!plan.quiet && plan.sample.course.command.is_empty());
-    let recording = Recording {
+    let mut status = RecordStatusLine::new(!plan.quiet && plan.sample.run_schedule.command.is_empty());
+    let recording = PreparedRecording {
         attached,
         host: &host,
         plan: &plan.sample,
@@ -109,11 +109,11 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
 }
 
 /// Prints the summary line; returns the exit status.
-fn report(plan: &RecordPlan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
+fn report(plan: &RecordPlan, events: &[RecordedEvent], run: RecordingResult) -> Result<Exit> {
     if run.is_full {
         say::warn(&Warning::SizeReached);
     }
-    let exit = run.exit(!plan.sample.course.command.is_empty());
+    let exit = run.exit(!plan.sample.run_schedule.command.is_empty());
     let lost = recorder::lost(&run.totals, &run.readings);
     let reason = no_samples::reason(&plan.sample, events, &run, lost);
     if plan.json {

@@ -17,10 +17,12 @@ use crate::counter::reservation::Policy;
 use crate::counter::rings::pages_of;
 use crate::error::{Error, Result, Warning};
 use crate::host::Host;
-use crate::persistent::Entry;
+use crate::persistent::PersistentEntry;
 use crate::persistent::client::find;
 use crate::persistent::directory::RunDirectory;
-use crate::recording::plan::{BuildIdChoice, Course, FilePlan, Rotation, SamplePlan, Scope, Synthesis};
+use crate::recording::plan::{
+    BuildIdChoice, FilePlan, MeasurementScope, Rotation, RunSchedule, SamplePlan, Synthesis,
+};
 use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
 use crate::sys::clock;
 use crate::units::{MS, parse_duration};
@@ -42,7 +44,7 @@ pub(in crate::command) struct RecordPlan {
     /// Whether to print a JSON summary.
     pub(super) json: bool,
     /// The held entry that supplies the events.
-    pub(super) attached: Option<(RunDirectory, Entry)>,
+    pub(super) attached: Option<(RunDirectory, PersistentEntry)>,
 }
 
 impl RecordPlan {
@@ -58,28 +60,31 @@ impl RecordPlan {
         };
         let overridden = overridden(targets);
         let mut scope = scope(targets, host)?;
-        if let (true, true, Scope::Command) = (are_held(&typed.events), typed.command.is_empty(), &scope) {
+        if let (true, true, MeasurementScope::Command) =
+            (are_held(&typed.events), typed.command.is_empty(), &scope)
+        {
             // The targets were chosen when the events were added.
-            scope = Scope::Cpus(host.online_cpus());
+            scope = MeasurementScope::Cpus(host.online_cpus());
         }
         let mut warnings: Vec<Warning> = overridden.into_iter().collect();
-        if typed.command.is_empty() && matches!(scope, Scope::Command) {
+        if typed.command.is_empty() && matches!(scope, MeasurementScope::Command) {
             scope = whole_machine(host)?;
             warnings.push(Warning::WholeMachine);
         }
-        if typed.cgroups.is_some() && !matches!(scope, Scope::Cpus(_)) {
+        if typed.cgroups.is_some() && !matches!(scope, MeasurementScope::Cpus(_)) {
             return Err(
                 Error::usage("cgroups can only be recorded on whole CPUs").try_this("add -a, or -C CPUS")
             );
         }
-        if typed.per_thread && matches!(scope, Scope::Cpus(_)) {
+        if typed.per_thread && matches!(scope, MeasurementScope::Cpus(_)) {
             return Err(Error::usage("--per-thread requires threads, not CPUs").try_this("-p PID or -t TID"));
         }
         let (delay, switches) = delay_or_ranges(typed.delay.as_deref(), typed.recording.control.is_some())?;
         let backward = typed.overwrite || typed.recording.snapshot.is_some();
         // With one ring buffer per CPU, samples need the CPU only if CPUs are recorded. The time is
         // always useful.
-        let inherit = !typed.no_inherit && !typed.per_thread && !matches!(scope, Scope::Threads(_));
+        let inherit =
+            !typed.no_inherit && !typed.per_thread && !matches!(scope, MeasurementScope::Threads(_));
         let filters = typed.branch_filter.iter().map(|text| branches(text)).collect::<Result<Vec<_>>>()?;
         let mut branches = filters.into_iter().reduce(|all, one| all | one);
         if typed.branch_any {
@@ -166,7 +171,7 @@ impl RecordPlan {
             aux_pages,
             aux_sample: typed.aux_sample.as_deref().map(aux_sample).transpose()?,
             reserve: typed.reserve.parse()?,
-            course: Course {
+            run_schedule: RunSchedule {
                 command: typed.command,
                 environment: typed.environment,
                 delay,
@@ -206,9 +211,13 @@ impl RecordPlan {
             unwinds: recording.unwind != "deferred",
             joins: !recording.no_join,
             reserve: Policy::Off,
-            course: Course { command, timeout_ns: timeout_ns.transpose()?, ..Course::default() },
+            run_schedule: RunSchedule {
+                command,
+                timeout_ns: timeout_ns.transpose()?,
+                ..RunSchedule::default()
+            },
             verbose: recording.verbose > 0,
-            ..SamplePlan::on(Scope::Command, SampleOptions::default())
+            ..SamplePlan::on(MeasurementScope::Command, SampleOptions::default())
         };
         Ok(Self {
             sample,

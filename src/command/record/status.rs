@@ -5,11 +5,11 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::counter::rings::Reading;
+use crate::counter::rings::InstanceReading;
 use crate::error::{Error, Exit, Warning, say};
 use crate::perfdata::RecordedEvent;
 use crate::recording::file::output::Totals;
-use crate::recording::file::recorder::{Run, StatusLine, lost};
+use crate::recording::file::recorder::{RecordingResult, StatusLine, lost};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::terminal::Stream;
 use crate::units;
@@ -61,7 +61,7 @@ const VERSION: u32 = 1;
 
 /// Returns the JSON summary of a recording. docs/record.md explains the fields.
 pub(super) fn document(
-    run: &Run,
+    run: &RecordingResult,
     events: &[RecordedEvent],
     reason: Option<&Warning>,
     own_cpu_ns: u64,
@@ -97,7 +97,7 @@ pub(super) fn document(
 }
 
 /// Returns perf's lines about a recording, with the real names of its files.
-pub(super) fn perf_summary(run: &Run, is_stream: bool) -> Vec<String> {
+pub(super) fn perf_summary(run: &RecordingResult, is_stream: bool) -> Vec<String> {
     let totals = &run.totals;
     let names: Vec<String> = run.files.iter().map(|file| file.display().to_string()).collect();
     let (last, earlier) = match names.split_last() {
@@ -119,7 +119,7 @@ pub(super) fn perf_summary(run: &Run, is_stream: bool) -> Vec<String> {
 
 /// Returns the summary line of a recording: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of
 /// CPU a sample`.
-pub(super) fn truth(to: &str, totals: &Totals, readings: &[Reading]) -> String {
+pub(super) fn truth(to: &str, totals: &Totals, readings: &[InstanceReading]) -> String {
     let missing = lost(totals, readings);
     let losses = match missing {
         0 => "none lost".to_owned(),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::perfdata::feature::ClockData;
 use crate::record::kind;
-use crate::symbol::Options;
+use crate::symbol::SymbolOptions;
 use crate::terminal::Stream;
 use crate::view::script::{ScriptClock, ScriptLayout};
 
@@ -56,7 +56,7 @@ impl ScriptPlan {
                 _ => None,
             },
             // perf's scripts parse this text, so names that perf does not show are omitted.
-            symbols: Options { placeholders: false, ..plan::symbol_options(&typed.symbol_files)? },
+            symbols: SymbolOptions { placeholders: false, ..plan::symbol_options(&typed.symbol_files)? },
         };
         let layout = ScriptLayout {
             nanoseconds: typed.ns,

@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::parts;
 use crate::abi::attr::{Flag, kind};
-use crate::counter::counter_set::{CounterSet, Reading};
-use crate::counter::facts::Facts;
+use crate::counter::counter_set::{CounterReading, CounterSet};
+use crate::counter::facts::MachineFacts;
 use crate::counter::refusal::{self, Explanation, Refusal};
 use crate::counter::reservation::LockFile;
 use crate::counter::target::TargetSlot;
-use crate::event::{EventSpec, Source, Tool};
+use crate::event::{EventSource, EventSpec, Tool};
 use crate::host::Host;
 use crate::host::cpu::{self, Topology};
-use crate::host::process::Thread;
+use crate::host::process::ThreadInfo;
 use crate::profile::counts::CountPart;
 use crate::profile::tally::{CountJoin, Tally};
 use crate::profile::{
@@ -29,7 +29,7 @@ use crate::units::Count;
 /// Facts about the machine, read on demand.
 pub(super) struct StatMachine<'a> {
     pub(super) host: &'a Host,
-    facts: OnceCell<Facts>,
+    facts: OnceCell<MachineFacts>,
     topology: OnceCell<Topology>,
     first_cpu: OnceCell<Option<u32>>,
     /// Level and index of each CPU's cache, for rows per cache.
@@ -57,9 +57,9 @@ impl<'a> StatMachine<'a> {
         Self { topology, first_cpu, is_elsewhere: true, ..Self::new(host) }
     }
 
-    pub(super) fn facts(&self) -> &Facts {
+    pub(super) fn facts(&self) -> &MachineFacts {
         self.facts.get_or_init(|| {
-            let mut facts = Facts::own(self.host);
+            let mut facts = MachineFacts::own(self.host);
             let others = LockFile::open(&LockFile::default_path(self.host)).and_then(|file| file.others());
             facts.reservation =
                 others.ok().and_then(|o| Some(format!("{} reserved the counters", o.first()?)));
@@ -109,7 +109,7 @@ pub(super) struct ShownEvents {
 
 /// The period that a table covers.
 pub(super) struct TablePeriod<'a> {
-    pub(super) threads: &'a [Thread],
+    pub(super) threads: &'a [ThreadInfo],
     /// End of the interval; `None` for a whole run.
     pub(super) timestamp_ns: Option<u64>,
     pub(super) elapsed_ns: u64,
@@ -216,7 +216,7 @@ impl ShownEvents {
             let column = shown.events.len();
             merged.extend(known.map(|(number, cgroup)| (number, cgroup, column)));
             shown.columns.push((column, join));
-            if let Source::Tool(tool) = spec.source {
+            if let EventSource::Tool(tool) = spec.source {
                 shown.tools.push((index, column, tool));
             }
             let (scale, unit) = event.quantity();
@@ -242,7 +242,7 @@ impl ShownEvents {
     /// Returns the table of these readings.
     pub(super) fn counts(
         &self,
-        readings: &[Reading],
+        readings: &[CounterReading],
         span: &TablePeriod<'_>,
         machine: &StatMachine<'_>,
     ) -> StatCounts {
@@ -344,23 +344,29 @@ impl ShownEvents {
         if self.aggregation == Aggregation::Cpu {
             return PlaceLabel { cpu: Some(cpu), ..none };
         }
-        let Some(seat) = machine.topology().seat(cpu) else { return none };
+        let Some(location) = machine.topology().location(cpu) else { return none };
         match self.aggregation {
-            Aggregation::Core => {
-                PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), core: Some(seat.core), ..none }
-            }
-            Aggregation::Cluster => {
-                PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), cluster: seat.cluster, ..none }
-            }
+            Aggregation::Core => PlaceLabel {
+                socket: Some(location.socket),
+                die: Some(location.die),
+                core: Some(location.core),
+                ..none
+            },
+            Aggregation::Cluster => PlaceLabel {
+                socket: Some(location.socket),
+                die: Some(location.die),
+                cluster: location.cluster,
+                ..none
+            },
             Aggregation::Cache(level) => PlaceLabel {
-                socket: Some(seat.socket),
-                die: Some(seat.die),
+                socket: Some(location.socket),
+                die: Some(location.die),
                 cache: machine.cache(cpu, level),
                 ..none
             },
-            Aggregation::Die => PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), ..none },
-            Aggregation::Socket => PlaceLabel { socket: Some(seat.socket), ..none },
-            Aggregation::Node => PlaceLabel { node: seat.node, ..none },
+            Aggregation::Die => PlaceLabel { socket: Some(location.socket), die: Some(location.die), ..none },
+            Aggregation::Socket => PlaceLabel { socket: Some(location.socket), ..none },
+            Aggregation::Node => PlaceLabel { node: location.node, ..none },
             _ => none,
         }
     }
@@ -373,7 +379,7 @@ impl ShownEvents {
 
     fn idle(&self, column: usize, span: &TablePeriod<'_>, machine: &StatMachine<'_>) -> MissingValueReason {
         let spec = &self.specs[column];
-        if matches!(spec.source, Source::Held(_)) {
+        if matches!(spec.source, EventSource::Held(_)) {
             return MissingValueReason::new("its holder has ended, or has let it go", "pmc persist list");
         }
         let Some(attr) = spec.attr() else {
@@ -421,10 +427,10 @@ fn reason(why: Explanation) -> MissingValueReason {
 /// wait: while they were off (a cgroup that did not run), there was nothing to count.
 fn wait_for_counters(events: &[EventColumn<'_>]) -> Vec<bool> {
     let is_software = |spec: &EventSpec| match &spec.source {
-        Source::Kernel(attr) => matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT),
-        Source::Tool(_) => true,
+        EventSource::Kernel(attr) => matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT),
+        EventSource::Tool(_) => true,
         // The holder knows, and reports events that do not wait as counted all the time.
-        Source::Held(_) => false,
+        EventSource::Held(_) => false,
     };
     let waits = |event: &EventColumn<'_>| {
         let mut members = events.iter().filter(|other| other.group == event.group);
@@ -448,11 +454,11 @@ fn level(spec: &EventSpec, user_only: bool) -> String {
 /// Returns the event's role in metrics. The encoding decides, not the name.
 fn role(spec: &EventSpec) -> EventRole {
     let attr = match &spec.source {
-        Source::Tool(Tool::DurationTime) => return EventRole::DurationTime,
-        Source::Tool(Tool::UserTime) => return EventRole::UserTime,
-        Source::Tool(Tool::SystemTime) => return EventRole::SystemTime,
-        Source::Held(_) => return EventRole::Other,
-        Source::Kernel(attr) => attr,
+        EventSource::Tool(Tool::DurationTime) => return EventRole::DurationTime,
+        EventSource::Tool(Tool::UserTime) => return EventRole::UserTime,
+        EventSource::Tool(Tool::SystemTime) => return EventRole::SystemTime,
+        EventSource::Held(_) => return EventRole::Other,
+        EventSource::Kernel(attr) => attr,
     };
     let config = attr.config() as u32;
     match attr.kind() {
@@ -498,11 +504,11 @@ fn spot_number(slot: TargetSlot) -> u64 {
 }
 
 /// Returns the difference to earlier readings of the same counters. Some counters may be new.
-pub(super) fn since(now: &[Reading], earlier: &[Reading]) -> Vec<Reading> {
+pub(super) fn since(now: &[CounterReading], earlier: &[CounterReading]) -> Vec<CounterReading> {
     let before: HashMap<_, _> = earlier.iter().map(|e| ((e.event, e.slot), e.count)).collect();
-    let since = |reading: &Reading| {
+    let since = |reading: &CounterReading| {
         let before = before.get(&(reading.event, reading.slot)).copied().flatten().unwrap_or_default();
-        Reading { count: reading.count.map(|count| count.since(before)), ..*reading }
+        CounterReading { count: reading.count.map(|count| count.since(before)), ..*reading }
     };
     now.iter().map(since).collect()
 }
@@ -514,7 +520,7 @@ mod tests {
 
     #[test]
     fn counters_that_come_later_leave_the_others_alone() {
-        let reading = |cpu, value| Reading {
+        let reading = |cpu, value| CounterReading {
             event: 0,
             slot: TargetSlot { tid: None, cpu: Some(cpu) },
             count: Some(Count { value, ..Count::default() }),

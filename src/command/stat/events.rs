@@ -14,19 +14,19 @@ use crate::counter::Mode;
 use crate::counter::metric_events;
 use crate::counter::open::cycles;
 use crate::counter::refusal::Refusal;
-use crate::counter::target::Cgroup;
+use crate::counter::target::TargetCgroup;
 use crate::error::{Error, Result, Warning};
-use crate::event::perfevent_conf::{LeftOut, PerfeventConf, Sum};
-use crate::event::{EventGroup, EventSpec, ParseError, Parser, perfevent_conf};
+use crate::event::perfevent_conf::{DerivedEvent, PerfeventConf, SkippedLine};
+use crate::event::{EventGroup, EventParser, EventSpec, ParseError, perfevent_conf};
 use crate::host::Host;
 use crate::profile::counts::{Aggregation, MissingValueReason};
 use crate::profile::metrics::formula::{Formula, Operand};
-use crate::recording::plan::Scope;
+use crate::recording::plan::MeasurementScope;
 use crate::recording::{filters, launch};
 
 /// The events and metrics to count.
 pub(super) struct ResolvedSelection {
-    pub(super) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
+    pub(super) groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>,
     pub(super) metrics: TableMetrics,
     /// Requested items that are skipped.
     pub(super) left_out: Vec<Warning>,
@@ -51,7 +51,7 @@ impl ResolvedSelection {
 /// An event is invalid, a metric is unknown, or a cgroup cannot be opened.
 pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> {
     let EventSelection { events, detailed, null, metrics, .. } = &plan.selection;
-    let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
+    let mut parser = EventParser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
     let mut chosen = filters::events(&mut parser, events, &plan.selection.filters)?;
     let mut sums = Vec::new();
     let mut left_out = Vec::new();
@@ -59,16 +59,14 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
         let conf = perfevent_conf(path, host, &mut parser)?;
         chosen.extend(conf.groups);
         sums.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
-        left_out.extend(conf.left_out.into_iter().map(|LeftOut { line, entry, why }| Warning::LineLeftOut {
-            line: format!("{}:{line}", path.display()),
-            entry,
-            why,
+        left_out.extend(conf.left_out.into_iter().map(|SkippedLine { line, entry, why }| {
+            Warning::LineLeftOut { line: format!("{}:{line}", path.display()), entry, why }
         }));
     }
     let mut no_hardware = None;
     if events.is_empty() && plan.selection.perfevent_conf.is_none() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
-        let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
+        let whole_cpus = matches!(plan.scope, MeasurementScope::Cpus(_) | MeasurementScope::AllThreads);
         // Text output has one note about missing hardware. Data output has the rows, as in perf.
         let hardware = no_hardware.is_none() || plan.output.is_data();
         let set = default_set(*detailed, whole_cpus, hardware, host).into_iter();
@@ -109,7 +107,7 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
 ///
 /// # Errors
 /// The file cannot be read or parsed, or has nothing to count here.
-fn perfevent_conf(path: &Path, host: &Host, parser: &mut Parser<'_>) -> Result<PerfeventConf> {
+fn perfevent_conf(path: &Path, host: &Host, parser: &mut EventParser<'_>) -> Result<PerfeventConf> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::io(format!("--perfevent-conf: reading {}", path.display()), error))?;
     let conf = perfevent_conf::read(&text, host, parser)
@@ -118,7 +116,7 @@ fn perfevent_conf(path: &Path, host: &Host, parser: &mut Parser<'_>) -> Result<P
         return Ok(conf);
     }
     let lines =
-        conf.left_out.iter().map(|LeftOut { line, entry, why }| format!("line {line}: {entry}: {why}"));
+        conf.left_out.iter().map(|SkippedLine { line, entry, why }| format!("line {line}: {entry}: {why}"));
     Err(Error::new(format!(
         "--perfevent-conf {}: nothing in it can be counted on this machine",
         path.display()
@@ -129,7 +127,7 @@ fn perfevent_conf(path: &Path, host: &Host, parser: &mut Parser<'_>) -> Result<P
 
 /// Converts a derived event into a metric. Metrics use the shown values, but the derived event's factors
 /// apply to raw counts.
-fn derived(sum: &Sum, chosen: &[EventGroup]) -> Formula {
+fn derived(sum: &DerivedEvent, chosen: &[EventGroup]) -> Formula {
     let quantity =
         |name: &str| of_groups(chosen).find(|event| event.name == name).map_or((1.0, ""), quantity);
     let unit = match sum.terms.iter().all(|(_, factor)| factor.is_none()) {
@@ -192,7 +190,7 @@ fn add(
     groups: &mut Vec<EventGroup>,
     formulas: &[Formula],
     selection: &EventSelection,
-    parser: &mut Parser<'_>,
+    parser: &mut EventParser<'_>,
     host: &Host,
 ) -> Vec<Option<MissingValueReason>> {
     fn names(operands: &[Operand]) -> Vec<&str> {
@@ -207,7 +205,7 @@ fn add(
         // With top-down analysis, the shares matter more than the threshold marks.
         let (threshold, optional) =
             if selection.metrics.topdown.is_some() { (Vec::new(), more) } else { (more, Vec::new()) };
-        metric_events::Wanted { value: names(Formula::operands(formula)), threshold, optional }
+        metric_events::MetricEventTexts { value: names(Formula::operands(formula)), threshold, optional }
     };
     let wanted: Vec<_> = formulas.iter().map(wanted).collect();
     let is_counted = |name: &str| of_groups(groups).any(|event| event.name.eq_ignore_ascii_case(name));
@@ -266,12 +264,12 @@ fn bind(
     groups: Vec<EventGroup>,
     cgroups: &CgroupChoice,
     host: &Host,
-) -> Result<Vec<(EventGroup, Option<Rc<Cgroup>>)>> {
-    let open = |name: &String| -> Result<Option<Rc<Cgroup>>> {
+) -> Result<Vec<(EventGroup, Option<Rc<TargetCgroup>>)>> {
+    let open = |name: &String| -> Result<Option<Rc<TargetCgroup>>> {
         if name.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Rc::new(Cgroup::open(host, name).map_err(launch::no_target)?)))
+        Ok(Some(Rc::new(TargetCgroup::open(host, name).map_err(launch::no_target)?)))
     };
     match cgroups {
         CgroupChoice::None => Ok(groups.into_iter().map(|group| (group, None)).collect()),
@@ -301,7 +299,7 @@ fn bind(
 mod tests {
     use super::super::plan::RequestedMetrics;
     use super::*;
-    use crate::counter::metric_events::Grouping;
+    use crate::counter::metric_events::MetricEventGrouping;
     use crate::event::parse;
     use crate::host::saved;
 
@@ -313,7 +311,7 @@ mod tests {
             filters: Vec::new(),
             core_kind: core_kind.map(str::to_owned),
             pmu: pmu.map(str::to_owned),
-            grouping: Grouping { grouped: true, merged: true },
+            grouping: MetricEventGrouping { grouped: true, merged: true },
             detailed: 0,
             null: false,
             metrics: RequestedMetrics {

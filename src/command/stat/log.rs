@@ -1,6 +1,6 @@
 //! `pmc stat --log-exit` and `--log-cswitch`: records the counts of each thread.
 //!
-//! Connects the plan and its events to the recorder ([`Recording`]), whose ring buffers receive the
+//! Connects the plan and its events to the recorder ([`PreparedRecording`]), whose ring buffers receive the
 //! kernel's records about threads. Prints the sums of the same counters. [`report`](super::report) shows
 //! the log.
 
@@ -21,15 +21,15 @@ use crate::counter::rings::{Rings, by_thread};
 use crate::counter::target::TargetSlot;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
-use crate::perfdata::feature::Raw;
+use crate::perfdata::feature::RawSection;
 use crate::profile::counts::CpuTime;
 use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, Observer};
 use crate::recording::file::features;
-use crate::recording::file::output::{Events, Output};
-use crate::recording::file::recorder::Recording;
-use crate::recording::plan::{Course, FilePlan, SamplePlan, Synthesis};
-use crate::recording::sources::Sources;
+use crate::recording::file::output::{OutputEvents, RecordOutput};
+use crate::recording::file::recorder::PreparedRecording;
+use crate::recording::plan::{FilePlan, RunSchedule, SamplePlan, Synthesis};
+use crate::recording::sources::RecordSources;
 use crate::recording::{launch, time_slices};
 use crate::sys::process::Streams;
 use crate::units;
@@ -86,11 +86,11 @@ pub(super) fn run(
         synthesis: Synthesis { tasks: true, mappings: false, cgroups: false },
         reserve: plan.reserve,
         strict: true,
-        course: Course {
+        run_schedule: RunSchedule {
             command: plan.command.clone(),
             delay: plan.timing.delay,
             timeout_ns: plan.timing.timeout_ns,
-            ..Course::default()
+            ..RunSchedule::default()
         },
         verbose: plan.verbose > 0,
         ..SamplePlan::on(
@@ -111,16 +111,16 @@ pub(super) fn run(
     let signals = launch::signals(&[])?;
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     let streams = if file.is_stream() { Streams::OutputToError } else { Streams::Shared };
-    let held = launch::hold_for(&sample.course, streams)?;
+    let held = launch::hold_for(&sample.run_schedule, streams)?;
     let groups = groups.into_iter().map(|group| (group, None)).collect();
-    let (sources, threads) = Sources::open(&sample, host, groups, held.as_ref())?;
-    let events = Events::new(&sample, sources.events());
+    let (sources, threads) = RecordSources::open(&sample, host, groups, held.as_ref())?;
+    let events = OutputEvents::new(&sample, sources.events());
     let features = features::at_the_start(host, sample.options.clock, &sources.groups(), &events.written);
-    let features = crate::perfdata::Features { stat: Some(Raw::default()), ..features };
+    let features = crate::perfdata::Features { stat: Some(RawSection::default()), ..features };
     let columns = columns(sources.rings(), tools);
     let shown = ShownEvents::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale);
-    let output = Output::create(&file, None, events, features, sources.owners())?;
-    let run = Recording {
+    let output = RecordOutput::create(&file, None, events, features, sources.owners())?;
+    let run = PreparedRecording {
         attached: None,
         host,
         plan: &sample,
@@ -144,7 +144,7 @@ pub(super) fn run(
     drop(signals);
     let readings = by_thread(&run.readings).into_iter().map(|((event, tid), count)| {
         let slot = TargetSlot { tid, cpu: None };
-        counter_set::Reading { event, slot, count: Some(count) }
+        counter_set::CounterReading { event, slot, count: Some(count) }
     });
     let span = TablePeriod {
         threads: &threads,

@@ -10,8 +10,8 @@ use std::collections::{BTreeSet, HashSet};
 use super::plan::RequestedMetrics;
 use crate::analysis::counts::{CountsEvent, RecordedCounts};
 use crate::error::{Error, Result, Warning};
-use crate::event::Parser;
-use crate::event::vendor::{Metric, Vendor};
+use crate::event::EventParser;
+use crate::event::vendor::{Vendor, VendorMetric};
 use crate::host::cpu::{self, Topology};
 use crate::host::{CpuList, Host};
 use crate::profile::counts::{MissingValueReason, StatCounts};
@@ -20,14 +20,14 @@ use crate::profile::metrics::library::{self, Binder, MetricDefinition, MetricLib
 use crate::profile::metrics::literals::{Literals, MetricEnvironment};
 use crate::profile::metrics::named::NAMED;
 use crate::profile::metrics::{self, topdown};
-use crate::recording::plan::Scope;
+use crate::recording::plan::MeasurementScope;
 use crate::text;
 use crate::view::stat::TopdownTree;
 
 /// The source of the counts.
 pub(super) enum CountSource<'a> {
     /// This machine, now.
-    Here(&'a Scope),
+    Here(&'a MeasurementScope),
     /// A recording, and the CPU id in its header, if there is one.
     Recorded { counts: &'a RecordedCounts, cpuid: Option<&'a str> },
 }
@@ -85,7 +85,7 @@ impl TableMetrics {
                 // A lookup in the recording shows later which of them it has.
                 None if matches!(of, CountSource::Recorded { .. }) => found.shares = Some(&[]),
                 None => {
-                    let shares = topdown::events(|name| Parser::new(host).parse(name).is_ok());
+                    let shares = topdown::events(|name| EventParser::new(host).parse(name).is_ok());
                     found.shares = Some(shares.ok_or_else(no_shares)?);
                 }
             }
@@ -94,7 +94,7 @@ impl TableMetrics {
         }
         let mut seen = HashSet::new();
         chosen.retain(|definition| seen.insert(std::ptr::from_ref(*definition)));
-        let parser = RefCell::new(Parser::new(host));
+        let parser = RefCell::new(EventParser::new(host));
         let parse = |text: &str| parser.borrow_mut().parse(text).ok();
         let specs =
             |text: &str| Some(parse(text)?.iter().map(|group| group.events.len()).sum::<usize>() as f64);
@@ -152,8 +152,8 @@ impl TableMetrics {
 }
 
 /// Converts a vendor's metric for the library.
-fn definition(metric: Metric<'_>) -> MetricDefinition<'_> {
-    let Metric { name, pmu, scale, groups, level, parent, expr, threshold, locate, text, .. } = metric;
+fn definition(metric: VendorMetric<'_>) -> MetricDefinition<'_> {
+    let VendorMetric { name, pmu, scale, groups, level, parent, expr, threshold, locate, text, .. } = metric;
     let help = text.unwrap_or_default();
     MetricDefinition {
         name,
@@ -207,7 +207,7 @@ impl CountSource<'_> {
     /// topology. The other values are known only if it is read on a machine of the same kind.
     fn literals(&self, host: &Host, vendor: &Vendor) -> Literals {
         let (topology, whole_cpus, is_here) = match self {
-            Self::Here(Scope::Cpus(cpus)) => (Topology::read(host), Some(cpus.clone()), true),
+            Self::Here(MeasurementScope::Cpus(cpus)) => (Topology::read(host), Some(cpus.clone()), true),
             Self::Here(_) => (Topology::read(host), None, true),
             Self::Recorded { counts, cpuid } => {
                 let cpus = counts.threads.is_empty().then(|| counts.cpus.iter().copied().collect());
@@ -217,7 +217,8 @@ impl CountSource<'_> {
         };
         // Whether all threads of each measured core are measured.
         let is_core_wide = |cpus: &CpuList| {
-            let core = |cpu| topology.seat(cpu).map(|seat| (seat.socket, seat.die, seat.core));
+            let core =
+                |cpu| topology.location(cpu).map(|location| (location.socket, location.die, location.core));
             topology
                 .iter()
                 .all(|(cpu, _)| cpus.contains(cpu) || !cpus.iter().any(|other| core(other) == core(cpu)))

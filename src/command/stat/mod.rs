@@ -29,27 +29,29 @@ use self::print::{StatPrinter, subject};
 pub(super) use self::report::run as report;
 use super::progress::Bars;
 use crate::analysis::{ProgressMeter, ProgressSink as _, counts};
-use crate::counter::counter_set::{CounterSet, Reading};
+use crate::counter::counter_set::{CounterReading, CounterSet};
 use crate::counter::fit;
 use crate::counter::refusal::Refusal;
 use crate::counter::reservation::Watcher;
-use crate::counter::{Flags, Mode, allocate};
+use crate::counter::{CounterFlags, Mode, allocate};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
-use crate::host::process::Thread;
+use crate::host::process::ThreadInfo;
 use crate::profile::counts::{CpuTime, StatCounts};
 use crate::profile::repeats;
 use crate::profile::versus::{CommandMeasurements, MeasureKind, compare};
 use crate::recording::control::Control;
-use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Run, Setup, measure};
-use crate::recording::file::counts::{CountsFile, Described};
+use crate::recording::counting::{
+    CountPlan, CountingSetup, IntervalReadings, MeasurementResult, Observer, measure,
+};
+use crate::recording::file::counts::{CountsFile, EventDisplay};
 use crate::recording::output_pipe::OutputPipe;
-use crate::recording::plan::{Course, Scope};
+use crate::recording::plan::{MeasurementScope, RunSchedule};
 use crate::recording::reservation::reserve;
 use crate::recording::{launch, targets};
 use crate::sys::errno;
-use crate::sys::process::{self, Ended, Held, Streams};
+use crate::sys::process::{self, Ended, PausedChild, Streams};
 use crate::sys::signal::{self, Signals};
 use crate::units::{self, MS};
 
@@ -65,7 +67,7 @@ const MOST_LEFT_OPEN: usize = 20_000;
 pub(super) fn run(mut plan: StatPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
     let host = Host::live();
     let mut wanted = events::wanted(&plan, &host)?;
-    targets::settle(&mut plan.scope, wanted.groups.iter().flat_map(|(group, _)| &group.events))?;
+    targets::include_descendants(&mut plan.scope, wanted.groups.iter().flat_map(|(group, _)| &group.events))?;
     check_flags(&wanted, &host)?;
     let is_logged = log::apply_log_options(&plan, &mut wanted)?;
     let machine = StatMachine::new(&host);
@@ -108,7 +110,7 @@ pub(super) fn run(mut plan: StatPlan, counted: Option<(CountPlan, &mut dyn Obser
 fn check_flags(wanted: &ResolvedSelection, host: &Host) -> Result<()> {
     let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
     let Some(spec) = events().find(|spec| spec.qualifiers.callchain) else { return Ok(()) };
-    let flags = Flags { callchain: true, ..Flags::default() };
+    let flags = CounterFlags { callchain: true, ..CounterFlags::default() };
     let refused = allocate(spec, Mode::TaskCounting, flags, None).err();
     refused.map_or(Ok(()), |refusal| Err(targets::explain(*refusal, host)))
 }
@@ -253,7 +255,7 @@ impl StatSession<'_> {
         for _ in 0..*warm_ups {
             hook("--pre", pre.as_deref())?;
             let output = OutputPipe::open(None).map_err(|error| Error::io("making a pipe", error))?;
-            let held = Held::start_with(command, &[], output.streams());
+            let held = PausedChild::start_with(command, &[], output.streams());
             let held = held.map_err(|error| Error::io("--warmup: starting the command", error))?;
             let ended = launch::release(held, command)?.wait();
             output.close();
@@ -328,7 +330,11 @@ impl StatSession<'_> {
         numbers
     }
 
-    fn run_once(&mut self, command: &[OsString], groups: &[usize]) -> Result<(StatCounts, Run)> {
+    fn run_once(
+        &mut self,
+        command: &[OsString],
+        groups: &[usize],
+    ) -> Result<(StatCounts, MeasurementResult)> {
         let plan = self.plan;
         hook("--pre", plan.repeat.pre.as_deref())?;
         let output = match self.is_heard {
@@ -345,7 +351,7 @@ impl StatSession<'_> {
         let chosen: Vec<_> =
             groups.iter().filter_map(|&index| self.wanted.groups.get(index)).cloned().collect();
         let cgroups: Vec<Option<String>> = events.iter().map(|&event| self.cgroups[event].clone()).collect();
-        let setup = Setup {
+        let setup = CountingSetup {
             host: self.machine.host,
             plan: CountPlan {
                 groups: chosen,
@@ -355,11 +361,11 @@ impl StatSession<'_> {
                 interval_ns: plan.timing.interval_ns,
                 interval_count: plan.timing.interval_count,
             },
-            course: Course {
+            run_schedule: RunSchedule {
                 command: command.to_vec(),
                 delay: plan.timing.delay,
                 timeout_ns: plan.timing.timeout_ns,
-                ..Course::default()
+                ..RunSchedule::default()
             },
             streams: match &output {
                 Some(pipe) => pipe.streams(),
@@ -443,7 +449,9 @@ fn needs_shell(text: &str) -> bool {
 fn hook(option: &str, command: Option<&str>) -> Result<()> {
     let Some(command) = command else { return Ok(()) };
     let failed = |error| Error::io(format!("{option}: running `{command}`"), error);
-    let outcome = Held::start(&["sh", "-c", command]).and_then(Held::release).and_then(|hook| hook.wait());
+    let outcome = PausedChild::start(&["sh", "-c", command])
+        .and_then(PausedChild::release)
+        .and_then(|hook| hook.wait());
     match outcome.map_err(failed)?.ended {
         Ended::Exited(0) => Ok(()),
         Ended::Exited(status) => {
@@ -457,7 +465,7 @@ fn hook(option: &str, command: Option<&str>) -> Result<()> {
 }
 
 /// Prints the unscaled value, time enabled and time running of every event (`-v`).
-fn tell_raw(run: &Run) {
+fn tell_raw(run: &MeasurementResult) {
     let names: Vec<&str> = run.set.specs().map(|spec| spec.name.as_str()).collect();
     for reading in &run.readings {
         let Some(count) = reading.count else { continue };
@@ -487,7 +495,7 @@ struct StatObserver<'a> {
     /// The file that also receives the counts.
     file: Option<CountsFile>,
     /// The totals at the last interval.
-    before: Vec<Reading>,
+    before: Vec<CounterReading>,
     before_ns: u64,
     /// Time for which the hardware had been yielded at the last interval.
     yielded_before_ns: u64,
@@ -496,7 +504,7 @@ struct StatObserver<'a> {
 impl Observer for StatObserver<'_> {
     /// Ends the run before it begins if nothing can be counted because of missing permissions or
     /// resources.
-    fn opened(&mut self, set: &CounterSet, threads: &[Thread]) -> Result<()> {
+    fn opened(&mut self, set: &CounterSet, threads: &[ThreadInfo]) -> Result<()> {
         let hopeless = |errno: i32| matches!(errno, errno::EMFILE | errno::ENFILE | errno::ENOMEM);
         let denied = |errno: i32| matches!(errno, errno::EACCES | errno::EPERM | errno::ENOSYS);
         let fatal = set.refusals().flatten().find(|r| r.errno.is_some_and(hopeless)).or_else(|| {
@@ -527,11 +535,11 @@ impl Observer for StatObserver<'_> {
                 .iter()
                 .map(|event| {
                     let (scale, unit) = event.quantity();
-                    Described { name: event.name(), scale, unit: unit.to_owned() }
+                    EventDisplay { name: event.name(), scale, unit: unit.to_owned() }
                 })
                 .collect();
             let cpus = match &plan.scope {
-                Scope::Cpus(cpus) => cpus.iter().collect(),
+                MeasurementScope::Cpus(cpus) => cpus.iter().collect(),
                 _ => Vec::new(),
             };
             let interval_ms = plan.timing.interval_ns.unwrap_or(0) / MS;

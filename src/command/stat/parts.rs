@@ -15,7 +15,7 @@
 use crate::abi::attr::Flag;
 use crate::command::plan;
 use crate::error::Result;
-use crate::event::{EventGroup, EventSpec, Source, Tool};
+use crate::event::{EventGroup, EventSource, EventSpec, Tool};
 use crate::profile::counts::Aggregation;
 use crate::profile::counts::CountPart;
 
@@ -81,7 +81,7 @@ pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result
 /// Returns a copy of the event with these flags; `None` if it is not a kernel event.
 fn with(event: &EventSpec, flags: &[Flag], is_inherited: bool) -> Option<EventSpec> {
     let mut event = event.clone();
-    let Source::Kernel(attr) = &mut event.source else { return None };
+    let EventSource::Kernel(attr) = &mut event.source else { return None };
     flags.iter().for_each(|flag| attr.set(*flag, true));
     if is_inherited {
         event.qualifiers.inherit = Some(true);
@@ -90,7 +90,7 @@ fn with(event: &EventSpec, flags: &[Flag], is_inherited: bool) -> Option<EventSp
 }
 
 fn has_children(event: &EventSpec) -> bool {
-    let is_held = matches!(event.source, Source::Held(_));
+    let is_held = matches!(event.source, EventSource::Held(_));
     let threads_alone = event.attr().is_some_and(|attr| attr.get(Flag::InheritThread));
     !is_held && !event.system_wide && event.qualifiers.inherit != Some(false) && !threads_alone
 }
@@ -98,7 +98,7 @@ fn has_children(event: &EventSpec) -> bool {
 /// Returns the part that an event counts.
 pub(super) fn of(event: &EventSpec, aggregation: Aggregation) -> Option<CountPart> {
     let has = |flag| event.attr().is_some_and(|attr| attr.get(flag));
-    let is_system = matches!(event.source, Source::Tool(Tool::SystemTime));
+    let is_system = matches!(event.source, EventSource::Tool(Tool::SystemTime));
     match aggregation {
         Aggregation::Children if has(Flag::InheritThread) => Some(CountPart::Own),
         Aggregation::Children => Some(CountPart::Sum),

@@ -12,19 +12,19 @@ use crate::cli::stat::{
 use crate::command::plan::{self, delay, duration};
 use crate::command::sampling_options::{self, TargetArgs, overridden, pfm_events};
 use crate::counter::Levels;
-use crate::counter::metric_events::Grouping;
+use crate::counter::metric_events::MetricEventGrouping;
 use crate::counter::reservation::Policy;
 use crate::error::{Error, Result, Warning};
 use crate::host::Host;
 use crate::profile::counts::Aggregation;
-use crate::recording::plan::{Delay, Scope};
+use crate::recording::plan::{Delay, MeasurementScope};
 use crate::terminal::Stream;
 use crate::units::MS;
 
 /// Settings of `pmc stat`.
 pub(in crate::command) struct StatPlan {
     pub(super) selection: EventSelection,
-    pub(super) scope: Scope,
+    pub(super) scope: MeasurementScope,
     /// A warning about the target.
     pub(super) warning: Option<Warning>,
     pub(super) cgroups: CgroupChoice,
@@ -63,7 +63,7 @@ pub(super) struct EventSelection {
     /// The selected PMU among those with the same events.
     pub(super) pmu: Option<String>,
     /// How to group the events of metrics.
-    pub(super) grouping: Grouping,
+    pub(super) grouping: MetricEventGrouping,
     pub(super) detailed: u8,
     /// Measure only the time.
     pub(super) null: bool,
@@ -269,12 +269,12 @@ impl StatPlan {
             let option = if typed.exact { "--exact" } else { "-r" };
             return Err(Error::usage(format!("{option} requires a command")));
         }
-        if no_command && matches!(scope, Scope::Command) {
+        if no_command && matches!(scope, MeasurementScope::Command) {
             scope = sampling_options::whole_machine(host)?;
             warning = Some(Warning::WholeMachine);
         }
         let cgroups = cgroups(&typed)?;
-        if !matches!(cgroups, CgroupChoice::None) && !matches!(scope, Scope::Cpus(_)) {
+        if !matches!(cgroups, CgroupChoice::None) && !matches!(scope, MeasurementScope::Cpus(_)) {
             return Err(
                 Error::usage("cgroups can only be counted on whole CPUs").try_this("add -a, or -C CPUS")
             );
@@ -282,13 +282,15 @@ impl StatPlan {
         let aggregation = parts(&typed)?.map_or_else(|| aggregation(&shown), Ok)?;
         let per_cpu =
             !matches!(aggregation, Aggregation::Global | Aggregation::Thread) && !aggregation.is_parted();
-        if per_cpu && !matches!(scope, Scope::Cpus(_)) {
+        if per_cpu && !matches!(scope, MeasurementScope::Cpus(_)) {
             return Err(Error::usage(
                 "rows for CPUs, cores, caches, dies, sockets or nodes need whole CPUs to be counted",
             )
             .try_this("add -a, or -C CPUS"));
         }
-        if aggregation == Aggregation::Thread && matches!(scope, Scope::Command | Scope::Cpus(_)) {
+        if aggregation == Aggregation::Thread
+            && matches!(scope, MeasurementScope::Command | MeasurementScope::Cpus(_))
+        {
             return Err(Error::usage("--per-thread requires running threads")
                 .try_this("-p PID, -t TID, -u USER, -a, or or only --per-thread for all threads"));
         }
@@ -301,7 +303,10 @@ impl StatPlan {
             (typed.null, "-n"),
             (typed.children, "--children"),
             (typed.user_kernel, "--user-kernel"),
-            (matches!(scope, Scope::Cpus(_) | Scope::AllThreads), "-a, -C and --per-thread"),
+            (
+                matches!(scope, MeasurementScope::Cpus(_) | MeasurementScope::AllThreads),
+                "-a, -C and --per-thread",
+            ),
         ];
         if typed.warmup > 0 && typed.repeat.is_none() && typed.vs.is_empty() {
             return Err(Error::usage("--warmup requires -r or --vs").try_this("add -r N"));
@@ -330,7 +335,10 @@ impl StatPlan {
                 perfevent_conf: typed.perfevent_conf,
                 core_kind: typed.cputype,
                 pmu: typed.pmu_filter,
-                grouping: Grouping { grouped: !typed.metric_no_group, merged: !typed.metric_no_merge },
+                grouping: MetricEventGrouping {
+                    grouped: !typed.metric_no_group,
+                    merged: !typed.metric_no_merge,
+                },
                 events: typed.events.into_iter().chain(pfm_events(&typed.pfm_events)).collect(),
                 detailed: typed.detailed,
                 null: typed.null,
@@ -429,11 +437,11 @@ fn target_args(typed: &CountArgs) -> TargetArgs<'_> {
     }
 }
 
-fn scope(typed: &CountArgs, per_thread: bool, host: &Host) -> Result<Scope> {
+fn scope(typed: &CountArgs, per_thread: bool, host: &Host) -> Result<MeasurementScope> {
     let names_nobody = typed.pids.is_empty() && typed.tids.is_empty() && typed.uid.is_none();
     let is_free = typed.all_cpus || typed.cpus.is_none() && typed.command.is_empty();
     if per_thread && names_nobody && is_free {
-        return Ok(Scope::AllThreads);
+        return Ok(MeasurementScope::AllThreads);
     }
     sampling_options::scope(target_args(typed), host)
 }

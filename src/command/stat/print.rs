@@ -6,7 +6,7 @@ use super::sink::{self, ResultSink};
 use crate::error::{Result, Warning, say};
 use crate::profile::counts::StatCounts;
 use crate::profile::versus::CommandComparison;
-use crate::recording::plan::Scope;
+use crate::recording::plan::MeasurementScope;
 use crate::view::openmetrics;
 use crate::view::stat::{StatStyle, StatSubject, TopdownTree, csv, document, json, text, versus};
 
@@ -155,13 +155,15 @@ impl StatPrinter {
 pub(super) fn subject(plan: &StatPlan) -> StatSubject {
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match &plan.scope {
-        Scope::Processes(pids) | Scope::Families(pids) => StatSubject::Processes(list(pids)),
-        Scope::Threads(tids) => StatSubject::Threads(list(tids)),
-        Scope::User(user) => StatSubject::User(user.clone()),
-        Scope::AllThreads => StatSubject::SystemWide,
-        Scope::Cpus(_) if plan.all_cpus => StatSubject::SystemWide,
-        Scope::Cpus(cpus) => StatSubject::Cpus(cpus.to_string()),
-        Scope::Command => {
+        MeasurementScope::Processes(pids) | MeasurementScope::Families(pids) => {
+            StatSubject::Processes(list(pids))
+        }
+        MeasurementScope::Threads(tids) => StatSubject::Threads(list(tids)),
+        MeasurementScope::User(user) => StatSubject::User(user.clone()),
+        MeasurementScope::AllThreads => StatSubject::SystemWide,
+        MeasurementScope::Cpus(_) if plan.all_cpus => StatSubject::SystemWide,
+        MeasurementScope::Cpus(cpus) => StatSubject::Cpus(cpus.to_string()),
+        MeasurementScope::Command => {
             StatSubject::Command(plan.command.iter().map(|w| w.to_string_lossy().into_owned()).collect())
         }
     }

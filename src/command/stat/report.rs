@@ -14,12 +14,12 @@ use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
 use crate::analysis::counts::{CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
 use crate::analysis::{counts, quality};
-use crate::counter::counter_set::Reading;
+use crate::counter::counter_set::CounterReading;
 use crate::counter::target::TargetSlot;
 use crate::error::{Error, Exit, Result};
-use crate::event::{EventSpec, Source, Tool};
+use crate::event::{EventSource, EventSpec, Tool};
 use crate::host::Host;
-use crate::host::process::Thread;
+use crate::host::process::ThreadInfo;
 use crate::perfdata::{self, Reader};
 use crate::profile::counts::{Aggregation, MissingValueReason};
 use crate::record::Thread as RecordedThread;
@@ -47,13 +47,13 @@ pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
     let columns = columns(&recorded.events);
     let scale = recorded.scale && plan.output.scale;
     let shown = ShownEvents::new(&columns, aggregation, plan.no_merge, scale);
-    let thread = |(tid, comm): &(u32, String)| Thread { tid: *tid, pid: *tid, comm: comm.clone() };
-    let threads: Vec<Thread> = recorded.threads.iter().map(thread).collect();
+    let thread = |(tid, comm): &(u32, String)| ThreadInfo { tid: *tid, pid: *tid, comm: comm.clone() };
+    let threads: Vec<ThreadInfo> = recorded.threads.iter().map(thread).collect();
     if let Some(log) = plan.log {
         return show_log(log, plan, &session, &recorded, &machine);
     }
     let refused = refused(&recorded);
-    let table = |readings: &[Reading], timestamp_ns, elapsed_ns| {
+    let table = |readings: &[CounterReading], timestamp_ns, elapsed_ns| {
         let span = TablePeriod {
             threads: &threads,
             timestamp_ns,
@@ -69,10 +69,10 @@ pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
     let mut printer =
         StatPrinter::new(plan.output.clone(), subject(&session, &recorded), metrics.tree.clone())?;
     metrics.left_out.iter().for_each(|warning| printer.warn(warning.clone()));
-    let mut last: (Vec<Reading>, u64) = (refused.clone(), 0);
+    let mut last: (Vec<CounterReading>, u64) = (refused.clone(), 0);
     let mut has_rounds = false;
     recorded.rounds(&session, &mut |round| {
-        let mut readings: Vec<Reading> = round.totals.iter().map(reading).collect();
+        let mut readings: Vec<CounterReading> = round.totals.iter().map(reading).collect();
         readings.extend_from_slice(&refused);
         has_rounds = true;
         if !round.is_final {
@@ -110,12 +110,12 @@ fn show_log(
         let comm = session.history.comm(thread.pid, thread.tid, Timestamp::MAX);
         comm.and_then(|comm| session.history.comms().nth(comm.0 as usize))
     };
-    let mut names: BTreeMap<u32, Thread> = BTreeMap::new();
+    let mut names: BTreeMap<u32, ThreadInfo> = BTreeMap::new();
     for ThreadCounts { thread, .. } in &logged {
         let tid = thread.tid as u32;
         names.entry(tid).or_insert_with(|| {
             let comm = String::from_utf8_lossy(comm(*thread).unwrap_or_default()).into_owned();
-            Thread { tid, pid: thread.pid as u32, comm }
+            ThreadInfo { tid, pid: thread.pid as u32, comm }
         });
     }
     let columns = columns(&recorded.events);
@@ -124,11 +124,11 @@ fn show_log(
     let table = |threads: &[ThreadCounts], timestamp_ns: Option<u64>, elapsed_ns| {
         let reading = |of: &ThreadCounts| {
             let slot = TargetSlot { tid: Some(of.thread.tid as u32), cpu: None };
-            let reading = |(&event, &count)| Reading { event, slot, count: Some(count) };
+            let reading = |(&event, &count)| CounterReading { event, slot, count: Some(count) };
             of.counts.iter().map(reading).collect::<Vec<_>>()
         };
-        let readings: Vec<Reading> = threads.iter().flat_map(reading).collect();
-        let named: Vec<Thread> = match threads {
+        let readings: Vec<CounterReading> = threads.iter().flat_map(reading).collect();
+        let named: Vec<ThreadInfo> = match threads {
             [one] => names.get(&(one.thread.tid as u32)).into_iter().cloned().collect(),
             _ => names.values().cloned().collect(),
         };
@@ -187,7 +187,7 @@ fn columns(events: &[CountsEvent]) -> Vec<EventColumn<'static>> {
     let column = |(index, event): (usize, &CountsEvent)| {
         let attr = &event.attr;
         let sees_kernel = !attr.get(Flag::ExcludeKernel);
-        let source = tool(event).map_or_else(|| Source::Kernel(attr.clone()), Source::Tool);
+        let source = tool(event).map_or_else(|| EventSource::Kernel(attr.clone()), EventSource::Tool);
         // The instances of a PMU share one name. The first one represents all of them.
         let same = |other: &&CountsEvent| other.name == event.name && other.attr.kind() != attr.kind();
         let first = events.iter().position(|other| other.name == event.name).unwrap_or(index);
@@ -232,19 +232,21 @@ fn is_refused(event: &CountsEvent) -> bool {
 }
 
 /// Returns readings of refused events on all threads and CPUs that should have counted them.
-fn refused(recorded: &RecordedCounts) -> Vec<Reading> {
+fn refused(recorded: &RecordedCounts) -> Vec<CounterReading> {
     let all =
         |some: Vec<u32>| if some.is_empty() { vec![None] } else { some.into_iter().map(Some).collect() };
     let tids = all(recorded.threads.iter().map(|(tid, _)| *tid).collect());
     let cpus = all(recorded.cpus.clone());
     let refused = recorded.events.iter().enumerate().filter(|(_, event)| is_refused(event));
     let slots = || tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu }));
-    refused.flat_map(|(event, _)| slots().map(move |slot| Reading { event, slot, count: None })).collect()
+    refused
+        .flat_map(|(event, _)| slots().map(move |slot| CounterReading { event, slot, count: None }))
+        .collect()
 }
 
-fn reading(total: &CounterTotal) -> Reading {
+fn reading(total: &CounterTotal) -> CounterReading {
     let CounterTotal { event, tid, cpu, count } = *total;
-    Reading { event, slot: TargetSlot { tid, cpu }, count: Some(count) }
+    CounterReading { event, slot: TargetSlot { tid, cpu }, count: Some(count) }
 }
 
 /// Returns the target: the whole machine, or the command line's target.
@@ -253,7 +255,9 @@ fn subject(session: &Session, recorded: &RecordedCounts) -> StatSubject {
     match &session.reader.features().cmdline {
         _ if recorded.threads.is_empty() => StatSubject::SystemWide,
         // perf's word, which scripts search for.
-        _ if session.reader.form() == perfdata::Form::Pipe => StatSubject::Command(vec!["pipe".to_owned()]),
+        _ if session.reader.form() == perfdata::RecordingLayout::Pipe => {
+            StatSubject::Command(vec!["pipe".to_owned()])
+        }
         Some(words) => StatSubject::Command(words.clone()),
         None => StatSubject::Threads(tids()),
     }

@@ -23,12 +23,12 @@ use crate::host::Host;
 use crate::profile::sampled::table::{RowRank, RowSelection};
 use crate::profile::sampled::{Filter, Query, SortKey, StackDirection, sort};
 use crate::recording::live::LivePlan;
-use crate::recording::plan::{Course, SamplePlan, Scope};
+use crate::recording::plan::{MeasurementScope, RunSchedule, SamplePlan};
 use crate::session::SampleQuery;
 use crate::session::samples::SampleAttribute;
 use crate::symbol::disassemble::Syntax;
 use crate::symbol::source_text::SourceFolders;
-use crate::symbol::{Depth, Options as Symbols};
+use crate::symbol::{Depth, SymbolOptions as Symbols};
 use crate::sys::clock;
 use crate::sys::credentials::Credentials;
 use crate::sys::process::Streams;
@@ -204,7 +204,7 @@ impl TopPlan {
 
     /// Returns the command to sample, with its arguments; empty if there is none.
     pub(super) fn command(&self) -> &[OsString] {
-        &self.sample.course.command
+        &self.sample.run_schedule.command
     }
 
     /// Returns the sampler's plan; the command gets these standard streams.
@@ -282,15 +282,15 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
     let mut scope = sampling_options::scope(targets, host)?;
     let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
     let is_default = is_default && !sampling_options::are_held(&typed.events);
-    if let Scope::Cpus(cpus) = &scope
+    if let MeasurementScope::Cpus(cpus) = &scope
         && is_default
         && !open::may_sample(cpus.iter().next().unwrap_or(0))
     {
         let user = Credentials::own().uid;
         say::warn(&Warning::OwnProcessesOnly);
-        scope = Scope::User(user.to_string());
+        scope = MeasurementScope::User(user.to_string());
     }
-    if typed.cgroups.is_some() && !matches!(scope, Scope::Cpus(_)) {
+    if typed.cgroups.is_some() && !matches!(scope, MeasurementScope::Cpus(_)) {
         return Err(Error::usage("cgroups can only be sampled on whole CPUs").try_this("omit -p, -t and -u"));
     }
     let call_graph = sampling_options::call_graph(typed.call_graph.as_deref(), typed.stacks)?;
@@ -313,7 +313,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
     if has(SortKey::Addr) {
         fields |= sample_type::ADDR;
     }
-    let inherit = !typed.no_inherit && !matches!(scope, Scope::Threads(_));
+    let inherit = !typed.no_inherit && !matches!(scope, MeasurementScope::Threads(_));
     let options = SampleOptions {
         rate: sampling_options::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
         call_graph,
@@ -360,7 +360,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         }),
         reserve: typed.reserve.parse()?,
         verbose: typed.verbose > 0,
-        course: Course { command: typed.command.clone(), ..Course::default() },
+        run_schedule: RunSchedule { command: typed.command.clone(), ..RunSchedule::default() },
         ..SamplePlan::on(scope, options)
     })
 }

@@ -27,9 +27,9 @@ use crate::profile::sampled::{FunctionRef, LiveHeader, Query, QueryAnswer};
 use crate::recording::launch;
 use crate::recording::live::Sampler;
 use crate::recording::live_rate::RateOrders;
-use crate::recording::plan::{SamplePlan, Scope};
+use crate::recording::plan::{MeasurementScope, SamplePlan};
 use crate::session::live::LiveState;
-use crate::symbol::Options;
+use crate::symbol::SymbolOptions;
 use crate::sys::process::Streams;
 use crate::tui::board::{latest, serve};
 use crate::tui::engine::CpuTimeSplit;
@@ -85,8 +85,8 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
         is_frozen: false,
         row_history: RowHistory::default(),
         over: match plan.sample.scope {
-            _ if !plan.sample.course.command.is_empty() => "ENDED: the command has ended",
-            Scope::Cpus(_) => "ENDED: q says why",
+            _ if !plan.sample.run_schedule.command.is_empty() => "ENDED: the command has ended",
+            MeasurementScope::Cpus(_) => "ENDED: q says why",
             _ => "ENDED: all sampled processes have ended",
         },
         start,
@@ -106,7 +106,7 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
 }
 
 /// Makes listings until the channel closes.
-fn list(functions: &Receiver<FunctionSamples>, options: Options, how: ListingOptions, board: &Board) {
+fn list(functions: &Receiver<FunctionSamples>, options: SymbolOptions, how: ListingOptions, board: &Board) {
     let Ok(mut lister) = ListingBuilder::new(options, how) else { return };
     while let Some(one) = latest(functions) {
         let listing = lister.listing(&one);
@@ -117,12 +117,12 @@ fn list(functions: &Receiver<FunctionSamples>, options: Options, how: ListingOpt
 fn title(plan: &SamplePlan) -> String {
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match &plan.scope {
-        Scope::Cpus(cpus) => format!("CPUs {cpus}"),
-        Scope::Processes(pids) | Scope::Families(pids) => format!("pid {}", list(pids)),
-        Scope::Threads(tids) => format!("tid {}", list(tids)),
-        Scope::User(user) => format!("user {user}"),
-        Scope::Command => launch::name(&plan.course.command),
-        Scope::AllThreads => String::new(),
+        MeasurementScope::Cpus(cpus) => format!("CPUs {cpus}"),
+        MeasurementScope::Processes(pids) | MeasurementScope::Families(pids) => format!("pid {}", list(pids)),
+        MeasurementScope::Threads(tids) => format!("tid {}", list(tids)),
+        MeasurementScope::User(user) => format!("user {user}"),
+        MeasurementScope::Command => launch::name(&plan.run_schedule.command),
+        MeasurementScope::AllThreads => String::new(),
     }
 }
 

@@ -6,17 +6,17 @@
 use super::RefusalKind::*;
 use super::missing_feature::contradiction;
 use super::privilege::{access, perm};
-use super::{Call, Explained, Feature, Refusal, explained};
+use super::{FailedCall, OmittableFeature, Refusal, RefusalText, explained};
 use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
-use crate::counter::facts::{Facts, KnownPmu};
+use crate::counter::facts::{KnownPmu, MachineFacts};
 use crate::sys::credentials::Seccomp;
 use crate::sys::errno;
 
 /// The explanation of this errno.
-pub(super) fn of(number: i32, refusal: &Refusal, facts: &Facts) -> Explained {
+pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     // A missing CPU is the cause whatever errno the kernel returns.
-    if refusal.call == Call::Open
+    if refusal.call == FailedCall::Open
         && let Some(explained) = refusal.slot.cpu.and_then(|cpu| missing_cpu(cpu, facts))
     {
         return explained;
@@ -49,7 +49,7 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &Facts) -> Explained {
         },
         errno::EOPNOTSUPP => notsupp(refusal, facts),
         errno::EBUSY => match refusal.call {
-            Call::Map { .. } => explained(Busy, "the ring of this event is in use by another one", ""),
+            FailedCall::Map { .. } => explained(Busy, "the ring of this event is in use by another one", ""),
             _ => explained(
                 Busy,
                 format!("{} is in exclusive use by somebody else", pmu_words(&refusal.attr, facts)),
@@ -90,7 +90,7 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &Facts) -> Explained {
         ),
         errno::ENOSYS => nosys(refusal, facts),
         errno::ENOMEM => match refusal.call {
-            Call::Map { bytes } => explained(
+            FailedCall::Map { bytes } => explained(
                 OutOfMemory,
                 format!("the kernel has no {bytes} bytes for a ring"),
                 "take smaller rings and areas (-m RING,AREA), or fewer CPUs",
@@ -112,7 +112,7 @@ fn is_probe(pmu: &KnownPmu) -> bool {
 }
 
 /// `uprobe/config1=1/`: a number, although the kernel reads text from that address.
-fn no_probe_text(pmu: &KnownPmu) -> Explained {
+fn no_probe_text(pmu: &KnownPmu) -> RefusalText {
     let what = if pmu.name == "uprobe" { "file" } else { "function" };
     explained(
         BadRequest,
@@ -128,7 +128,7 @@ fn no_probe_text(pmu: &KnownPmu) -> Explained {
 }
 
 /// A CPU that is offline or does not exist.
-fn missing_cpu(cpu: u32, facts: &Facts) -> Option<Explained> {
+fn missing_cpu(cpu: u32, facts: &MachineFacts) -> Option<RefusalText> {
     if facts.online.is_empty() || facts.online.contains(cpu) {
         return None;
     }
@@ -139,7 +139,7 @@ fn missing_cpu(cpu: u32, facts: &Facts) -> Option<Explained> {
 }
 
 /// No PMU handles this type, or the PMU does not support the event.
-fn noent(refusal: &Refusal, facts: &Facts) -> Explained {
+fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     let attr = &refusal.attr;
     let pmu = facts.pmu_of(attr);
     match (attr.kind(), pmu) {
@@ -200,7 +200,7 @@ fn noent(refusal: &Refusal, facts: &Facts) -> Explained {
 }
 
 /// No core PMU: common in virtual machines; elsewhere the interrupt or the driver is missing.
-fn no_core_pmu(attr: &Attr, facts: &Facts) -> Explained {
+fn no_core_pmu(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     const SOFTWARE: &str = "count software events such as task-clock and page-faults";
     if let Some(named) =
         Some((attr.config() >> 32) as u32).filter(|&named| named != 0 && attr.kind() != kind::RAW)
@@ -231,7 +231,7 @@ fn no_core_pmu(attr: &Attr, facts: &Facts) -> Explained {
 }
 
 /// The CPU's core type differs from the PMU's.
-fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &Facts) -> Option<Explained> {
+fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &MachineFacts) -> Option<RefusalText> {
     let (cpu, cpus) = (cpu?, pmu.cpus.as_ref()?);
     if cpus.contains(cpu) {
         return None;
@@ -246,13 +246,16 @@ fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &Facts) -> Option<Explain
 }
 
 /// Part of the request is invalid.
-fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
+fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     let attr = &refusal.attr;
     if let Some((cause, remedy)) = contradiction(attr) {
         return explained(BadRequest, cause, remedy);
     }
     if let Some(feature) = refusal.culprit {
-        let late = matches!(feature, Feature::LateConfig | Feature::LateFlags | Feature::InheritThread);
+        let late = matches!(
+            feature,
+            OmittableFeature::LateConfig | OmittableFeature::LateFlags | OmittableFeature::InheritThread
+        );
         return explained(if late { BadRequest } else { NoCapability }, feature.cause(), feature.remedy());
     }
     let pmu = facts.pmu_of(attr);
@@ -334,7 +337,7 @@ fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
             format!("the PMU `{}` of this CPU does not take this generic event", pmu.name),
             "choose one that opens here: pmc list hw cache",
         ),
-        (_, Some(pmu)) if !pmu.is_core() && Feature::Levels.left_out(attr).is_some() => explained(
+        (_, Some(pmu)) if !pmu.is_core() && OmittableFeature::Levels.left_out(attr).is_some() => explained(
             BadRequest,
             format!(
                 "the PMU `{}` does not take config {:#x} for some privilege levels only",
@@ -357,7 +360,7 @@ fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
 }
 
 /// The PMU lacks a feature.
-fn notsupp(refusal: &Refusal, facts: &Facts) -> Explained {
+fn notsupp(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if let Some((cause, remedy)) = contradiction(&refusal.attr) {
         return explained(BadRequest, cause, remedy);
     }
@@ -365,18 +368,20 @@ fn notsupp(refusal: &Refusal, facts: &Facts) -> Explained {
         return explained(NoCapability, feature.cause(), feature.remedy());
     }
     let (attr, pmu) = (&refusal.attr, pmu_words(&refusal.attr, facts));
-    for feature in [Feature::BranchStack, Feature::Precise, Feature::Sampling] {
+    for feature in [OmittableFeature::BranchStack, OmittableFeature::Precise, OmittableFeature::Sampling] {
         let used = match feature {
-            Feature::BranchStack => attr.branch_sample_type() != 0,
-            Feature::Precise => attr.precise_ip() > 0,
+            OmittableFeature::BranchStack => attr.branch_sample_type() != 0,
+            OmittableFeature::Precise => attr.precise_ip() > 0,
             _ => attr.period() != 0,
         };
         if !used {
             continue;
         }
         let cause = match feature {
-            Feature::BranchStack => format!("{pmu} records no branch stack"),
-            Feature::Precise => format!("{pmu} has no precise sampling of level {}", attr.precise_ip()),
+            OmittableFeature::BranchStack => format!("{pmu} records no branch stack"),
+            OmittableFeature::Precise => {
+                format!("{pmu} has no precise sampling of level {}", attr.precise_ip())
+            }
             _ => format!("{pmu} has no interrupt: it can count but not sample"),
         };
         return explained(NoCapability, cause, feature.remedy());
@@ -385,7 +390,7 @@ fn notsupp(refusal: &Refusal, facts: &Facts) -> Explained {
 }
 
 /// The CPU or the driver has gone.
-fn nodev(refusal: &Refusal, facts: &Facts) -> Explained {
+fn nodev(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     match (refusal.slot.cpu, facts.pmu_of(&refusal.attr)) {
         (cpu, Some(pmu)) => wrong_core(pmu, cpu, facts).unwrap_or_else(|| {
             explained(
@@ -402,7 +407,7 @@ fn nodev(refusal: &Refusal, facts: &Facts) -> Explained {
 }
 
 /// The system call does not exist or is hidden: no perf events.
-fn nosys(refusal: &Refusal, facts: &Facts) -> Explained {
+fn nosys(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if refusal.attr.sample_stack_user() > 0 && facts.settings.paranoid.is_some() {
         return explained(
             NoCapability,
@@ -426,7 +431,7 @@ fn nosys(refusal: &Refusal, facts: &Facts) -> Explained {
 }
 
 /// Enabled, but never on a counter.
-pub(super) fn never_ran(attr: &Attr, facts: &Facts) -> Explained {
+pub(super) fn never_ran(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     let Some(pmu) = facts.pmu_of(attr) else {
         return explained(
             Other,
@@ -462,7 +467,7 @@ pub(super) fn never_ran(attr: &Attr, facts: &Facts) -> Explained {
 }
 
 /// The PMU in a sentence: "the PMU `cpu`", or "this kind of event".
-fn pmu_words(attr: &Attr, facts: &Facts) -> String {
+fn pmu_words(attr: &Attr, facts: &MachineFacts) -> String {
     facts
         .pmu_of(attr)
         .map_or_else(|| "this kind of event".to_owned(), |pmu| format!("the PMU `{}`", pmu.name))

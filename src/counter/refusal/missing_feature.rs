@@ -10,7 +10,7 @@ use crate::abi::{Attr, sample_type};
 
 /// A feature that a request can omit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Feature {
+pub enum OmittableFeature {
     /// `precise_ip`: `:p`, `:pp`, `:ppp`.
     Precise,
     /// The branch stack.
@@ -37,7 +37,7 @@ pub enum Feature {
     LateFlags,
 }
 
-impl Feature {
+impl OmittableFeature {
     /// All features in the order in which they are tried, the narrowest first.
     pub const ALL: [Self; 12] = [
         Self::LateConfig,
@@ -154,13 +154,14 @@ const CONFIG3: usize = 16;
 /// Finds the feature without which `opens` accepts the request. If no single feature decides, tries pairs
 /// and returns the wider feature, which matters more: a PMU that cannot sample may not support privilege
 /// levels either.
-pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Option<Feature> {
-    let single =
-        Feature::ALL.into_iter().find(|one| one.left_out(attr).is_some_and(|without| opens(&without)));
+pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Option<OmittableFeature> {
+    let single = OmittableFeature::ALL
+        .into_iter()
+        .find(|one| one.left_out(attr).is_some_and(|without| opens(&without)));
     single.or_else(|| {
-        Feature::ALL.into_iter().rev().find(|wide| {
+        OmittableFeature::ALL.into_iter().rev().find(|wide| {
             let Some(without) = wide.left_out(attr) else { return false };
-            let mut both = Feature::ALL.into_iter().filter_map(|other| other.left_out(&without));
+            let mut both = OmittableFeature::ALL.into_iter().filter_map(|other| other.left_out(&without));
             both.any(|without| opens(&without))
         })
     })

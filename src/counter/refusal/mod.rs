@@ -22,13 +22,13 @@ mod tests;
 use std::io;
 
 use self::missing_feature::culprit;
-use super::facts::Facts;
+use super::facts::MachineFacts;
 use super::target::TargetSlot;
 use crate::abi::Attr;
 use crate::error::Error;
 use crate::sys::{errno, errno_name};
 
-pub use self::missing_feature::Feature;
+pub use self::missing_feature::OmittableFeature;
 
 /// The kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,16 +101,16 @@ pub struct Refusal {
     /// The slot in which it should count.
     pub slot: TargetSlot,
     /// The call that failed.
-    pub call: Call,
+    pub call: FailedCall,
     /// The kernel's errno; `None` if no system call failed.
     pub errno: Option<i32>,
     /// Number of members of its kernel group that were already open; 0 for leaders and single events. The
     /// group as a whole may not fit.
     pub group_before: usize,
     /// The feature without which the kernel accepts the request, if known: see [`Refusal::isolate`].
-    pub culprit: Option<Feature>,
+    pub culprit: Option<OmittableFeature>,
     /// Kind, cause and remedy, if known without the machine's facts.
-    known: Option<Explained>,
+    known: Option<RefusalText>,
 }
 
 impl Refusal {
@@ -119,12 +119,12 @@ impl Refusal {
         let errno = error.raw_os_error();
         let known = errno.is_none().then(|| (RefusalKind::Other, error.to_string(), String::new()));
         let event = event.to_owned();
-        Self { event, attr, slot, call: Call::Open, errno, group_before: 0, culprit: None, known }
+        Self { event, attr, slot, call: FailedCall::Open, errno, group_before: 0, culprit: None, known }
     }
 
     /// The kernel refused to map a ring of this many bytes, including the header page.
     pub fn of_ring(event: &str, attr: Attr, bytes: u64, error: &io::Error) -> Self {
-        Self { call: Call::Map { bytes }, ..Self::new(event, attr, TargetSlot::OURSELVES, error) }
+        Self { call: FailedCall::Map { bytes }, ..Self::new(event, attr, TargetSlot::OURSELVES, error) }
     }
 
     /// pmc refused the event before asking the kernel; `errno` is the equivalent one.
@@ -138,7 +138,7 @@ impl Refusal {
             event: event.to_owned(),
             attr,
             slot: TargetSlot::OURSELVES,
-            call: Call::Open,
+            call: FailedCall::Open,
             errno: errno.into(),
             group_before: 0,
             culprit: None,
@@ -162,11 +162,11 @@ impl Refusal {
     }
 
     /// For an ambiguous errno, finds the rejected part by trying the request on pmc's own process without
-    /// one [`Feature`] after the other.
+    /// one [`OmittableFeature`] after the other.
     #[must_use]
     pub fn isolate(mut self) -> Self {
         let says_no_more = matches!(self.errno, Some(errno::EINVAL | errno::EOPNOTSUPP));
-        if says_no_more && self.call == Call::Open && self.group_before == 0 && self.known.is_none() {
+        if says_no_more && self.call == FailedCall::Open && self.group_before == 0 && self.known.is_none() {
             let slot = if self.slot.tid.is_some() { TargetSlot::OURSELVES } else { self.slot };
             self.culprit = culprit(&self.attr, |attr| slot.opens(attr).is_ok());
         }
@@ -174,7 +174,7 @@ impl Refusal {
     }
 
     /// Explains the refusal from facts only.
-    pub fn explain(&self, facts: &Facts) -> Explanation {
+    pub fn explain(&self, facts: &MachineFacts) -> Explanation {
         let errno = match self.errno {
             // The kernel checks privileges first, but they do not help if the hardware is missing.
             Some(errno::EACCES) if facts.lacks_hardware(&self.attr) => Some(errno::ENOENT),
@@ -198,7 +198,7 @@ impl Refusal {
 
 /// The system call that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
+pub enum FailedCall {
     /// `perf_event_open(2)`.
     Open,
     /// `mmap(2)` of a ring of this many bytes.
@@ -240,14 +240,14 @@ impl Explanation {
 
 /// Explains why an event that was opened and enabled was never on a counter (`time_running` is 0, or a
 /// pinned event reads nothing).
-pub fn never_ran(attr: &Attr, facts: &Facts) -> Explanation {
+pub fn never_ran(attr: &Attr, facts: &MachineFacts) -> Explanation {
     let (kind, cause, remedy) = causes::never_ran(attr, facts);
     Explanation { errno: None, kind, cause, remedy }
 }
 
 /// Kind, cause and remedy.
-type Explained = (RefusalKind, String, String);
+type RefusalText = (RefusalKind, String, String);
 
-fn explained(kind: RefusalKind, cause: impl Into<String>, remedy: impl Into<String>) -> Explained {
+fn explained(kind: RefusalKind, cause: impl Into<String>, remedy: impl Into<String>) -> RefusalText {
     (kind, cause.into(), remedy.into())
 }

@@ -5,13 +5,13 @@
 //! Source: `perf_allow_*` and `perf_check_permission` in the kernel's perf core.
 
 use super::RefusalKind::{NoPrivilege, OutOfMemory};
-use super::{Call, Explained, Refusal, explained};
+use super::{FailedCall, Refusal, RefusalText, explained};
 use crate::abi::attr::{Flag, kind};
-use crate::counter::facts::Facts;
+use crate::counter::facts::MachineFacts;
 use crate::sys::credentials::Seccomp;
 
 /// The paranoid level, ptrace access, or a security module.
-pub(super) fn access(refusal: &Refusal, facts: &Facts) -> Explained {
+pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     let attr = &refusal.attr;
     let who = who(facts);
     let Some(level) = facts.settings.paranoid else {
@@ -102,8 +102,8 @@ pub(super) fn access(refusal: &Refusal, facts: &Facts) -> Explained {
 }
 
 /// A seccomp filter, a lock limit, or an old kernel's errno for missing privilege.
-pub(super) fn perm(refusal: &Refusal, facts: &Facts) -> Explained {
-    if let Call::Map { bytes } = refusal.call {
+pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
+    if let FailedCall::Map { bytes } = refusal.call {
         let allowance = match facts.settings.mlock_kb {
             Some(kb) => format!("kernel.perf_event_mlock_kb is {kb} for each CPU"),
             None => "the allowance is used up".to_owned(),
@@ -143,7 +143,7 @@ pub(super) fn perm(refusal: &Refusal, facts: &Facts) -> Explained {
 }
 
 /// Kernel lockdown and SELinux, if active.
-fn security_module(facts: &Facts) -> Option<Explained> {
+fn security_module(facts: &MachineFacts) -> Option<RefusalText> {
     if facts.lockdown.as_deref() == Some("confidentiality") {
         return Some(explained(
             NoPrivilege,
@@ -161,7 +161,7 @@ fn security_module(facts: &Facts) -> Option<Explained> {
 }
 
 /// The user and privileges, as a clause that follows "and".
-fn who(facts: &Facts) -> String {
+fn who(facts: &MachineFacts) -> String {
     let who = &facts.credentials;
     let user = if who.uid == 0 { "root".to_owned() } else { format!("uid {}", who.uid) };
     if who.perfmon() {

@@ -19,8 +19,8 @@ fn root() -> Credentials {
     Credentials { uid: 0, capabilities: u64::MAX, ..Credentials::default() }
 }
 
-fn facts(machine: &str, who: Credentials) -> Facts {
-    Facts::read(&saved(machine), who)
+fn facts(machine: &str, who: Credentials) -> MachineFacts {
+    MachineFacts::read(&saved(machine), who)
 }
 
 /// A single event and its slot, with the errno still open.
@@ -28,7 +28,7 @@ fn opening(attr: &Attr, slot: TargetSlot) -> Refusal {
     Refusal::new("event", attr.clone(), slot, &io::Error::from_raw_os_error(0))
 }
 
-fn refused(errno: &str, asked: &Refusal, facts: &Facts) -> Explanation {
+fn refused(errno: &str, asked: &Refusal, facts: &MachineFacts) -> Explanation {
     let refusal = Refusal { errno: Some(number(errno)), ..asked.clone() }.explain(facts);
     assert_eq!(refusal.errno_name(), Some(errno));
     assert!(!refusal.cause.is_empty() && !refusal.cause.ends_with('.'), "{:?}", refusal.cause);
@@ -188,7 +188,7 @@ fn the_feature_found_by_trying_is_named() {
     attr.set(Flag::ExcludeKernel, true);
     // A PMU that does not filter levels, as the kernel's core checks it.
     let found = culprit(&attr, |attr| !attr.get(Flag::ExcludeKernel));
-    assert_eq!(found, Some(Feature::Levels));
+    assert_eq!(found, Some(OmittableFeature::Levels));
     let asked = Refusal { culprit: found, ..opening(&attr, cpu(0)) };
     says(&refused("EINVAL", &asked, &server), RefusalKind::NoCapability, "privilege levels", "u, k and h");
 
@@ -196,7 +196,7 @@ fn the_feature_found_by_trying_is_named() {
     let mut threads = Attr::new(kind::SOFTWARE, 2);
     [Flag::Inherit, Flag::InheritThread].into_iter().for_each(|flag| threads.set(flag, true));
     let found = culprit(&threads, |attr| !attr.get(Flag::InheritThread));
-    assert_eq!(found, Some(Feature::InheritThread));
+    assert_eq!(found, Some(OmittableFeature::InheritThread));
     let asked = Refusal { culprit: found, ..opening(&threads, cpu(0)) };
     says(&refused("EINVAL", &asked, &server), RefusalKind::BadRequest, "new threads with", "Linux 5.13");
 
@@ -205,7 +205,7 @@ fn the_feature_found_by_trying_is_named() {
     let mut sampled = attr.clone();
     sampled.set_period(1);
     let takes = |attr: &Attr| attr.period() == 0 && !attr.get(Flag::ExcludeKernel);
-    assert_eq!(culprit(&sampled, takes), Some(Feature::Sampling));
+    assert_eq!(culprit(&sampled, takes), Some(OmittableFeature::Sampling));
     assert_eq!(culprit(&cycles(), |_| true), None, "nothing to leave out");
 }
 
@@ -314,7 +314,7 @@ fn filters_and_locks_explain() {
     locked.lockdown = Some("confidentiality".to_owned());
     says(&refused("EPERM", &opening(&asked, OWN), &locked), RefusalKind::NoPrivilege, "locked down", "boot");
 
-    let ring = Refusal { call: Call::Map { bytes: 1 << 20 }, ..opening(&asked, OWN) };
+    let ring = Refusal { call: FailedCall::Map { bytes: 1 << 20 }, ..opening(&asked, OWN) };
     says(
         &refused("EPERM", &ring, &facts("two-sockets", user())),
         RefusalKind::OutOfMemory,
@@ -342,7 +342,13 @@ fn the_rest_of_the_table() {
         ("ESRCH", opening(&attr, thread(999_999)), RefusalKind::NotFound, "no thread 999999", "ps"),
         ("EBADF", asked.clone(), RefusalKind::BadRequest, "group leader", ""),
         ("EBUSY", asked.clone(), RefusalKind::Busy, "exclusive use", "pmc info"),
-        ("EBUSY", Refusal { call: Call::Map { bytes: 1 }, ..asked.clone() }, RefusalKind::Busy, "ring", ""),
+        (
+            "EBUSY",
+            Refusal { call: FailedCall::Map { bytes: 1 }, ..asked.clone() },
+            RefusalKind::Busy,
+            "ring",
+            "",
+        ),
         ("ENODEV", asked.clone(), RefusalKind::NoHardware, "does not answer", ""),
         ("EMFILE", asked.clone(), RefusalKind::OutOfDescriptors, "all 1024 descriptors", "ulimit -n"),
         ("ENFILE", asked.clone(), RefusalKind::OutOfDescriptors, "whole machine", "fs.file-max"),
@@ -372,7 +378,7 @@ fn counters_that_were_never_free() {
 /// The running kernel must answer as the table expects.
 #[test]
 fn this_kernel_agrees() {
-    let facts = Facts::own(&Host::live());
+    let facts = MachineFacts::own(&Host::live());
     let mut own_process = Attr::new(kind::SOFTWARE, 1);
     own_process.set(Flag::ExcludeKernel, true);
     if OWN.opens(&own_process).is_err() {

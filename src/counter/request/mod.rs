@@ -1,8 +1,9 @@
 //! Requests to the kernel. After `event`, only this module changes a `perf_event_attr`.
 //!
-//! Takes an [`EventSpec`] (parsed from the event's text), a [`Mode`], [`Flags`], and a CPU for system
-//! modes. Checks what FreeBSD's `pmc_allocate(3)` checks and returns a [`Request`]. This module completes
-//! it for counting, [`sampling`] for sampling. [`super::open`] opens it and may give up parts of it.
+//! Takes an [`EventSpec`] (parsed from the event's text), a [`Mode`], [`CounterFlags`], and a CPU for system
+//! modes. Checks what FreeBSD's `pmc_allocate(3)` checks and returns an [`OpenRequest`]. This module
+//! completes it for counting, [`sampling`] for sampling. [`super::open`] opens it and may give up parts of
+//! it.
 
 pub mod given_up;
 pub mod sampling;
@@ -11,7 +12,7 @@ use super::refusal::{Refusal, RefusalKind};
 use super::target::TargetSlot;
 use crate::abi::attr::Flag;
 use crate::abi::{Attr, read_format, sample_type};
-use crate::event::{EventSpec, Source};
+use crate::event::{EventSource, EventSpec};
 use crate::host::CpuList;
 use crate::sys::errno;
 use given_up::GivenUp;
@@ -41,7 +42,7 @@ impl Mode {
 
 /// Further options of a counter (`PMC_F_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flags {
+pub struct CounterFlags {
     /// Count children that start later (`inherit`).
     pub descendants: bool,
     /// Log the count at each context switch: the group's leader samples switches and reads it. Tasks only.
@@ -66,7 +67,7 @@ pub enum Levels {
 
 /// When an event starts to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub enum CountingStart {
     /// When it is enabled.
     Enabled,
     /// When the task executes a command, unless it is enabled earlier.
@@ -77,7 +78,7 @@ pub enum Start {
 
 /// A checked request, which can be opened on any number of targets.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct OpenRequest {
     /// The event's name, for refusal messages.
     pub(super) event: String,
     /// The attributes as requested.
@@ -91,7 +92,7 @@ pub struct Request {
     pub(super) exclusion_chosen: bool,
 }
 
-impl Request {
+impl OpenRequest {
     /// Creates a request from the attributes of an event that is already open.
     pub(super) fn as_it_is(event: &str, attr: Attr) -> Self {
         Self {
@@ -117,23 +118,23 @@ impl Request {
 pub fn allocate(
     spec: &EventSpec,
     mode: Mode,
-    flags: Flags,
+    flags: CounterFlags,
     cpu: Option<u32>,
-) -> Result<Request, Box<Refusal>> {
+) -> Result<OpenRequest, Box<Refusal>> {
     let refuse = |errno, kind, cause: &str, remedy: &str| {
         let attr = spec.attr().cloned().unwrap_or_default();
         Err(Box::new(Refusal::before_the_kernel(&spec.name, attr, errno, (kind, cause, remedy))))
     };
     let bad = |cause: &str, remedy: &str| refuse(errno::EINVAL, RefusalKind::BadRequest, cause, remedy);
     let attr = match &spec.source {
-        Source::Kernel(attr) => attr,
-        Source::Tool(_) => {
+        EventSource::Kernel(attr) => attr,
+        EventSource::Tool(_) => {
             return bad(
                 "pmc itself measures it: no kernel event stands behind it",
                 "count it: pmc stat -e …",
             );
         }
-        Source::Held(_) => {
+        EventSource::Held(_) => {
             let cause = "a holder keeps it open, with rings of its own";
             return refuse(errno::ENXIO, RefusalKind::NoHardware, cause, "pmc persist snapshot NAME -o FILE");
         }
@@ -168,7 +169,7 @@ pub fn allocate(
         attr.set_sample_type(sample_type::IDENTIFIER);
         attr.set_read_format(read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING);
     }
-    Ok(Request {
+    Ok(OpenRequest {
         event: spec.name.clone(),
         whole: attr.clone(),
         attr,
@@ -203,7 +204,7 @@ pub fn check_cpus(spec: &EventSpec, online: &CpuList, counted: Option<&CpuList>)
     }
 }
 
-impl Request {
+impl OpenRequest {
     /// The event's name.
     pub fn event(&self) -> &str {
         &self.event
@@ -220,7 +221,7 @@ impl Request {
     }
 
     /// Sets when the event starts.
-    pub fn start(&mut self, start: Start) {
+    pub fn start(&mut self, start: CountingStart) {
         self.change(|attr| set_start(attr, start));
     }
 
@@ -258,9 +259,9 @@ fn set_levels(attr: &mut Attr, levels: Levels) {
     attr.set(Flag::ExcludeKernel, !kernel);
 }
 
-fn set_start(attr: &mut Attr, start: Start) {
-    attr.set(Flag::Disabled, start != Start::AtOnce);
-    attr.set(Flag::EnableOnExec, start == Start::Exec);
+fn set_start(attr: &mut Attr, start: CountingStart) {
+    attr.set(Flag::Disabled, start != CountingStart::AtOnce);
+    attr.set(Flag::EnableOnExec, start == CountingStart::Exec);
 }
 
 #[cfg(test)]
@@ -270,7 +271,7 @@ mod tests {
     use crate::event::PersistentEvent;
 
     fn task_clock() -> EventSpec {
-        EventSpec::new("task-clock", Source::Kernel(Attr::new(kind::SOFTWARE, 1)))
+        EventSpec::new("task-clock", EventSource::Kernel(Attr::new(kind::SOFTWARE, 1)))
     }
 
     #[test]
@@ -281,22 +282,22 @@ mod tests {
             assert_eq!(refusal.event, "task-clock");
             refusal.errno
         };
-        let none = Flags::default();
+        let none = CounterFlags::default();
         assert_eq!(refused(Mode::TaskCounting, none, None), None);
         assert_eq!(refused(Mode::SystemCounting, none, Some(0)), None);
         assert_eq!(refused(Mode::SystemCounting, none, None), Some(errno::EINVAL));
         assert_eq!(refused(Mode::TaskCounting, none, Some(0)), Some(errno::EINVAL));
-        let callchain = Flags { callchain: true, ..none };
+        let callchain = CounterFlags { callchain: true, ..none };
         assert_eq!(refused(Mode::TaskCounting, callchain, None), Some(errno::EINVAL));
         assert_eq!(refused(Mode::TaskSampling, callchain, None), None);
-        for log in [Flags { log_exit: true, ..none }, Flags { log_cswitch: true, ..none }] {
+        for log in [CounterFlags { log_exit: true, ..none }, CounterFlags { log_cswitch: true, ..none }] {
             assert_eq!(refused(Mode::SystemCounting, log, Some(0)), Some(errno::EINVAL));
             assert_eq!(refused(Mode::TaskCounting, log, None), None);
             let request = allocate(&spec, Mode::TaskCounting, log, None).unwrap();
             assert!(request.attr().get(Flag::InheritStat));
         }
         let held = PersistentEvent { run_directory: "/run/pmc/persistent".into(), id: 1 };
-        let held = EventSpec::new("persistent/x/", Source::Held(held));
+        let held = EventSpec::new("persistent/x/", EventSource::Held(held));
         let refusal = allocate(&held, Mode::TaskCounting, none, None).err().unwrap();
         assert_eq!(
             (refusal.errno, refusal.explain(&Default::default()).kind),
@@ -307,11 +308,11 @@ mod tests {
     #[test]
     fn a_counting_request_has_no_period() {
         let mut spec = task_clock();
-        if let Source::Kernel(attr) = &mut spec.source {
+        if let EventSource::Kernel(attr) = &mut spec.source {
             attr.set_period(1);
         }
-        let mut request = allocate(&spec, Mode::TaskCounting, Flags::default(), None).unwrap();
-        request.start(Start::Exec);
+        let mut request = allocate(&spec, Mode::TaskCounting, CounterFlags::default(), None).unwrap();
+        request.start(CountingStart::Exec);
         request.levels(Levels::User);
         let attr = request.attr();
         assert_eq!((attr.period(), attr.sample_type()), (0, sample_type::IDENTIFIER));

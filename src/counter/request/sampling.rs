@@ -11,12 +11,12 @@
 //! the others    samples only
 //! ```
 
-use super::{Flags, Levels, Mode, Request, Start, allocate, set_levels, set_start};
+use super::{CounterFlags, CountingStart, Levels, Mode, OpenRequest, allocate, set_levels, set_start};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::DUMMY;
 use crate::abi::{Attr, branch_sample_type, read_format, sample_type};
 use crate::counter::refusal::Refusal;
-use crate::event::{EventSpec, Source, Trace};
+use crate::event::{EventSource, EventSpec, Trace};
 use crate::host::tracer::Tracer;
 use crate::sys::arch;
 
@@ -183,13 +183,17 @@ pub struct SampleRole {
 ///
 /// # Errors
 /// As [`allocate`]: only kernel events can be sampled.
-pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> Result<Request, Box<Refusal>> {
+pub fn request(
+    spec: &EventSpec,
+    options: &SampleOptions,
+    role: SampleRole,
+) -> Result<OpenRequest, Box<Refusal>> {
     let mode = if role.system { Mode::SystemSampling } else { Mode::TaskSampling };
     let trace = spec.trace.as_ref();
     // A trace has no samples.
     let stacks = if trace.is_some() { None } else { stacks(spec, options) };
     let leads_slices = spec.qualifiers.leads_slices;
-    let flags = Flags {
+    let flags = CounterFlags {
         descendants: options.inherit,
         callchain: stacks.is_some(),
         log_exit: spec.qualifiers.log_exit,
@@ -201,9 +205,9 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
     set_start(
         attr,
         match (role.leads, role.on_exec) {
-            (false, _) => Start::AtOnce,
-            (true, false) => Start::Enabled,
-            (true, true) => Start::Exec,
+            (false, _) => CountingStart::AtOnce,
+            (true, false) => CountingStart::Enabled,
+            (true, true) => CountingStart::Exec,
         },
     );
     attr.set(Flag::SampleIdAll, true);
@@ -293,10 +297,10 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
 ///
 /// # Errors
 /// As [`request`].
-pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, Request), Box<Refusal>> {
+pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, OpenRequest), Box<Refusal>> {
     let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
     attr.set_period(1);
-    let spec = EventSpec::new("dummy:HG", Source::Kernel(attr));
+    let spec = EventSpec::new("dummy:HG", EventSource::Kernel(attr));
     let plain = SampleOptions {
         rate: Rate::Default,
         call_graph: None,
@@ -326,7 +330,7 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, 
     request.change(|attr| {
         attr.set_period(1);
         // Runs from the start, so that nothing is missed while pmc lists the running tasks.
-        set_start(attr, Start::AtOnce);
+        set_start(attr, CountingStart::AtOnce);
         attr.set_read_format(attr.read_format() & !read_format::GROUP);
     });
     Ok((spec, request))

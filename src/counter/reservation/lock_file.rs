@@ -1,7 +1,7 @@
 //! The lock file and its holders: one byte, shared by all reservers.
 //!
-//! Takes a path; returns a [`LockFile`] that can list its holders and be reserved, a [`Reservation`] (held
-//! until dropped), and [`Error`]s that name the holders. [`super`] applies the policies.
+//! Takes a path; returns a [`LockFile`] that can list its holders and be reserved, a [`CounterReservation`]
+//! (held until dropped), and [`ReservationError`]s that name the holders. [`super`] applies the policies.
 //!
 //! # Which kind of lock
 //! A POSIX lock, as in `perfalloc`: a query returns our pid, whereas an open-file-description lock would
@@ -19,12 +19,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::Error as UserError;
 use crate::host::{Host, pcp_agent};
-use crate::sys::lock::{self, Kind, Owner};
+use crate::sys::lock::{self, LockKind, LockOwner};
 use crate::text::clean;
 
 /// A process that has reserved the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Holder {
+pub enum ReservationHolder {
     /// A process and its name (unsanitised, from the kernel), if it could still be read.
     Process {
         /// The process ID.
@@ -37,13 +37,13 @@ pub enum Holder {
     Unknown,
 }
 
-impl Holder {
+impl ReservationHolder {
     pub(super) fn process(host: &Host, pid: u32) -> Self {
         Self::Process { pid, comm: Some(host.comm(pid)).filter(|comm| !comm.is_empty()) }
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for ReservationHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process { pid, comm: Some(comm) } => write!(f, "{} (pid {pid})", clean(comm)),
@@ -54,9 +54,9 @@ impl fmt::Display for Holder {
 }
 
 /// Several holders on one line: `a (pid 1), b (pid 2) and 3 more`.
-pub(super) fn names(holders: &[Holder]) -> String {
+pub(super) fn names(holders: &[ReservationHolder]) -> String {
     const MOST: usize = 4;
-    let shown: Vec<String> = holders.iter().take(MOST).map(Holder::to_string).collect();
+    let shown: Vec<String> = holders.iter().take(MOST).map(ReservationHolder::to_string).collect();
     match holders.len().saturating_sub(MOST) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
@@ -65,7 +65,7 @@ pub(super) fn names(holders: &[Holder]) -> String {
 
 /// Reasons why reserving failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ReservationError {
     /// The lock file does not exist: PCP's agent has never run here.
     #[error("there is no lock file {}", .0.display())]
     Missing(PathBuf),
@@ -91,21 +91,21 @@ pub enum Error {
         /// The lock file.
         path: PathBuf,
         /// The processes that hold it.
-        holders: Vec<Holder>,
+        holders: Vec<ReservationHolder>,
     },
 }
 
-impl Error {
+impl ReservationError {
     /// Converts the error to a message for the user. `without` says how to do without the reservation.
     pub fn explain(self, without: &str) -> UserError {
         match self {
-            Error::Missing(path) => {
+            ReservationError::Missing(path) => {
                 UserError::new(format!("reserving the hardware counters: {} does not exist", path.display()))
                     .why("PCP's agent pmdaperfevent creates it at its first start; it never ran here, so no agent would honour the reservation")
                     .try_this(without)
                     .try_this("as root, create the file for a later agent: pmc reserve --create")
             }
-            Error::Unusable { path, source } => {
+            ReservationError::Unusable { path, source } => {
                 let denied = source.kind() == io::ErrorKind::PermissionDenied;
                 let error = UserError::io(format!("opening the lock file {}", path.display()), source);
                 if denied {
@@ -116,13 +116,13 @@ impl Error {
                     error
                 }
             }
-            Error::NoLocks { path, source } => {
+            ReservationError::NoLocks { path, source } => {
                 UserError::io(format!("locking the lock file {}", path.display()), source)
                     .why("its file system does not support record locks (such as NFS without lockd)")
                     .try_this("keep it on a local file system, for PCP's agent too: PCP_PMDAS_DIR in /etc/pcp.conf")
                     .try_this(without)
             }
-            Error::Refused { path, holders } => {
+            ReservationError::Refused { path, holders } => {
                 UserError::new(format!("reserving the hardware counters: {} has them exclusively", names(&holders)))
                     .why(format!("it holds a write lock on the first byte of {}; reservations share, a write lock does not", path.display()))
                     .try_this("wait for that process to end, or end it")
@@ -133,13 +133,13 @@ impl Error {
 
 /// The only descriptor of each lock file in this process, shared by all users. Closing a second one would
 /// drop the lock.
-static OPEN: Mutex<Vec<(pcp_agent::FileId, Weak<Opened>)>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<(pcp_agent::FileIdentity, Weak<OpenedLockFile>)>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
-struct Opened {
+struct OpenedLockFile {
     file: File,
-    id: pcp_agent::FileId,
-    /// Number of [`Reservation`]s of this process that share the lock.
+    id: pcp_agent::FileIdentity,
+    /// Number of [`CounterReservation`]s of this process that share the lock.
     reservations: Mutex<usize>,
 }
 
@@ -147,7 +147,7 @@ struct Opened {
 #[derive(Debug, Clone)]
 pub struct LockFile {
     path: PathBuf,
-    opened: Arc<Opened>,
+    opened: Arc<OpenedLockFile>,
 }
 
 impl LockFile {
@@ -159,11 +159,11 @@ impl LockFile {
     /// Opens a lock file.
     ///
     /// # Errors
-    /// [`Error::Missing`] or [`Error::Unusable`].
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    /// [`ReservationError::Missing`] or [`ReservationError::Unusable`].
+    pub fn open(path: &Path) -> Result<Self, ReservationError> {
         let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => Error::Missing(path.to_owned()),
-            _ => Error::Unusable { path: path.to_owned(), source },
+            io::ErrorKind::NotFound => ReservationError::Missing(path.to_owned()),
+            _ => ReservationError::Unusable { path: path.to_owned(), source },
         };
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(_, opened)| opened.strong_count() > 0);
@@ -172,14 +172,14 @@ impl LockFile {
             // Opening a FIFO would block, and opening a device may have side effects.
             return Err(failed(io::Error::other("this is not a regular file")));
         }
-        let known = pcp_agent::FileId::from(&metadata);
+        let known = pcp_agent::FileIdentity::from(&metadata);
         let shared = open.iter().find(|(id, _)| *id == known).and_then(|(_, opened)| opened.upgrade());
         let opened = match shared {
             Some(opened) => opened,
             None => {
                 let file = File::open(path).map_err(failed)?;
-                let id = pcp_agent::FileId::from(&file.metadata().map_err(failed)?);
-                let opened = Arc::new(Opened { file, id, reservations: Mutex::new(0) });
+                let id = pcp_agent::FileIdentity::from(&file.metadata().map_err(failed)?);
+                let opened = Arc::new(OpenedLockFile { file, id, reservations: Mutex::new(0) });
                 open.push((id, Arc::downgrade(&opened)));
                 opened
             }
@@ -195,9 +195,9 @@ impl LockFile {
     /// The other processes that have reserved, as far as they can be found. Not empty if there is any.
     ///
     /// # Errors
-    /// [`Error::NoLocks`] if the kernel cannot test locks on this file.
-    pub fn others(&self) -> Result<Vec<Holder>, Error> {
-        match self.in_the_way(Kind::Write)? {
+    /// [`ReservationError::NoLocks`] if the kernel cannot test locks on this file.
+    pub fn others(&self) -> Result<Vec<ReservationHolder>, ReservationError> {
+        match self.in_the_way(LockKind::Write)? {
             None => Ok(Vec::new()),
             Some(first) => Ok(self.all_holders(first)),
         }
@@ -206,24 +206,25 @@ impl LockFile {
     /// Takes the shared lock.
     ///
     /// # Errors
-    /// [`Error::Refused`] if another process has a write lock; otherwise [`Error::NoLocks`].
-    pub fn reserve(&self) -> Result<Reservation, Error> {
+    /// [`ReservationError::Refused`] if another process has a write lock; otherwise
+    /// [`ReservationError::NoLocks`].
+    pub fn reserve(&self) -> Result<CounterReservation, ReservationError> {
         let mut reservations = self.opened.reservations.lock().unwrap_or_else(PoisonError::into_inner);
-        match lock::take(&self.opened.file, Kind::Read) {
+        match lock::take(&self.opened.file, LockKind::Read) {
             Ok(()) => {
                 *reservations += 1;
-                Ok(Reservation { opened: Arc::clone(&self.opened) })
+                Ok(CounterReservation { opened: Arc::clone(&self.opened) })
             }
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) =>
             {
                 // The holder may have exited since then; in that case its name is unknown.
-                let holders = match self.in_the_way(Kind::Read)? {
-                    Some(Owner::Process(pid)) => vec![Holder::process(&Host::live(), pid)],
-                    Some(Owner::Unknown) => self.all_holders(Owner::Unknown),
-                    None => vec![Holder::Unknown],
+                let holders = match self.in_the_way(LockKind::Read)? {
+                    Some(LockOwner::Process(pid)) => vec![ReservationHolder::process(&Host::live(), pid)],
+                    Some(LockOwner::Unknown) => self.all_holders(LockOwner::Unknown),
+                    None => vec![ReservationHolder::Unknown],
                 };
-                Err(Error::Refused { path: self.path.clone(), holders })
+                Err(ReservationError::Refused { path: self.path.clone(), holders })
             }
             Err(source) => Err(self.no_locks(source)),
         }
@@ -231,32 +232,32 @@ impl LockFile {
 
     /// The agents that honour a reservation: those that have this file open, and those whose descriptors we
     /// may not examine.
-    pub fn heeding_agents(&self) -> Vec<pcp_agent::Agent> {
+    pub fn honouring_agents(&self) -> Vec<pcp_agent::Agent> {
         let mut agents = pcp_agent::agents(&Host::live(), &self.path, Some(self.opened.id));
         agents.retain(|agent| agent.watches != Some(false));
         agents
     }
 
     /// The owner of a lock that conflicts with this kind; never this process.
-    pub(super) fn in_the_way(&self, kind: Kind) -> Result<Option<Owner>, Error> {
+    pub(super) fn in_the_way(&self, kind: LockKind) -> Result<Option<LockOwner>, ReservationError> {
         lock::in_the_way(&self.opened.file, kind).map_err(|source| self.no_locks(source))
     }
 
     /// Identifies the file.
-    pub(super) fn id(&self) -> pcp_agent::FileId {
+    pub(super) fn id(&self) -> pcp_agent::FileIdentity {
         self.opened.id
     }
 
-    fn no_locks(&self, source: io::Error) -> Error {
-        Error::NoLocks { path: self.path.clone(), source }
+    fn no_locks(&self, source: io::Error) -> ReservationError {
+        ReservationError::NoLocks { path: self.path.clone(), source }
     }
 
     /// Finds all holders: `F_GETLK` names one, `/proc/locks` and `/proc/PID/fdinfo` list the others.
-    pub(super) fn all_holders(&self, first: Owner) -> Vec<Holder> {
+    pub(super) fn all_holders(&self, first: LockOwner) -> Vec<ReservationHolder> {
         let host = Host::live();
         let mut pids = Vec::new();
-        let mut description = first == Owner::Unknown;
-        if let Owner::Process(pid) = first {
+        let mut description = first == LockOwner::Unknown;
+        if let LockOwner::Process(pid) = first {
             pids.push(pid);
         }
         for lock in pcp_agent::locks(&host, self.opened.id) {
@@ -272,19 +273,19 @@ impl LockFile {
         pids.sort_unstable();
         pids.dedup();
         if pids.is_empty() {
-            return vec![Holder::Unknown];
+            return vec![ReservationHolder::Unknown];
         }
-        pids.into_iter().map(|pid| Holder::process(&host, pid)).collect()
+        pids.into_iter().map(|pid| ReservationHolder::process(&host, pid)).collect()
     }
 }
 
 /// The shared lock, held until this value is dropped or the process ends.
 #[derive(Debug)]
-pub struct Reservation {
-    opened: Arc<Opened>,
+pub struct CounterReservation {
+    opened: Arc<OpenedLockFile>,
 }
 
-impl Drop for Reservation {
+impl Drop for CounterReservation {
     fn drop(&mut self) {
         let mut reservations = self.opened.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         *reservations -= 1;

@@ -1,8 +1,8 @@
 //! Reserves the hardware counters, by the protocol of PCP's `perfalloc` and `pmdaperfevent`.
 //!
-//! Takes a [`Policy`] and a [`LockFile`]; returns a [`Reservation`] (held until dropped), a [`Watcher`] (to
-//! yield to other users), or a [`Status`] (for display), with [`Warning`]s for the user. It implements the
-//! policies; the caller prints the warnings and switches events off and on.
+//! Takes a [`Policy`] and a [`LockFile`]; returns a [`CounterReservation`] (held until dropped), a
+//! [`Watcher`] (to yield to other users), or a [`ReservationStatus`] (for display), with [`Warning`]s for the
+//! user. It implements the policies; the caller prints the warnings and switches events off and on.
 //!
 //! The protocol uses one byte of one file. Reservers hold a shared lock on it. The agent tests the lock ten
 //! times per second and switches its counters off while it is held. It does not reply, so a reserver waits
@@ -22,11 +22,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use self::lock_file::names;
-pub use self::lock_file::{Error, Holder, LockFile, Reservation};
+pub use self::lock_file::{CounterReservation, LockFile, ReservationError, ReservationHolder};
 
 use crate::error::{Error as UserError, Warning};
 use crate::host::{Host, pcp_agent};
-use crate::sys::lock::{Kind, Owner};
+use crate::sys::lock::{LockKind, LockOwner};
 
 /// Interval at which the agent tests the lock; also the interval for polling a [`Watcher`].
 pub const ROUND: Duration = Duration::from_millis(100);
@@ -80,13 +80,13 @@ impl fmt::Display for Policy {
 
 /// Result of [`prepare`].
 #[derive(Debug, Default)]
-pub struct Prepared {
+pub struct PreparedReservation {
     /// The reservation, to be held while counters are open.
-    pub reservation: Option<Reservation>,
+    pub reservation: Option<CounterReservation>,
     /// The watcher to poll every [`ROUND`] while counting (`yield`).
     pub watcher: Option<Watcher>,
     /// Other processes that have reserved.
-    pub others: Vec<Holder>,
+    pub others: Vec<ReservationHolder>,
     /// Pids of the agents that were given time to switch their counters off.
     pub agents: Vec<u32>,
     /// Warnings for the user.
@@ -98,33 +98,38 @@ pub struct Prepared {
 ///
 /// # Errors
 /// Only with [`Policy::Require`]: the reservation is missing or refused.
-pub fn prepare(policy: Policy, path: &Path) -> Result<Prepared, Error> {
+pub fn prepare(policy: Policy, path: &Path) -> Result<PreparedReservation, ReservationError> {
     match policy {
-        Policy::Off => Ok(Prepared::default()),
-        Policy::Yield => Ok(Prepared { watcher: Some(Watcher::new(path)), ..Prepared::default() }),
+        Policy::Off => Ok(PreparedReservation::default()),
+        Policy::Yield => {
+            Ok(PreparedReservation { watcher: Some(Watcher::new(path)), ..PreparedReservation::default() })
+        }
         Policy::Check => Ok(check(path)),
         Policy::Require => acquire(&LockFile::open(path)?),
         Policy::Auto => {
             Ok(LockFile::open(path).and_then(|file| acquire(&file)).unwrap_or_else(|error| match error {
-                Error::Missing(_) => Prepared::default(),
+                ReservationError::Missing(_) => PreparedReservation::default(),
                 other => unreserved(&other),
             }))
         }
     }
 }
 
-fn unreserved(error: &Error) -> Prepared {
-    Prepared { findings: vec![Warning::Unreserved { why: error.to_string() }], ..Prepared::default() }
+fn unreserved(error: &ReservationError) -> PreparedReservation {
+    PreparedReservation {
+        findings: vec![Warning::Unreserved { why: error.to_string() }],
+        ..PreparedReservation::default()
+    }
 }
 
-fn check(path: &Path) -> Prepared {
+fn check(path: &Path) -> PreparedReservation {
     match LockFile::open(path).and_then(|file| file.others()) {
-        Ok(holders) if holders.is_empty() => Prepared::default(),
-        Ok(holders) => Prepared {
+        Ok(holders) if holders.is_empty() => PreparedReservation::default(),
+        Ok(holders) => PreparedReservation {
             findings: vec![Warning::CountersReserved { holders: names(&holders) }],
-            ..Prepared::default()
+            ..PreparedReservation::default()
         },
-        Err(Error::Missing(_)) => Prepared::default(),
+        Err(ReservationError::Missing(_)) => PreparedReservation::default(),
         Err(other) => unreserved(&other),
     }
 }
@@ -134,26 +139,26 @@ fn check(path: &Path) -> Prepared {
 /// the wait is skipped.
 ///
 /// # Errors
-/// [`Error::Refused`] and [`Error::NoLocks`].
-pub fn acquire(file: &LockFile) -> Result<Prepared, Error> {
+/// [`ReservationError::Refused`] and [`ReservationError::NoLocks`].
+pub fn acquire(file: &LockFile) -> Result<PreparedReservation, ReservationError> {
     let others = file.others()?;
     let reservation = file.reserve()?;
     let mut findings = Vec::new();
     if !others.is_empty() {
         findings.push(Warning::CountersShared { holders: names(&others) });
     }
-    let agents = settle(file);
+    let agents = wait_for_agents(file);
     if !agents.is_empty() {
         let pids: Vec<String> = agents.iter().map(u32::to_string).collect();
         findings.push(Warning::AgentsPaused { pids: pids.join(", ") });
     }
-    Ok(Prepared { reservation: Some(reservation), watcher: None, others, agents, findings })
+    Ok(PreparedReservation { reservation: Some(reservation), watcher: None, others, agents, findings })
 }
 
 /// Waits for the agents that honour the file to switch their counters off, and returns their pids. Returns
 /// immediately if there are none.
-pub fn settle(file: &LockFile) -> Vec<u32> {
-    let agents: Vec<u32> = file.heeding_agents().iter().map(|agent| agent.pid).collect();
+pub fn wait_for_agents(file: &LockFile) -> Vec<u32> {
+    let agents: Vec<u32> = file.honouring_agents().iter().map(|agent| agent.pid).collect();
     if !agents.is_empty() {
         std::thread::sleep(SETTLE);
     }
@@ -162,11 +167,11 @@ pub fn settle(file: &LockFile) -> Vec<u32> {
 
 /// Whether pmc should count now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum ReservationState {
     /// No other process has reserved.
     Free,
     /// Another process has reserved.
-    Reserved(Holder),
+    Reserved(ReservationHolder),
 }
 
 /// Watches the lock file like the agent does, to yield to other users. Ignores reservations of this
@@ -175,37 +180,40 @@ pub enum State {
 pub struct Watcher {
     path: PathBuf,
     file: Option<LockFile>,
-    state: State,
+    state: ReservationState,
 }
 
 impl Watcher {
     /// Watches the file at this path, which need not exist yet.
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), file: LockFile::open(path).ok(), state: State::Free }
+        Self { path: path.to_owned(), file: LockFile::open(path).ok(), state: ReservationState::Free }
     }
 
     /// Tests the lock and returns the current state. Takes one system call, and looks up a holder's name
     /// only when the holder changes. If the test fails, the state stays the same, as in the agent.
-    pub fn poll(&mut self) -> &State {
+    pub fn poll(&mut self) -> &ReservationState {
         if self.file.is_none() {
             self.file = LockFile::open(&self.path).ok();
         }
         let Some(file) = &self.file else { return &self.state };
-        match file.in_the_way(Kind::Write) {
+        match file.in_the_way(LockKind::Write) {
             Err(_) => {}
-            Ok(None) => self.state = State::Free,
+            Ok(None) => self.state = ReservationState::Free,
             Ok(Some(owner)) => {
                 let known = match (&self.state, owner) {
-                    (State::Reserved(Holder::Process { pid, .. }), Owner::Process(now)) => *pid == now,
-                    (State::Reserved(_), Owner::Unknown) => true,
+                    (
+                        ReservationState::Reserved(ReservationHolder::Process { pid, .. }),
+                        LockOwner::Process(now),
+                    ) => *pid == now,
+                    (ReservationState::Reserved(_), LockOwner::Unknown) => true,
                     _ => false,
                 };
                 if !known {
                     let holder = match owner {
-                        Owner::Process(pid) => Holder::process(&Host::live(), pid),
-                        Owner::Unknown => file.all_holders(owner).swap_remove(0),
+                        LockOwner::Process(pid) => ReservationHolder::process(&Host::live(), pid),
+                        LockOwner::Unknown => file.all_holders(owner).swap_remove(0),
                     };
-                    self.state = State::Reserved(holder);
+                    self.state = ReservationState::Reserved(holder);
                 }
             }
         }
@@ -213,32 +221,32 @@ impl Watcher {
     }
 
     /// The state found by the last [`Watcher::poll`].
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &ReservationState {
         &self.state
     }
 }
 
 /// The reservation as shown by `pmc info`.
 #[derive(Debug)]
-pub struct Status {
+pub struct ReservationStatus {
     /// Path of the lock file, whether it exists or not.
     pub path: PathBuf,
     /// Whether the lock file exists.
     pub exists: bool,
     /// The holders, or why they are unknown.
-    pub holders: Result<Vec<Holder>, Error>,
+    pub holders: Result<Vec<ReservationHolder>, ReservationError>,
     /// The running agents.
     pub agents: Vec<pcp_agent::Agent>,
 }
 
 /// Returns the current state without reserving.
-pub fn status(path: &Path) -> Status {
+pub fn status(path: &Path) -> ReservationStatus {
     let file = LockFile::open(path);
     let agents = pcp_agent::agents(&Host::live(), path, file.as_ref().ok().map(|file| file.id()));
-    let exists = !matches!(file, Err(Error::Missing(_)));
+    let exists = !matches!(file, Err(ReservationError::Missing(_)));
     let holders = match file.and_then(|file| file.others()) {
-        Err(Error::Missing(_)) => Ok(Vec::new()),
+        Err(ReservationError::Missing(_)) => Ok(Vec::new()),
         other => other,
     };
-    Status { path: path.to_owned(), exists, holders, agents }
+    ReservationStatus { path: path.to_owned(), exists, holders, agents }
 }

@@ -7,9 +7,9 @@ use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::{Instance, MappedRing, Request, Rings, SampledEvent, SampledSlot};
+use super::{Instance, MappedRing, OpenRequest, RingEvent, Rings, SampledSlot};
 use crate::abi::Attr;
-use crate::event::{EventSpec, Source};
+use crate::event::{EventSource, EventSpec};
 use crate::sys::perf::EventFd;
 use crate::sys::ring::Direction;
 
@@ -42,9 +42,9 @@ impl Rings {
         let OpenEvents { events, sampled, instances, guards, rings, pages } = open;
         let count = events.len();
         let adopt = |(name, attr): (String, Attr)| {
-            let spec = EventSpec::new(name, Source::Kernel(attr.clone()));
-            let request = Request::as_it_is(&spec.name, attr);
-            SampledEvent { spec, cgroup: None, request, leads: true }
+            let spec = EventSpec::new(name, EventSource::Kernel(attr.clone()));
+            let request = OpenRequest::as_it_is(&spec.name, attr);
+            RingEvent { spec, cgroup: None, request, leads: true }
         };
         let take = |(Instance { event, id, ring, slot }, fd): (Instance, OwnedFd)| {
             let fd = EventFd::from(fd);

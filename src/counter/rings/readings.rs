@@ -10,7 +10,7 @@ use crate::units::Count;
 
 /// The count of an instance.
 #[derive(Debug, Clone, Copy)]
-pub struct Reading {
+pub struct InstanceReading {
     /// The instance.
     pub instance: Instance,
     /// Its count, including children that inherited it. Times are 0 if they are not read.
@@ -20,9 +20,9 @@ pub struct Reading {
 }
 
 /// Sums each event's counts by thread. The instances of a thread, one per CPU, run in turn.
-pub fn by_thread(readings: &[Reading]) -> BTreeMap<(usize, Option<u32>), Count> {
+pub fn by_thread(readings: &[InstanceReading]) -> BTreeMap<(usize, Option<u32>), Count> {
     let mut counts = BTreeMap::<_, Count>::new();
-    for Reading { instance, count, .. } in readings {
+    for InstanceReading { instance, count, .. } in readings {
         counts.entry((instance.event, instance.slot.tid)).or_default().take_turns(*count);
     }
     counts.values_mut().for_each(|count| count.enabled_ns = count.enabled_ns.max(count.running_ns));
@@ -31,7 +31,7 @@ pub fn by_thread(readings: &[Reading]) -> BTreeMap<(usize, Option<u32>), Count> 
 
 impl Rings {
     /// Reads the count and the lost records of each instance.
-    pub fn read(&self) -> Vec<Reading> {
+    pub fn read(&self) -> Vec<InstanceReading> {
         let mut words = vec![0; 3 + 3 * self.events.len()];
         let read = |one: &SampledSlot| {
             let format = self.events[one.event].request.attr().read_format();
@@ -52,7 +52,7 @@ impl Rings {
             let both = if times == 2 { words[..got].get(1..3) } else { None };
             let [enabled_ns, running_ns] = both.and_then(|both| both.try_into().ok()).unwrap_or_default();
             // Not reported before Linux 6.0.
-            Some(Reading {
+            Some(InstanceReading {
                 instance,
                 count: Count { value: *value, enabled_ns, running_ns },
                 lost: lost.filter(|_| has_lost).copied().unwrap_or(0),

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use super::super::error::{Fault, Result};
-use super::super::syntax::{Word, number};
-use super::super::{EventSpec, Source};
-use super::elf::{self, Elf, Found, Sources};
-use super::subject::{Subject, mapped};
+use super::super::error::{Fault, ParseResult};
+use super::super::syntax::{EventWord, number};
+use super::super::{EventSource, EventSpec};
+use super::elf::{self, Elf, ElfLookup, ProbeSources};
+use super::subject::{EventTarget, mapped};
 use crate::abi::KallsymsLine;
 use crate::abi::attr::kind;
 
 /// A memory location that a breakpoint watches.
-struct Place {
+struct WatchedMemory {
     address: u64,
     /// Size in bytes; 0 if unknown.
     size: u64,
@@ -22,15 +22,15 @@ struct Place {
 /// everything else for reads and writes. `&SYMBOL` is a kernel symbol if only kernel levels are counted or
 /// if whole CPUs are measured; otherwise it is a symbol of the measured program.
 pub(in crate::event) fn breakpoint(
-    (sources, subject): (&Sources<'_>, &Subject),
-    (address, length, access): (Word<'_>, Option<Word<'_>>, Option<Word<'_>>),
+    (sources, subject): (&ProbeSources<'_>, &EventTarget),
+    (address, length, access): (EventWord<'_>, Option<EventWord<'_>>, Option<EventWord<'_>>),
     kernel_alone: bool,
     name: &str,
-) -> Result<EventSpec> {
+) -> ParseResult<EventSpec> {
     let place = match (number(address.text), address.text.strip_prefix('&')) {
-        (Some(address), _) => Place { address, size: 0, is_function: false },
+        (Some(address), _) => WatchedMemory { address, size: 0, is_function: false },
         (None, Some(text)) if !text.is_empty() => {
-            let (symbol, beyond) = Word { text, at: address.at + 1 }.symbol_and_offset();
+            let (symbol, beyond) = EventWord { text, at: address.at + 1 }.symbol_and_offset();
             let place = match kernel_alone || subject.cpus {
                 true => in_kernel(sources, symbol)?,
                 false => in_program(sources, subject, symbol)?,
@@ -38,7 +38,7 @@ pub(in crate::event) fn breakpoint(
             match beyond {
                 0 => place,
                 // An address within the symbol, so the size of the access is unknown.
-                _ => Place { address: place.address.wrapping_add(beyond), size: 0, ..place },
+                _ => WatchedMemory { address: place.address.wrapping_add(beyond), size: 0, ..place },
             }
         }
         _ => {
@@ -72,7 +72,7 @@ pub(in crate::event) fn breakpoint(
         })?,
     };
     let mut spec = EventSpec::kernel(name, kind::BREAKPOINT, 0);
-    if let Source::Kernel(attr) = &mut spec.source {
+    if let EventSource::Kernel(attr) = &mut spec.source {
         attr.set_breakpoint(kinds, place.address, bytes);
         attr.set_period(1);
     }
@@ -81,7 +81,7 @@ pub(in crate::event) fn breakpoint(
 }
 
 /// Finds a symbol of the running kernel.
-fn in_kernel(sources: &Sources<'_>, symbol: Word<'_>) -> Result<Place> {
+fn in_kernel(sources: &ProbeSources<'_>, symbol: EventWord<'_>) -> ParseResult<WatchedMemory> {
     let text = sources.kallsyms().unwrap_or_default();
     let all = || text.split(|&byte| byte == b'\n').filter_map(KallsymsLine::read);
     let found: Vec<_> = all().filter(|line| line.name == symbol.text.as_bytes()).collect();
@@ -95,7 +95,7 @@ fn in_kernel(sources: &Sources<'_>, symbol: Word<'_>) -> Result<Place> {
                 .try_this("for a program's own symbol: -p PID"))
         }
         [line] if line.address > 0 => {
-            Ok(Place { address: line.address, size: 0, is_function: line.is_code() })
+            Ok(WatchedMemory { address: line.address, size: 0, is_function: line.is_code() })
         }
         [_] => Err(Fault::at(&symbol.span(), "the kernel hides its addresses from this user")
             .why("kernel.kptr_restrict or kernel.perf_event_paranoid hides kernel addresses")
@@ -104,7 +104,7 @@ fn in_kernel(sources: &Sources<'_>, symbol: Word<'_>) -> Result<Place> {
     }
 }
 
-fn several(symbol: Word<'_>, whose: &str, addresses: impl Iterator<Item = u64>) -> Fault {
+fn several(symbol: EventWord<'_>, whose: &str, addresses: impl Iterator<Item = u64>) -> Fault {
     let places: Vec<String> = addresses.map(|address| format!("mem:{address:#x}")).collect();
     let said = format!("{} symbols of {whose} are called `{}`", places.len(), symbol.text);
     Fault::at(&symbol.span(), said).expected(format!("one of {}", places.join(", ")))
@@ -112,7 +112,11 @@ fn several(symbol: Word<'_>, whose: &str, addresses: impl Iterator<Item = u64>) 
 
 /// Finds a symbol of the measured program. For a running process it returns the address in memory; for a
 /// command it works only if the file is loaded at a fixed address.
-fn in_program(sources: &Sources<'_>, subject: &Subject, symbol: Word<'_>) -> Result<Place> {
+fn in_program(
+    sources: &ProbeSources<'_>,
+    subject: &EventTarget,
+    symbol: EventWord<'_>,
+) -> ParseResult<WatchedMemory> {
     if let Some(program) = subject.program() {
         let question = |elf: &Elf<'_>| (elf::symbols(elf, symbol.text, true), elf::is_fixed(elf));
         let (found, is_fixed) = sources.ask(&program, question).map_err(|why| {
@@ -122,7 +126,7 @@ fn in_program(sources: &Sources<'_>, subject: &Subject, symbol: Word<'_>) -> Res
             only(symbol, &program, &found, 0)?.ok_or_else(|| missing(symbol, &program, &found.names))?;
         return if is_fixed { Ok(place) } else { Err(moves(symbol, &program)) };
     }
-    let mut places: Vec<(u32, Place)> = Vec::new();
+    let mut places: Vec<(u32, WatchedMemory)> = Vec::new();
     for &task in &subject.tasks {
         let files = mapped(sources.host, task);
         let mut names = Vec::new();
@@ -152,11 +156,16 @@ fn in_program(sources: &Sources<'_>, subject: &Subject, symbol: Word<'_>) -> Res
 }
 
 /// Returns the only symbol of this name, shifted up by `bias`; `None` if the file lacks the symbol.
-fn only(symbol: Word<'_>, file: &Path, found: &Found, bias: u64) -> Result<Option<Place>> {
+fn only(
+    symbol: EventWord<'_>,
+    file: &Path,
+    found: &ElfLookup,
+    bias: u64,
+) -> ParseResult<Option<WatchedMemory>> {
     match found.symbols.as_slice() {
         [] => Ok(None),
         &[(address, size, is_function)] => {
-            Ok(Some(Place { address: address.wrapping_add(bias), size, is_function }))
+            Ok(Some(WatchedMemory { address: address.wrapping_add(bias), size, is_function }))
         }
         many => {
             let addresses = many.iter().map(|(address, ..)| address.wrapping_add(bias));
@@ -165,14 +174,14 @@ fn only(symbol: Word<'_>, file: &Path, found: &Found, bias: u64) -> Result<Optio
     }
 }
 
-fn missing(symbol: Word<'_>, file: &Path, names: &[String]) -> Fault {
+fn missing(symbol: EventWord<'_>, file: &Path, names: &[String]) -> Fault {
     Fault::at(&symbol.span(), format!("{} has no symbol `{}`", file.display(), symbol.text))
         .why("stripped programs have no symbols; thread-local and local variables have no fixed address")
         .meant(symbol.text, names.iter().map(String::as_str))
         .try_this(format!("a symbol of the kernel: mem:&{}:k", symbol.text))
 }
 
-fn moves(symbol: Word<'_>, program: &Path) -> Fault {
+fn moves(symbol: EventWord<'_>, program: &Path) -> Fault {
     let said = format!("where `{}` will be is known only when {} runs", symbol.text, program.display());
     Fault::at(&symbol.span(), said)
         .why("it is position-independent (PIE): the kernel puts it at another address each time")

@@ -17,7 +17,7 @@ pub(super) type Elf<'a> = object::File<'a, &'a ReadCache<File>>;
 
 /// Files used for name lookups, read once for all words of a request.
 #[derive(Debug)]
-pub(in crate::event) struct Sources<'h> {
+pub(in crate::event) struct ProbeSources<'h> {
     /// The machine.
     pub(super) host: &'h Host,
     kallsyms: OnceCell<Option<Vec<u8>>>,
@@ -27,7 +27,7 @@ pub(in crate::event) struct Sources<'h> {
 /// Maximum number of files kept open.
 const MOST_FILES: usize = 32;
 
-impl<'h> Sources<'h> {
+impl<'h> ProbeSources<'h> {
     /// Creates an empty cache; nothing is read yet.
     pub(in crate::event) fn new(host: &'h Host) -> Self {
         Self { host, kallsyms: OnceCell::new(), files: RefCell::default() }
@@ -73,7 +73,7 @@ pub(super) fn is_fixed(elf: &Elf<'_>) -> bool {
 
 /// Result of looking up a name in a file.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ElfLookup {
     /// The symbols of this name: address in the file, size, and whether it is a function. Each address
     /// appears once.
     pub(super) symbols: Vec<(u64, u64, bool)>,
@@ -87,8 +87,8 @@ pub(super) struct Found {
 const GUESSED_FROM: usize = 50_000;
 
 /// Finds the functions of the name `wanted`, and its variables if `variables` is set.
-pub(super) fn symbols(elf: &Elf<'_>, wanted: &str, variables: bool) -> Found {
-    let mut found = Found::default();
+pub(super) fn symbols(elf: &Elf<'_>, wanted: &str, variables: bool) -> ElfLookup {
+    let mut found = ElfLookup::default();
     for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
         let Ok(name) = symbol.name() else { continue };
         if name == wanted && symbol.is_undefined() {
@@ -133,7 +133,7 @@ pub(super) fn load_bias(elf: &Elf<'_>, mapped_at: u64, offset: u64) -> Option<u6
 
 /// A marker placed in a program by `<sys/sdt.h>`: a no-op instruction and a note with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Marker {
+pub(super) struct SdtMarker {
     pub(super) provider: String,
     pub(super) name: String,
     /// File offset of the instruction.
@@ -151,26 +151,26 @@ const STAPSDT: u64 = 3;
 /// ```text
 /// u32 8 | u32 bytes | u32 3 | "stapsdt\0" | word place | word base | word semaphore | provider\0 name\0 …\0
 /// ```
-pub(super) fn markers(elf: &Elf<'_>) -> Vec<Marker> {
+pub(super) fn markers(elf: &Elf<'_>) -> Vec<SdtMarker> {
     let section = elf.section_by_name(".note.stapsdt");
     let Some(data) = section.and_then(|section| section.uncompressed_data().ok()) else { return Vec::new() };
     let base = elf.section_by_name(".stapsdt.base").map(|section| section.address());
-    let mut left = Reader::new(elf, &data);
+    let mut left = ElfReader::new(elf, &data);
     let next = || {
         let (name, bytes, kind) = (left.number(4)?, left.number(4)?, left.number(4)?);
         let owner = left.padded(name)?;
-        let note = Reader { bytes: left.padded(bytes)?, ..left };
+        let note = ElfReader { bytes: left.padded(bytes)?, ..left };
         let is_marker = kind == STAPSDT && owner == b"stapsdt\0";
         Some(is_marker.then(|| marker(elf, note, base)).flatten())
     };
     std::iter::from_fn(next).flatten().collect()
 }
 
-fn marker(elf: &Elf<'_>, mut note: Reader<'_>, base: Option<u64>) -> Option<Marker> {
+fn marker(elf: &Elf<'_>, mut note: ElfReader<'_>, base: Option<u64>) -> Option<SdtMarker> {
     let (place, own_base, semaphore) = (note.word()?, note.word()?, note.word()?);
     let moved = |address: u64| address.wrapping_add(base.map_or(0, |base| base.wrapping_sub(own_base)));
     let semaphore = if semaphore == 0 { 0 } else { file_offset(elf, moved(semaphore))? };
-    Some(Marker {
+    Some(SdtMarker {
         provider: note.text()?,
         name: note.text()?,
         offset: file_offset(elf, moved(place))?,
@@ -180,13 +180,13 @@ fn marker(elf: &Elf<'_>, mut note: Reader<'_>, base: Option<u64>) -> Option<Mark
 
 /// Reads numbers and strings in the file's byte order.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(super) struct ElfReader<'a> {
     bytes: &'a [u8],
     is_little: bool,
     is_64: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ElfReader<'a> {
     pub(super) fn new(elf: &Elf<'_>, bytes: &'a [u8]) -> Self {
         Self { bytes, is_little: elf.is_little_endian(), is_64: elf.is_64() }
     }
@@ -240,7 +240,7 @@ mod tests {
         std::fs::write(&list, "ffffffff81000000 T _stext\n").unwrap();
         std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
         let host = Host::rooted(root.path());
-        let sources = Sources::new(&host);
+        let sources = ProbeSources::new(&host);
         let read = || {
             let is_elf = sources.ask(Path::new("/program"), machine).is_ok();
             sources.kallsyms().is_some_and(|text| text.ends_with(b"_stext\n")) && is_elf

@@ -3,10 +3,10 @@
 use std::ffi::CString;
 use std::path::Path;
 
-use super::super::error::{Fault, Result, Span};
-use super::super::syntax::{Word, number};
-use super::super::{EventSpec, Source};
-use super::elf::{self, Elf, Sources};
+use super::super::error::{Fault, ParseResult, TextSpan};
+use super::super::syntax::{EventWord, number};
+use super::super::{EventSource, EventSpec};
+use super::elf::{self, Elf, ProbeSources};
 use crate::abi::KallsymsLine;
 use crate::host::Host;
 use crate::host::pmu::Pmu;
@@ -14,11 +14,11 @@ use crate::host::pmu::Pmu;
 /// Creates a uprobe of the kernel's uprobe PMU. `place` is `FUNCTION`, `FUNCTION+0x10` or `0xOFFSET`; a
 /// `%return` suffix probes the return from the function.
 pub(in crate::event) fn uprobe(
-    sources: &Sources<'_>,
-    path: Word<'_>,
-    place: Word<'_>,
+    sources: &ProbeSources<'_>,
+    path: EventWord<'_>,
+    place: EventWord<'_>,
     name: &str,
-) -> Result<EventSpec> {
+) -> ParseResult<EventSpec> {
     let span = path.at..place.span().end;
     let host = sources.host;
     let pmu = pmu(host, "uprobe", &span)?;
@@ -37,11 +37,11 @@ pub(in crate::event) fn uprobe(
 /// Creates a kprobe of the kernel's kprobe PMU. `place` is `FUNCTION` or `FUNCTION+0x10`, with an optional
 /// `MODULE:` prefix. A `%return` suffix or `returns` probes the return from the function.
 pub(in crate::event) fn kprobe(
-    sources: &Sources<'_>,
-    place: Word<'_>,
+    sources: &ProbeSources<'_>,
+    place: EventWord<'_>,
     returns: bool,
     name: &str,
-) -> Result<EventSpec> {
+) -> ParseResult<EventSpec> {
     let host = sources.host;
     let span = place.span();
     let pmu = pmu(host, "kprobe", &span)?;
@@ -60,8 +60,8 @@ pub(in crate::event) fn kprobe(
 }
 
 /// The file offset of `FUNCTION` or `FUNCTION+OFFSET`.
-fn offset_of(sources: &Sources<'_>, path: Word<'_>, place: Word<'_>) -> Result<u64> {
-    let (Word { text: symbol, .. }, beyond) = place.symbol_and_offset();
+fn offset_of(sources: &ProbeSources<'_>, path: EventWord<'_>, place: EventWord<'_>) -> ParseResult<u64> {
+    let (EventWord { text: symbol, .. }, beyond) = place.symbol_and_offset();
     let cannot = |why: String| {
         Fault::at(&path.span(), format!("the functions of {} cannot be read: {why}", path.text))
             .expected("an ELF program or library")
@@ -88,27 +88,32 @@ fn offset_of(sources: &Sources<'_>, path: Word<'_>, place: Word<'_>) -> Result<u
 }
 
 /// The PMU of this kind of probe.
-pub(super) fn pmu(host: &Host, name: &str, span: &Span) -> Result<Pmu> {
+pub(super) fn pmu(host: &Host, name: &str, span: &TextSpan) -> ParseResult<Pmu> {
     host.pmu(name).ok_or_else(|| {
         Fault::at(span, format!("this kernel has no {name} PMU"))
             .why(format!("it came with Linux 4.17 and needs CONFIG_{}_EVENTS", name.to_uppercase()))
     })
 }
 
-fn without_return(place: Word<'_>) -> (Word<'_>, bool) {
+fn without_return(place: EventWord<'_>) -> (EventWord<'_>, bool) {
     match place.text.strip_suffix("%return") {
-        Some(text) => (Word { text, ..place }, true),
+        Some(text) => (EventWord { text, ..place }, true),
         None => (place, false),
     }
 }
 
 /// Creates a probe of this PMU at an offset in a file or function.
-pub(super) fn at(pmu: &Pmu, name: &str, file_or_function: Word<'_>, offset: u64) -> Result<EventSpec> {
+pub(super) fn at(
+    pmu: &Pmu,
+    name: &str,
+    file_or_function: EventWord<'_>,
+    offset: u64,
+) -> ParseResult<EventSpec> {
     let text = CString::new(file_or_function.text)
         .map_err(|_| Fault::at(&file_or_function.span(), "a name cannot hold a NUL character"))?;
     let mut spec = EventSpec::kernel(name, pmu.kind, 0);
     super::super::terms::place(&mut spec, pmu);
-    if let Source::Kernel(attr) = &mut spec.source {
+    if let EventSource::Kernel(attr) = &mut spec.source {
         attr.set_config1_text(text);
         attr.set_config2(offset);
         attr.set_period(1);
@@ -117,10 +122,10 @@ pub(super) fn at(pmu: &Pmu, name: &str, file_or_function: Word<'_>, offset: u64)
 }
 
 /// Makes a probe fire on return from the function instead of on entry.
-pub(in crate::event) fn returning(host: &Host, spec: &mut EventSpec, span: &Span) -> Result<()> {
+pub(in crate::event) fn returning(host: &Host, spec: &mut EventSpec, span: &TextSpan) -> ParseResult<()> {
     let pmu = spec.pmu.as_deref().and_then(|name| host.pmu(name));
     let format = pmu.as_ref().and_then(|pmu| pmu.format("retprobe"));
-    let (Some(Ok(format)), Source::Kernel(attr)) = (format, &mut spec.source) else {
+    let (Some(Ok(format)), EventSource::Kernel(attr)) = (format, &mut spec.source) else {
         let pmu = pmu.map_or_else(String::new, |pmu| format!(" {}", pmu.name));
         return Err(Fault::at(span, format!("the{pmu} PMU of this kernel has no return probes")));
     };
@@ -133,7 +138,7 @@ const START: &str = "_stext";
 
 /// Checks that the kernel has exactly one function of this name (`MODULE:FUNCTION` in a module). If the
 /// kernel hides its symbol list, the check happens when the probe is opened.
-fn in_kernel(sources: &Sources<'_>, function: Word<'_>) -> Result<()> {
+fn in_kernel(sources: &ProbeSources<'_>, function: EventWord<'_>) -> ParseResult<()> {
     let Some(text) = sources.kallsyms() else { return Ok(()) };
     let (module, wanted) = match function.text.split_once(':') {
         Some((module, name)) => (Some(format!("[{module}]")), name),

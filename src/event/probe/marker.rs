@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::error::{Fault, Result};
-use super::super::syntax::Word;
-use super::super::{EventSpec, Source, glob};
-use super::elf::{self, Marker, Sources};
+use super::super::error::{Fault, ParseResult};
+use super::super::syntax::EventWord;
+use super::super::{EventSource, EventSpec, glob};
+use super::elf::{self, ProbeSources, SdtMarker};
 use super::function::{at, pmu};
-use super::subject::Subject;
+use super::subject::EventTarget;
 use crate::host::Host;
 use crate::sort;
 
@@ -19,12 +19,12 @@ use crate::sort;
 /// compiler may duplicate a marker. Matches of a pattern are shown under their own names, a single marker
 /// as typed.
 pub(in crate::event) fn markers(
-    sources: &Sources<'_>,
-    subject: &Subject,
-    path: Option<Word<'_>>,
-    (provider, name): (Word<'_>, Word<'_>),
+    sources: &ProbeSources<'_>,
+    subject: &EventTarget,
+    path: Option<EventWord<'_>>,
+    (provider, name): (EventWord<'_>, EventWord<'_>),
     typed: &str,
-) -> Result<Vec<Vec<EventSpec>>> {
+) -> ParseResult<Vec<Vec<EventSpec>>> {
     let span = path.unwrap_or(provider).at..name.span().end;
     let files = match path {
         Some(path) => vec![PathBuf::from(path.text)],
@@ -40,13 +40,13 @@ pub(in crate::event) fn markers(
                 return Err(Fault::at(&span, said).expected("an ELF program or library"));
             }
         };
-        let fits = |marker: &Marker| {
+        let fits = |marker: &SdtMarker| {
             glob::matches(provider.text, &marker.provider) && glob::matches(name.text, &marker.name)
         };
         let (fitting, rest): (Vec<_>, Vec<_>) = markers.into_iter().partition(fits);
         if !fitting.is_empty() {
             let is_pattern = glob::is_pattern(provider.text) || glob::is_pattern(name.text);
-            let own = |marker: &Marker| match (is_pattern, path) {
+            let own = |marker: &SdtMarker| match (is_pattern, path) {
                 (false, _) => typed.to_owned(),
                 (true, None) => format!("sdt_{}:{}", marker.provider, marker.name),
                 (true, Some(path)) => format!("sdt:{}:{}:{}", path.text, marker.provider, marker.name),
@@ -64,21 +64,21 @@ pub(in crate::event) fn markers(
 fn specs(
     host: &Host,
     file: &Path,
-    mut markers: Vec<Marker>,
-    word: Word<'_>,
-    shown: impl Fn(&Marker) -> String,
-) -> Result<Vec<Vec<EventSpec>>> {
+    mut markers: Vec<SdtMarker>,
+    word: EventWord<'_>,
+    shown: impl Fn(&SdtMarker) -> String,
+) -> ParseResult<Vec<Vec<EventSpec>>> {
     let pmu = pmu(host, "uprobe", &word.span())?;
     let text = file.to_string_lossy();
-    let path = Word { text: &text, at: word.at };
+    let path = EventWord { text: &text, at: word.at };
     sort::by(&mut markers, |a, b| (&a.provider, &a.name, a.offset).cmp(&(&b.provider, &b.name, b.offset)));
     markers.dedup();
     let of_one_name = markers.chunk_by(|a, b| (&a.provider, &a.name) == (&b.provider, &b.name));
-    let spec = |marker: &Marker| {
+    let spec = |marker: &SdtMarker| {
         let mut spec = at(&pmu, &shown(marker), path, marker.offset)?;
         if marker.semaphore != 0 {
             let format = pmu.format("ref_ctr_offset");
-            let (Some(Ok(format)), Source::Kernel(attr)) = (format, &mut spec.source) else {
+            let (Some(Ok(format)), EventSource::Kernel(attr)) = (format, &mut spec.source) else {
                 let said = format!("`{}:{}` has a semaphore", marker.provider, marker.name);
                 return Err(Fault::at(&word.span(), said).why("kernels before Linux 4.20 raise none"));
             };
@@ -92,8 +92,8 @@ fn specs(
 fn missing(
     files: &[PathBuf],
     others: &[String],
-    provider: Word<'_>,
-    name: Word<'_>,
+    provider: EventWord<'_>,
+    name: EventWord<'_>,
     is_named: bool,
 ) -> Fault {
     let span = provider.at..name.span().end;

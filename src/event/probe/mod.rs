@@ -11,8 +11,8 @@ mod subject;
 mod tracepoint;
 
 pub(super) use breakpoint::breakpoint;
-pub(super) use elf::Sources;
+pub(super) use elf::ProbeSources;
 pub(super) use function::{kprobe, returning, uprobe};
 pub(super) use marker::markers;
-pub use subject::{FindProgram, Subject, with_libraries};
+pub use subject::{EventTarget, FindProgram, with_libraries};
 pub(super) use tracepoint::tracepoints;

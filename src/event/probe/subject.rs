@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
 
-use super::elf::{self, Reader, Sources};
+use super::elf::{self, ElfReader, ProbeSources};
 use crate::host::Host;
 use crate::host::maps::mappings;
 
@@ -17,7 +17,7 @@ pub type FindProgram = fn(&[OsString]) -> Option<PathBuf>;
 
 /// The target of the events.
 #[derive(Debug, Clone, Default)]
-pub struct Subject {
+pub struct EventTarget {
     /// The command to start.
     pub command: Vec<OsString>,
     /// Finds the command's executable; called only if a word needs it.
@@ -31,7 +31,7 @@ pub struct Subject {
 }
 
 /// A file that a process has mapped.
-pub(super) struct Mapped {
+pub(super) struct MappedFile {
     /// The path by which pmc can open it.
     pub(super) path: PathBuf,
     /// The lowest mapping: address and file offset.
@@ -40,9 +40,9 @@ pub(super) struct Mapped {
 
 /// The files that a task has mapped, each once, in address order. The program comes first, since it lies
 /// below its libraries.
-pub(super) fn mapped(host: &Host, task: u32) -> Vec<Mapped> {
+pub(super) fn mapped(host: &Host, task: u32) -> Vec<MappedFile> {
     let text = host.maps(task).unwrap_or_default();
-    let mut files: Vec<Mapped> = Vec::new();
+    let mut files: Vec<MappedFile> = Vec::new();
     let mut seen = Vec::new();
     for mapping in mappings(&text).filter(|mapping| mapping.inode != 0 && mapping.name.starts_with(b"/")) {
         let file = (mapping.device, mapping.inode);
@@ -58,19 +58,19 @@ pub(super) fn mapped(host: &Host, task: u32) -> Vec<Mapped> {
         } else {
             Path::new("/proc").join(format!("{task}/root")).join(path.strip_prefix("/").unwrap_or(path))
         };
-        files.push(Mapped { path, at: (mapping.start, mapping.offset) });
+        files.push(MappedFile { path, at: (mapping.start, mapping.offset) });
     }
     files
 }
 
-impl Subject {
+impl EventTarget {
     /// The program that will be executed.
     pub(super) fn program(&self) -> Option<PathBuf> {
         (self.find_program?)(&self.command)
     }
 
     /// The files of the target, programs first.
-    pub(super) fn files(&self, sources: &Sources<'_>) -> Vec<PathBuf> {
+    pub(super) fn files(&self, sources: &ProbeSources<'_>) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = Vec::new();
         let mapped = self.tasks.iter().flat_map(|&task| mapped(sources.host, task)).map(|file| file.path);
         for file in
@@ -85,7 +85,7 @@ impl Subject {
 
     /// The program and its required libraries, found as by the dynamic linker (`ld.so(8)`). Libraries that
     /// it opens at run time are unknown.
-    fn with_libraries(&self, sources: &Sources<'_>, program: &Path) -> Vec<PathBuf> {
+    fn with_libraries(&self, sources: &ProbeSources<'_>, program: &Path) -> Vec<PathBuf> {
         let cache = std::fs::read(sources.host.path("/etc/ld.so.cache")).unwrap_or_default();
         let mut files = vec![program.to_owned()];
         let mut next = 0;
@@ -118,8 +118,8 @@ impl Subject {
 /// Returns a program and its required libraries, as the dynamic linker finds them with this
 /// `LD_LIBRARY_PATH`.
 pub fn with_libraries(host: &Host, program: &Path, library_path: &str) -> Vec<PathBuf> {
-    let subject = Subject { library_path: library_path.to_owned(), ..Subject::default() };
-    subject.with_libraries(&Sources::new(host), program)
+    let subject = EventTarget { library_path: library_path.to_owned(), ..EventTarget::default() };
+    subject.with_libraries(&ProbeSources::new(host), program)
 }
 
 /// Upper bound on a program's libraries.
@@ -131,9 +131,9 @@ const DEFAULT: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 fn dynamic(elf: &elf::Elf<'_>, tag: u64) -> Vec<String> {
     let section = |name| elf.section_by_name(name).and_then(|section| section.uncompressed_data().ok());
     let (Some(entries), Some(texts)) = (section(".dynamic"), section(".dynstr")) else { return Vec::new() };
-    let mut left = Reader::new(elf, &entries);
+    let mut left = ElfReader::new(elf, &entries);
     let entries = std::iter::from_fn(|| Some((left.word()?, left.word()?))).take_while(|entry| entry.0 != 0);
-    let text = |at: u64| Reader::new(elf, texts.get(usize::try_from(at).ok()?..)?).text();
+    let text = |at: u64| ElfReader::new(elf, texts.get(usize::try_from(at).ok()?..)?).text();
     entries.filter(|entry| entry.0 == tag).filter_map(|entry| text(entry.1)).collect()
 }
 

@@ -1,14 +1,18 @@
 //! Kernel tracepoints, by name or pattern.
 
-use super::super::error::{Fault, Result, Span};
-use super::super::syntax::Word;
-use super::super::{EventSpec, Source, glob};
+use super::super::error::{Fault, ParseResult, TextSpan};
+use super::super::syntax::EventWord;
+use super::super::{EventSource, EventSpec, glob};
 use crate::abi::attr::kind;
 use crate::host::Host;
 use crate::host::tracepoint::TracepointError;
 
 /// Returns the tracepoint, or all matches if one of the words is a pattern.
-pub(in crate::event) fn tracepoints(host: &Host, system: Word<'_>, name: Word<'_>) -> Result<Vec<EventSpec>> {
+pub(in crate::event) fn tracepoints(
+    host: &Host,
+    system: EventWord<'_>,
+    name: EventWord<'_>,
+) -> ParseResult<Vec<EventSpec>> {
     let span = system.at..name.span().end;
     let no_tracefs = |error: TracepointError| fault_of(error, &span);
     let of_programs = host.program_probes();
@@ -50,14 +54,14 @@ pub(in crate::event) fn tracepoints(host: &Host, system: Word<'_>, name: Word<'_
 fn tracepoint(of_programs: &[String], system: &str, name: &str, id: u64) -> EventSpec {
     let mut spec = EventSpec::kernel(format!("{system}:{name}"), kind::TRACEPOINT, id);
     spec.of_user_mode = system == "syscalls" || of_programs.contains(&spec.name);
-    if let Source::Kernel(attr) = &mut spec.source {
+    if let EventSource::Kernel(attr) = &mut spec.source {
         attr.set_period(1);
     }
     spec.pmu = Some("tracepoint".to_owned());
     spec
 }
 
-fn unknown_tracepoint(host: &Host, system: Word<'_>, name: Word<'_>) -> Fault {
+fn unknown_tracepoint(host: &Host, system: EventWord<'_>, name: EventWord<'_>) -> Fault {
     let names = host.tracepoint_names(system.text).unwrap_or_default();
     if names.is_empty() {
         let systems = host.tracepoint_systems().unwrap_or_default();
@@ -70,7 +74,7 @@ fn unknown_tracepoint(host: &Host, system: Word<'_>, name: Word<'_>) -> Fault {
         .try_this(format!("pmc list '{}:*'", system.text))
 }
 
-fn fault_of(error: TracepointError, span: &Span) -> Fault {
+fn fault_of(error: TracepointError, span: &TextSpan) -> Fault {
     let fault = Fault::at(span, format!("tracepoints cannot be looked up: {error}"));
     match error {
         TracepointError::NotMounted => fault

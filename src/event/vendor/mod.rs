@@ -17,7 +17,7 @@ mod model;
 mod row;
 pub mod table;
 
-pub use model::{Count, Model};
+pub use model::{Model, ModelEntryCounts};
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -37,7 +37,7 @@ pub struct Vendor {
 
 /// An event of a table, with all text as in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event<'a> {
+pub struct VendorEvent<'a> {
     /// The model of the table: `skylakex`.
     pub model: &'a str,
     /// Whether the table was imported.
@@ -64,7 +64,7 @@ pub struct Event<'a> {
 
 /// A metric of a table, with all text as in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Metric<'a> {
+pub struct VendorMetric<'a> {
     /// The metric's name: `tma_backend_bound`.
     pub name: &'a str,
     /// The core PMU of the table; empty for uncore metrics.
@@ -130,12 +130,12 @@ impl Vendor {
     }
 
     /// All events, in table order.
-    pub fn events(&self) -> impl Iterator<Item = Event<'_>> {
+    pub fn events(&self) -> impl Iterator<Item = VendorEvent<'_>> {
         self.rows(false).map(|(model, row)| event(model, row))
     }
 
     /// The events of this name, ignoring case, one for each PMU that has it.
-    pub fn named(&self, name: &str) -> Vec<Event<'_>> {
+    pub fn named(&self, name: &str) -> Vec<VendorEvent<'_>> {
         let index = self.index.get_or_init(|| {
             let mut index: HashMap<String, Vec<[usize; 3]>> = HashMap::new();
             for (number, model) in self.models.iter().enumerate() {
@@ -170,7 +170,7 @@ impl Vendor {
     }
 
     /// All metrics, in table order.
-    pub fn metrics(&self) -> impl Iterator<Item = Metric<'_>> {
+    pub fn metrics(&self) -> impl Iterator<Item = VendorMetric<'_>> {
         self.rows(true).map(|(model, row)| {
             let [
                 name,
@@ -187,7 +187,7 @@ impl Vendor {
                 text,
             ] = row.columns();
             let (level, text) = (level.parse().ok(), said(text));
-            Metric {
+            VendorMetric {
                 name,
                 pmu: &model.pmu,
                 scale,
@@ -205,7 +205,7 @@ impl Vendor {
         })
     }
 
-    fn rows(&self, metrics: bool) -> impl Iterator<Item = (&Model, row::Row<'_>)> {
+    fn rows(&self, metrics: bool) -> impl Iterator<Item = (&Model, row::VendorRow<'_>)> {
         self.models.iter().flat_map(move |model| {
             let tables = model.tables.iter().filter(move |table| table.holds_metrics() == metrics);
             tables.flat_map(move |table| table.rows().map(move |row| (model, row)))
@@ -213,10 +213,10 @@ impl Vendor {
     }
 }
 
-fn event<'a>(model: &'a Model, row: row::Row<'a>) -> Event<'a> {
+fn event<'a>(model: &'a Model, row: row::VendorRow<'a>) -> VendorEvent<'a> {
     let [name, pmu, terms, counters, flags, period, extra, text] = row.columns();
     let pmu = if pmu.is_empty() { &model.pmu } else { pmu };
-    Event {
+    VendorEvent {
         model: &model.name,
         is_imported: model.imported_events(),
         name,
@@ -279,7 +279,7 @@ mod tests {
         let mut events = 0;
         for [id, name, pmu, _, _, files] in row::rows(&map).map(|row| row.columns()) {
             for file in files.split(',') {
-                let table = table::Table::of(file);
+                let table = table::VendorTable::of(file);
                 assert!(table.rows().count() > 0, "{file}");
                 if !id.starts_with("0x") && !table.holds_metrics() {
                     let model = Model { name: name.to_owned(), pmu: pmu.to_owned(), tables: Vec::new() };
@@ -292,7 +292,7 @@ mod tests {
                 }
             }
             if id.starts_with("0x") {
-                assert!(table::Table::of_arm(name).rows().count() > 10, "{name}");
+                assert!(table::VendorTable::of_arm(name).rows().count() > 10, "{name}");
             }
         }
         assert!(events > 47_000, "{events}");

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use super::row::rows;
-use super::table::{self, PACKED, Table, unpack};
+use super::table::{self, PACKED, VendorTable, unpack};
 use crate::host::Host;
 use crate::host::cpu::event_table_id;
 use crate::host::pmu::Pmu;
@@ -21,12 +21,12 @@ pub struct Model {
     pub name: String,
     /// The sysfs name of its core PMU: `cpu`, `cpu_core`, `armv8_pmuv3_0`; empty for the uncore.
     pub pmu: String,
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<VendorTable>,
 }
 
 /// Number of entries in a model's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count {
+pub struct ModelEntryCounts {
     /// Events of cores.
     pub cores: usize,
     /// Events of other PMUs.
@@ -38,7 +38,7 @@ pub struct Count {
 /// The models of a machine, core models first. `id` is the ID of the first CPU. `is_here` says that the CPU
 /// is in this machine, whose PMUs reveal other kinds of cores.
 pub(super) fn models(host: &Host, id: &str, is_here: bool) -> Vec<Model> {
-    let maps = Maps::read(host);
+    let maps = ModelLists::read(host);
     if let Some(core) = arm_core(id) {
         let pmus = if is_here { arm_pmus(host) } else { Vec::new() };
         return arm_models(host, &maps, pmus, core);
@@ -75,18 +75,18 @@ impl Model {
     }
 
     /// Counts the core events, the uncore events (AMD's tables have both), and the metrics of its tables.
-    pub fn count(&self) -> Count {
+    pub fn count(&self) -> ModelEntryCounts {
         let rows = |metrics: bool| {
             let tables = self.tables.iter().filter(move |table| table.holds_metrics() == metrics);
-            tables.flat_map(Table::rows)
+            tables.flat_map(VendorTable::rows)
         };
         let events = rows(false).count();
         let cores = rows(false).filter(|row| row.is_of_cores()).count();
-        Count { cores, uncore: events - cores, metrics: rows(true).count() }
+        ModelEntryCounts { cores, uncore: events - cores, metrics: rows(true).count() }
     }
 
     /// Adds tables of the kinds that the model lacks.
-    fn complete(&mut self, tables: Vec<Table>) {
+    fn complete(&mut self, tables: Vec<VendorTable>) {
         for table in tables {
             if self.tables.iter().all(|own| own.holds_metrics() != table.holds_metrics()) {
                 self.tables.push(table);
@@ -96,35 +96,38 @@ impl Model {
 }
 
 /// The lists of models: the user's imported one, and the built-in one.
-struct Maps {
+struct ModelLists {
     folder: PathBuf,
     imported: String,
     own: String,
 }
 
 /// One of the two lists.
-struct Map<'a> {
+struct ModelList<'a> {
     text: &'a str,
     folder: Option<&'a PathBuf>,
 }
 
-impl Maps {
+impl ModelLists {
     fn read(host: &Host) -> Self {
         let folder = host.imported_events().unwrap_or_default();
         let imported = table::imported(&folder, "mapfile.tsv").unwrap_or_default();
         Self { folder, imported, own: unpack(PACKED, "mapfile.tsv").unwrap_or_default() }
     }
 
-    fn both(&self) -> [Map<'_>; 2] {
-        [Map { text: &self.imported, folder: Some(&self.folder) }, Map { text: &self.own, folder: None }]
+    fn both(&self) -> [ModelList<'_>; 2] {
+        [
+            ModelList { text: &self.imported, folder: Some(&self.folder) },
+            ModelList { text: &self.own, folder: None },
+        ]
     }
 }
 
-impl Map<'_> {
-    fn tables(&self, files: &str) -> Vec<Table> {
+impl ModelList<'_> {
+    fn tables(&self, files: &str) -> Vec<VendorTable> {
         let table = |file| match self.folder {
-            Some(folder) => Table::imported(folder, file),
-            None => Table::of(file),
+            Some(folder) => VendorTable::imported(folder, file),
+            None => VendorTable::of(file),
         };
         files.split(',').map(table).collect()
     }
@@ -155,7 +158,7 @@ fn arm_pmus(host: &Host) -> Vec<Pmu> {
 }
 
 /// One model for each core PMU. If the machine lists none, one model under the usual PMU name.
-fn arm_models(host: &Host, maps: &Maps, pmus: Vec<Pmu>, first: (u64, u64)) -> Vec<Model> {
+fn arm_models(host: &Host, maps: &ModelLists, pmus: Vec<Pmu>, first: (u64, u64)) -> Vec<Model> {
     let mut cores: Vec<(String, (u64, u64))> = pmus
         .into_iter()
         .map(|pmu| {
@@ -173,7 +176,7 @@ fn arm_models(host: &Host, maps: &Maps, pmus: Vec<Pmu>, first: (u64, u64)) -> Ve
             let [_, name, _, _, _, files] = rows(map.text).map(|row| row.columns()).find(of_it)?;
             let tables = match map.folder {
                 Some(_) => map.tables(files),
-                None => vec![Table::of_arm(name)],
+                None => vec![VendorTable::of_arm(name)],
             };
             Some(Model { name: name.to_owned(), pmu: pmu.clone(), tables })
         })

@@ -1,30 +1,30 @@
 //! Lines and columns of a table. Does not interpret them.
 
 /// The rows of a TSV text, without the heading.
-pub(super) fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
+pub(super) fn rows(text: &str) -> impl Iterator<Item = VendorRow<'_>> {
     rows_at(text).map(|(_, row)| row)
 }
 
 /// The rows with the offsets of their first bytes.
-pub(super) fn rows_at(text: &str) -> impl Iterator<Item = (usize, Row<'_>)> {
+pub(super) fn rows_at(text: &str) -> impl Iterator<Item = (usize, VendorRow<'_>)> {
     let mut end = 0;
     let lines = text.split_inclusive('\n').map(move |line| {
         end += line.len();
-        (end - line.len(), Row(line.trim_end_matches('\n')))
+        (end - line.len(), VendorRow(line.trim_end_matches('\n')))
     });
     lines.skip(1)
 }
 
 /// The first line of a text.
-pub(super) fn row(text: &str) -> Option<Row<'_>> {
-    text.lines().next().map(Row)
+pub(super) fn row(text: &str) -> Option<VendorRow<'_>> {
+    text.lines().next().map(VendorRow)
 }
 
 /// A line of a table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row<'a>(&'a str);
+pub(super) struct VendorRow<'a>(&'a str);
 
-impl<'a> Row<'a> {
+impl<'a> VendorRow<'a> {
     /// The columns; missing trailing columns are empty.
     pub(super) fn columns<const N: usize>(self) -> [&'a str; N] {
         let mut columns = self.0.split('\t');

@@ -18,14 +18,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::arm;
-use super::row::{Row, row, rows, rows_at};
+use super::row::{VendorRow, row, rows, rows_at};
 
 /// The tables in this program.
 pub static PACKED: &[u8] = include_bytes!("table.bin");
 
 /// A file of a packed table.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame<'a> {
+pub struct PackedFile<'a> {
     /// The file's name.
     pub name: &'a str,
     length: usize,
@@ -34,7 +34,7 @@ pub struct Frame<'a> {
 }
 
 /// The files of a packed table. Stops early if the table is truncated.
-pub fn frames(packed: &[u8]) -> impl Iterator<Item = Frame<'_>> {
+pub fn frames(packed: &[u8]) -> impl Iterator<Item = PackedFile<'_>> {
     let end = packed.windows(2).position(|pair| pair == b"\n\n").unwrap_or(0);
     let (index, mut rest) = packed.split_at((end + 2).min(packed.len()));
     std::str::from_utf8(index).unwrap_or_default().lines().map_while(move |line| {
@@ -44,19 +44,19 @@ pub fn frames(packed: &[u8]) -> impl Iterator<Item = Frame<'_>> {
         let (length, frame, base) = (number()?, number()?, number());
         let (bytes, others) = rest.split_at_checked(frame)?;
         rest = others;
-        Some(Frame { name, length, bytes, base })
+        Some(PackedFile { name, length, bytes, base })
     })
 }
 
 /// Returns the text of a file of the packed table.
 pub fn unpack(packed: &[u8], name: &str) -> Option<String> {
-    let frames: Vec<Frame<'_>> = frames(packed).collect();
+    let frames: Vec<PackedFile<'_>> = frames(packed).collect();
     let number = frames.iter().position(|frame| frame.name == name)?;
     String::from_utf8(unpacked(&frames, number)?).ok()
 }
 
 /// Unpacks a frame, after the frames on which it depends.
-fn unpacked(frames: &[Frame<'_>], number: usize) -> Option<Vec<u8>> {
+fn unpacked(frames: &[PackedFile<'_>], number: usize) -> Option<Vec<u8>> {
     let (before, others) = frames.split_at_checked(number)?;
     let frame = others.first()?;
     let base = frame.base.map_or(Some(Vec::new()), |base| unpacked(before, base))?;
@@ -65,7 +65,7 @@ fn unpacked(frames: &[Frame<'_>], number: usize) -> Option<Vec<u8>> {
 
 /// A file of the table, unpacked on first use.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct VendorTable {
     file: String,
     /// The Arm core whose events to select from the common table.
     core: Option<String>,
@@ -74,7 +74,7 @@ pub(super) struct Table {
     text: OnceLock<String>,
 }
 
-impl Table {
+impl VendorTable {
     pub(super) fn of(file: &str) -> Self {
         Self { file: file.to_owned(), core: None, folder: None, text: OnceLock::new() }
     }
@@ -100,17 +100,17 @@ impl Table {
     }
 
     /// Its lines without the heading.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = VendorRow<'_>> {
         rows(self.text())
     }
 
     /// The rows with their offsets.
-    pub(super) fn rows_at(&self) -> impl Iterator<Item = (usize, Row<'_>)> {
+    pub(super) fn rows_at(&self) -> impl Iterator<Item = (usize, VendorRow<'_>)> {
         rows_at(self.text())
     }
 
     /// The row at this offset.
-    pub(super) fn row_at(&self, at: usize) -> Option<Row<'_>> {
+    pub(super) fn row_at(&self, at: usize) -> Option<VendorRow<'_>> {
         row(self.text().get(at..)?)
     }
 

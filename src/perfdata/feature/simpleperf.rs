@@ -106,14 +106,14 @@ impl DeviceFile {
         let mut rest = Cursor::new(bytes);
         while let Some((number, value)) = field(&mut rest)? {
             match (number, value) {
-                (1, Value::Bytes(path)) => file.path = path.to_vec(),
-                (2, Value::Number(kind)) => file.kind = kind as u32,
-                (3, Value::Number(address)) => file.min_vaddr = address,
-                (4, Value::Bytes(symbol)) => file.symbols.push(DeviceSymbol::message(symbol)?),
-                (6 | 7, Value::Bytes(place)) => {
+                (1, ProtobufValue::Bytes(path)) => file.path = path.to_vec(),
+                (2, ProtobufValue::Number(kind)) => file.kind = kind as u32,
+                (3, ProtobufValue::Number(address)) => file.min_vaddr = address,
+                (4, ProtobufValue::Bytes(symbol)) => file.symbols.push(DeviceSymbol::message(symbol)?),
+                (6 | 7, ProtobufValue::Bytes(place)) => {
                     let mut rest = Cursor::new(place);
                     while let Some((number, value)) = field(&mut rest)? {
-                        if let (1, Value::Number(at)) = (number, value) {
+                        if let (1, ProtobufValue::Number(at)) = (number, value) {
                             file.min_vaddr_at = at;
                         }
                     }
@@ -131,9 +131,9 @@ impl DeviceSymbol {
         let mut rest = Cursor::new(bytes);
         while let Some((number, value)) = field(&mut rest)? {
             match (number, value) {
-                (1, Value::Number(vaddr)) => symbol.vaddr = vaddr,
-                (2, Value::Number(len)) => symbol.len = len as u32,
-                (3, Value::Bytes(name)) => symbol.name = name.to_vec(),
+                (1, ProtobufValue::Number(vaddr)) => symbol.vaddr = vaddr,
+                (2, ProtobufValue::Number(len)) => symbol.len = len as u32,
+                (3, ProtobufValue::Bytes(name)) => symbol.name = name.to_vec(),
                 _ => {}
             }
         }
@@ -149,26 +149,26 @@ fn text(fields: &mut Cursor<'_>) -> Option<Vec<u8>> {
 }
 
 /// The value of a field of a protobuf message.
-enum Value<'a> {
+enum ProtobufValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
 /// Returns the number and value of the next field of a protobuf message: `Some(None)` at the end, `None` if
 /// the field is truncated.
-fn field<'a>(rest: &mut Cursor<'a>) -> Option<Option<(u64, Value<'a>)>> {
+fn field<'a>(rest: &mut Cursor<'a>) -> Option<Option<(u64, ProtobufValue<'a>)>> {
     if rest.rest().is_empty() {
         return Some(None);
     }
     let tag = varint(rest)?;
     let value = match tag & 7 {
-        0 => Value::Number(varint(rest)?),
-        1 => Value::Number(rest.u64()?),
+        0 => ProtobufValue::Number(varint(rest)?),
+        1 => ProtobufValue::Number(rest.u64()?),
         2 => {
             let len = usize::try_from(varint(rest)?).ok()?;
-            Value::Bytes(rest.take(len)?)
+            ProtobufValue::Bytes(rest.take(len)?)
         }
-        5 => Value::Number(rest.u32()?.into()),
+        5 => ProtobufValue::Number(rest.u32()?.into()),
         _ => return None,
     };
     Some(Some((tag >> 3, value)))
@@ -189,7 +189,7 @@ fn varint(rest: &mut Cursor<'_>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Raw;
+    use super::super::RawSection;
     use super::*;
 
     fn sized(row: &[u8]) -> Vec<u8> {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn features(device_files: &[u8], device_files2: &[u8]) -> Features {
-        let raw = |bytes: &[u8]| Some(Raw(bytes.to_vec()));
+        let raw = |bytes: &[u8]| Some(RawSection(bytes.to_vec()));
         Features { device_files: raw(device_files), device_files2: raw(device_files2), ..Features::default() }
     }
 

@@ -12,18 +12,18 @@ use crate::record::{Cursor, attr, bytes::until_nul};
 pub(in crate::perfdata) trait Wire: Sized {
     /// Reads a value. Returns `None` when the bytes end early or are invalid. `so_far` holds the sections
     /// with smaller numbers.
-    fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self>;
+    fn read(f: &mut FeatureFields<'_>, so_far: &Features) -> Option<Self>;
     /// Appends the value.
     fn write(&self, out: &mut Vec<u8>);
 }
 
 /// Fields in the file's byte order.
-pub(in crate::perfdata) struct Fields<'a> {
+pub(in crate::perfdata) struct FeatureFields<'a> {
     bytes: Cursor<'a>,
     is_foreign: bool,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FeatureFields<'a> {
     pub(super) fn new(bytes: Cursor<'a>, is_foreign: bool) -> Self {
         Self { bytes, is_foreign }
     }
@@ -45,7 +45,7 @@ impl<'a> Fields<'a> {
 }
 
 impl Wire for u32 {
-    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+    fn read(f: &mut FeatureFields<'_>, _: &Features) -> Option<Self> {
         f.u32()
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -54,7 +54,7 @@ impl Wire for u32 {
 }
 
 impl Wire for u64 {
-    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+    fn read(f: &mut FeatureFields<'_>, _: &Features) -> Option<Self> {
         f.u64()
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -66,7 +66,7 @@ impl Wire for u64 {
 const TEXT_ALIGN: usize = 64;
 
 impl Wire for String {
-    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+    fn read(f: &mut FeatureFields<'_>, _: &Features) -> Option<Self> {
         let len = f.u32()?;
         let bytes = f.take(usize::try_from(len).ok()?)?;
         Some(Self::from_utf8_lossy(until_nul(bytes)).into_owned())
@@ -80,7 +80,7 @@ impl Wire for String {
 }
 
 impl<A: Wire, B: Wire> Wire for (A, B) {
-    fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
+    fn read(f: &mut FeatureFields<'_>, so_far: &Features) -> Option<Self> {
         Some((A::read(f, so_far)?, B::read(f, so_far)?))
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -90,7 +90,7 @@ impl<A: Wire, B: Wire> Wire for (A, B) {
 }
 
 impl<T: Wire> Wire for Vec<T> {
-    fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
+    fn read(f: &mut FeatureFields<'_>, so_far: &Features) -> Option<Self> {
         let count = f.u32()?;
         // Every item takes bytes, so an invalid count ends with the data.
         (0..count).map(|_| T::read(f, so_far)).collect()
@@ -102,7 +102,7 @@ impl<T: Wire> Wire for Vec<T> {
 }
 
 impl Wire for u8 {
-    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+    fn read(f: &mut FeatureFields<'_>, _: &Features) -> Option<Self> {
         f.take(1).map(|b| b[0])
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -112,10 +112,10 @@ impl Wire for u8 {
 
 /// A list whose count is a u64.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Long<T>(pub Vec<T>);
+pub struct LongList<T>(pub Vec<T>);
 
-impl<T: Wire> Wire for Long<T> {
-    fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
+impl<T: Wire> Wire for LongList<T> {
+    fn read(f: &mut FeatureFields<'_>, so_far: &Features) -> Option<Self> {
         let count = f.u64()?;
         (0..count).map(|_| T::read(f, so_far)).collect::<Option<_>>().map(Self)
     }
@@ -135,7 +135,7 @@ pub struct Bitmap {
 }
 
 impl Wire for Bitmap {
-    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+    fn read(f: &mut FeatureFields<'_>, _: &Features) -> Option<Self> {
         let bits = f.u64()?;
         let words = (0..bits.div_ceil(64)).map(|_| f.u64()).collect::<Option<_>>()?;
         Some(Self { bits, words })
@@ -148,10 +148,10 @@ impl Wire for Bitmap {
 
 /// An unparsed or empty section.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Raw(pub Vec<u8>);
+pub struct RawSection(pub Vec<u8>);
 
-impl Wire for Raw {
-    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+impl Wire for RawSection {
+    fn read(f: &mut FeatureFields<'_>, _: &Features) -> Option<Self> {
         Some(Self(f.take(f.bytes.rest().len())?.to_vec()))
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -168,7 +168,7 @@ impl Wire for Raw {
 pub struct EventDesc(pub Vec<(Attr, String, Vec<u64>)>);
 
 impl Wire for EventDesc {
-    fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
+    fn read(f: &mut FeatureFields<'_>, so_far: &Features) -> Option<Self> {
         let (count, size) = (f.u32()?, f.u32()? as usize);
         if size < attr::SMALLEST {
             return None;
@@ -232,7 +232,7 @@ impl MetaInfo {
 }
 
 impl Wire for MetaInfo {
-    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+    fn read(f: &mut FeatureFields<'_>, _: &Features) -> Option<Self> {
         let text = String::from_utf8_lossy(f.take(f.bytes.rest().len())?).into_owned();
         let words: Vec<&str> = text.strip_suffix('\0').unwrap_or(&text).split('\0').collect();
         let (pairs, _) = words.as_chunks::<2>();
@@ -254,7 +254,7 @@ macro_rules! wire {
         pub struct $name { $($(#[$field_doc])* pub $field: $type,)* }
 
         impl Wire for $name {
-            fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
+            fn read(f: &mut FeatureFields<'_>, so_far: &Features) -> Option<Self> {
                 Some(Self { $($field: Wire::read(f, so_far)?,)* })
             }
             fn write(&self, out: &mut Vec<u8>) {
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn simpleperf_names_its_events() {
         let bytes = b"simpleperf_version\x001.0\0event_type_info\0cpu-cycles,0,0\nsched:a,b,2,47\n\0";
-        let mut fields = Fields::new(Cursor::new(bytes), false);
+        let mut fields = FeatureFields::new(Cursor::new(bytes), false);
         let meta = MetaInfo::read(&mut fields, &Features::default()).expect("it is whole");
         assert_eq!(meta.event_name(&Attr::new(0, 0)), Some("cpu-cycles"));
         assert_eq!(meta.event_name(&Attr::new(2, 47)), Some("sched:a,b"));

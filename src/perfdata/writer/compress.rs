@@ -15,9 +15,9 @@ pub(super) const PIECE: usize = 1 << 18;
 /// Maximum size of the packed data in a record: the largest multiple of 8 that fits its size field.
 const ROOM: usize = (u16::MAX as usize & !7) - HEADER;
 
-pub(super) enum Error {
+pub(super) enum CompressError {
     Pack(io::Error),
-    Write(crate::perfdata::Error),
+    Write(crate::perfdata::PerfdataError),
 }
 
 pub(super) struct Compressor {
@@ -47,19 +47,19 @@ impl Compressor {
     pub(super) fn pack(
         &mut self,
         slices: &[&[u8]],
-        mut write: impl FnMut(&[u8]) -> Result<(), crate::perfdata::Error>,
-    ) -> Result<(), Error> {
+        mut write: impl FnMut(&[u8]) -> Result<(), crate::perfdata::PerfdataError>,
+    ) -> Result<(), CompressError> {
         for piece in slices.iter().flat_map(|slice| slice.chunks(PIECE)) {
             let mut input = InBuffer::around(piece);
             loop {
                 let mut output = OutBuffer::around(&mut self.record[HEADER..]);
                 let mut more = input.pos() < piece.len();
                 if more {
-                    self.encoder.run(&mut input, &mut output).map_err(Error::Pack)?;
+                    self.encoder.run(&mut input, &mut output).map_err(CompressError::Pack)?;
                     more = input.pos() < piece.len();
                 }
                 if !more {
-                    more = self.encoder.flush(&mut output).map_err(Error::Pack)? > 0;
+                    more = self.encoder.flush(&mut output).map_err(CompressError::Pack)? > 0;
                 }
                 let len = output.pos();
                 if len > 0 {
@@ -67,7 +67,7 @@ impl Compressor {
                     self.record[..4].copy_from_slice(&kind::COMPRESSED.to_ne_bytes());
                     self.record[4..6].fill(0);
                     self.record[6..HEADER].copy_from_slice(&(size as u16).to_ne_bytes());
-                    write(&self.record[..size]).map_err(Error::Write)?;
+                    write(&self.record[..size]).map_err(CompressError::Write)?;
                 }
                 if !more {
                     break;

@@ -17,7 +17,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Flow, Instruction, Listing, ListingRow, RowContent, SourceFile, SourceLine, Value, arrows};
+use super::{
+    Flow, Instruction, Listing, ListingRow, RowContent, SampleValue, SourceFile, SourceLine, arrows,
+};
 
 /// Maximum number of lines without code shown before a line with code.
 const ON_THE_WAY: u32 = 6;
@@ -50,7 +52,7 @@ pub struct MergeInput {
     /// The functions at each instruction, by address. Without instructions, those at each sampled address.
     pub places: Vec<InlineStack>,
     /// Address, event index and cost, in any order.
-    pub samples: Vec<(u64, usize, Value)>,
+    pub samples: Vec<(u64, usize, SampleValue)>,
     /// Lines of source files, by path.
     pub sources: FxHashMap<Arc<str>, Arc<[String]>>,
 }
@@ -93,24 +95,26 @@ pub fn merge(head: Listing, input: MergeInput) -> Listing {
 }
 
 /// Sums up the cost of each instruction. Samples inside an instruction count for that instruction.
-fn costs(input: &MergeInput, events: usize) -> BTreeMap<u64, Vec<Value>> {
-    let mut costs: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
+fn costs(input: &MergeInput, events: usize) -> BTreeMap<u64, Vec<SampleValue>> {
+    let mut costs: BTreeMap<u64, Vec<SampleValue>> = BTreeMap::new();
     for (address, event, value) in &input.samples {
         let before = input.instructions.partition_point(|i| i.address <= *address).checked_sub(1);
         let holder = before.map(|at| &input.instructions[at]).filter(|i| *address < i.end());
         let at = holder.map_or(*address, |i| i.address);
-        if let Some(sum) = costs.entry(at).or_insert_with(|| vec![Value::default(); events]).get_mut(*event) {
+        if let Some(sum) =
+            costs.entry(at).or_insert_with(|| vec![SampleValue::default(); events]).get_mut(*event)
+        {
             *sum += value;
         }
     }
     costs
 }
 
-fn add(sums: &mut Vec<Value>, values: &[Value], events: usize) {
+fn add(sums: &mut Vec<SampleValue>, values: &[SampleValue], events: usize) {
     if values.is_empty() {
         return;
     }
-    sums.resize(events, Value::default());
+    sums.resize(events, SampleValue::default());
     for (sum, value) in sums.iter_mut().zip(values) {
         *sum += value;
     }
@@ -126,7 +130,7 @@ struct ListingWriter {
     file_numbers: FxHashMap<Arc<str>, usize>,
     /// Lines that have code.
     coded: FxHashSet<(usize, u32)>,
-    lines: BTreeMap<(usize, u32), (usize, Vec<Value>)>,
+    lines: BTreeMap<(usize, u32), (usize, Vec<SampleValue>)>,
     /// The last line shown so far of each file.
     shown: FxHashMap<usize, u32>,
     /// Functions and line of the previous row.
@@ -169,7 +173,7 @@ impl ListingWriter {
     }
 
     /// Writes the rows before an address, and adds the address's cost to its line.
-    fn place(&mut self, address: u64, values: &[Value]) {
+    fn place(&mut self, address: u64, values: &[SampleValue]) {
         let functions: Vec<Arc<str>> = self.steps(address).iter().map(|step| step.function.clone()).collect();
         let line = self.line_of(address);
         if let Some(line) = line {
@@ -217,7 +221,7 @@ impl ListingWriter {
         }
     }
 
-    fn push(&mut self, kind: RowContent, values: Vec<Value>) {
+    fn push(&mut self, kind: RowContent, values: Vec<SampleValue>) {
         self.listing.rows.push(ListingRow { kind, values });
     }
 
@@ -256,7 +260,7 @@ impl ListingWriter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ListingEvent, PercentBasis, Target};
+    use super::super::{InstructionTarget, ListingEvent, PercentBasis};
     use super::*;
 
     fn instruction(address: u64, bytes: usize, target: Option<u64>) -> Instruction {
@@ -265,7 +269,7 @@ mod tests {
             bytes: vec![0x90; bytes].into(),
             mnemonic: if target.is_some() { "jmp" } else { "nop" }.into(),
             flow: if target.is_some() { Flow::Jump } else { Flow::Next },
-            target: target.map(|address| Target { address, name: None }),
+            target: target.map(|address| InstructionTarget { address, name: None }),
             ..Instruction::default()
         }
     }
@@ -279,8 +283,13 @@ mod tests {
         InlineStack { address, steps: steps.iter().map(step).collect() }
     }
 
-    fn value(samples: u64) -> Value {
-        Value { samples, period: samples * 10, squares: samples as f64 * 100.0, ..Value::default() }
+    fn value(samples: u64) -> SampleValue {
+        SampleValue {
+            samples,
+            period: samples * 10,
+            squares: samples as f64 * 100.0,
+            ..SampleValue::default()
+        }
     }
 
     fn input() -> MergeInput {

@@ -17,8 +17,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::sampled::{ShareOf, half_width};
-pub use crate::session::Value;
-pub use crate::symbol::disassemble::{Flow, Instruction, Target};
+pub use crate::session::SampleValue;
+pub use crate::symbol::disassemble::{Flow, Instruction, InstructionTarget};
 pub use arrows::Arrow;
 pub use merge::{InlineStack, MergeInput, merge};
 
@@ -66,9 +66,9 @@ pub struct ListingEvent {
     /// Index of the group's leader; the event's own index if it is in no group.
     pub leader: usize,
     /// Cost of all samples.
-    pub total: Value,
+    pub total: SampleValue,
     /// Cost of the samples in this function.
-    pub own: Value,
+    pub own: SampleValue,
     /// Distance between the sampled instruction and the one that caused the sample.
     pub skid: Skid,
 }
@@ -105,7 +105,7 @@ pub struct ListingRow {
     pub kind: RowContent,
     /// Cost by event. An instruction's value is its own cost. A source line's value is the cost of the
     /// instructions below it, up to the next other row. Empty without samples.
-    pub values: Vec<Value>,
+    pub values: Vec<SampleValue>,
 }
 
 /// Content of a row.
@@ -145,7 +145,7 @@ pub struct SourceLine {
     /// Number of instructions compiled from the line.
     pub instructions: usize,
     /// Cost by event; empty without samples.
-    pub values: Vec<Value>,
+    pub values: Vec<SampleValue>,
 }
 
 /// A note to the reader.
@@ -173,14 +173,14 @@ pub enum PercentBasis {
 
 impl Listing {
     /// Returns a value's share (0 to 1), and half the width of its 95 % confidence interval.
-    pub fn share(&self, event: usize, value: &Value, basis: PercentBasis) -> (f64, f64) {
+    pub fn share(&self, event: usize, value: &SampleValue, basis: PercentBasis) -> (f64, f64) {
         self.events.get(event).map_or((0.0, 1.0), |event| event.share(value, basis))
     }
 
     /// Returns the number of instructions in a range of rows, and an event's cost there.
-    pub fn sum(&self, rows: Range<usize>, event: usize) -> (usize, Value) {
+    pub fn sum(&self, rows: Range<usize>, event: usize) -> (usize, SampleValue) {
         let rows = self.rows.get(rows).unwrap_or_default().iter().filter(|row| row.is_code());
-        rows.fold((0, Value::default()), |(count, mut sum), row| {
+        rows.fold((0, SampleValue::default()), |(count, mut sum), row| {
             sum += row.value(event);
             (count + 1, sum)
         })
@@ -195,7 +195,7 @@ impl Listing {
 
 impl ListingEvent {
     /// Returns the same as [`Listing::share`].
-    pub fn share(&self, value: &Value, basis: PercentBasis) -> (f64, f64) {
+    pub fn share(&self, value: &SampleValue, basis: PercentBasis) -> (f64, f64) {
         let (part, whole, of) = match basis {
             PercentBasis::LocalPeriod => (value.period, self.own.period, &self.own),
             PercentBasis::GlobalPeriod => (value.period, self.total.period, &self.total),
@@ -221,14 +221,14 @@ impl ListingRow {
     }
 
     /// Returns an event's cost in this row.
-    pub fn value(&self, event: usize) -> Value {
+    pub fn value(&self, event: usize) -> SampleValue {
         self.values.get(event).cloned().unwrap_or_default()
     }
 }
 
 impl SourceLine {
     /// Returns an event's cost in this line.
-    pub fn value(&self, event: usize) -> Value {
+    pub fn value(&self, event: usize) -> SampleValue {
         self.values.get(event).cloned().unwrap_or_default()
     }
 }

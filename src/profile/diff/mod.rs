@@ -15,7 +15,7 @@ pub mod rows;
 pub mod streams;
 pub mod tree;
 
-use super::sampled::{RowCell, ShareOf, SortKey, StringTable, Value};
+use super::sampled::{RowCell, SampleValue, ShareOf, SortKey, StringTable};
 use super::statistics::SIGNIFICANCE;
 use super::statistics::proportions::{self, SampledShare, ShareDifference};
 
@@ -84,7 +84,7 @@ pub struct DiffEvent {
     /// The event's name.
     pub name: String,
     /// The event's total in each recording; `None` if the recording does not contain the event.
-    pub totals: Vec<Option<Value>>,
+    pub totals: Vec<Option<SampleValue>>,
     /// The lines.
     pub lines: Vec<DiffRow>,
     /// The merged call trees.
@@ -97,7 +97,7 @@ pub struct DiffRow {
     /// The values of the sort keys.
     pub cells: Vec<RowCell>,
     /// Cost in each recording; zero if the row is missing there.
-    pub values: Vec<Value>,
+    pub values: Vec<SampleValue>,
     /// The change in each recording except the base; `None` if the recording does not contain the event.
     pub changes: Vec<Option<DiffChange>>,
 }
@@ -154,15 +154,15 @@ impl DiffRow {
 
 impl DiffEvent {
     /// Returns a value's share of a recording (0 to 1), with the number of draws behind it.
-    pub fn part(&self, file: usize, value: &Value) -> SampledShare {
+    pub fn part(&self, file: usize, value: &SampleValue) -> SampledShare {
         match self.totals.get(file) {
             Some(Some(total)) => part(total, value),
-            _ => part(&Value::default(), value),
+            _ => part(&SampleValue::default(), value),
         }
     }
 }
 
-fn part(total: &Value, value: &Value) -> SampledShare {
+fn part(total: &SampleValue, value: &SampleValue) -> SampledShare {
     let share = if total.period == 0 { 0.0 } else { value.period as f64 / total.period as f64 };
     SampledShare { share: share.min(1.0), draws: ShareOf::Period.draws(total) }
 }
@@ -174,12 +174,16 @@ struct ChangeTest {
     p: Option<f64>,
     /// Whether the change is an increase.
     rises: bool,
-    old: Value,
-    new: Value,
+    old: SampleValue,
+    new: SampleValue,
 }
 
 /// Computes a change before the number of tests is known.
-fn change(compute: Compute, totals: (&Value, &Value), values: (&Value, &Value)) -> (DiffChange, ChangeTest) {
+fn change(
+    compute: Compute,
+    totals: (&SampleValue, &SampleValue),
+    values: (&SampleValue, &SampleValue),
+) -> (DiffChange, ChangeTest) {
     let (first, second) = (part(totals.0, values.0), part(totals.1, values.1));
     let share = proportions::difference(first, second);
     let (old, new) = (values.0.period as f64, values.1.period as f64);

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{ChangeTest, ChangeVerdict, Compute, DiffChange, DiffEvent, DiffRow, change, set_verdicts};
-use crate::profile::sampled::{RowCell, StringTable, TableRow, Value, table};
+use crate::profile::sampled::{RowCell, SampleValue, StringTable, TableRow, table};
 use crate::sort;
 
 /// Compares the rows of one event. `sides` contains the total and the rows of each recording, the base first,
@@ -11,7 +11,7 @@ use crate::sort;
 /// first after the base, 0 sorts by the base's own share. Equal rows are sorted by their text.
 pub fn compare(
     name: &str,
-    sides: &[Option<(Value, Vec<TableRow>)>],
+    sides: &[Option<(SampleValue, Vec<TableRow>)>],
     compute: Compute,
     order: usize,
     texts: &StringTable,
@@ -21,14 +21,14 @@ pub fn compare(
     for (side, of) in sides.iter().enumerate() {
         for row in of.iter().flat_map(|(_, rows)| rows).filter(|row| row.own.samples > 0) {
             let at = *known.entry(&row.cells).or_insert_with(|| {
-                let values = vec![Value::default(); sides.len()];
+                let values = vec![SampleValue::default(); sides.len()];
                 lines.push(DiffRow { cells: row.cells.clone(), values, changes: Vec::new() });
                 lines.len() - 1
             });
             lines[at].values[side] += &row.own;
         }
     }
-    let totals: Vec<Option<Value>> =
+    let totals: Vec<Option<SampleValue>> =
         sides.iter().map(|side| side.as_ref().map(|(total, _)| total.clone())).collect();
     changes(compute, &totals, lines.iter_mut().map(|line| (&line.values[..], &mut line.changes)));
     sort::by(&mut lines, |a, b| {
@@ -65,8 +65,8 @@ fn weight(compute: Compute, change: Option<&DiffChange>) -> f64 {
 /// Computes the changes of all lines or nodes together. Each recording is one family of tests.
 pub(super) fn changes<'a>(
     compute: Compute,
-    totals: &[Option<Value>],
-    all: impl Iterator<Item = (&'a [Value], &'a mut Vec<Option<DiffChange>>)>,
+    totals: &[Option<SampleValue>],
+    all: impl Iterator<Item = (&'a [SampleValue], &'a mut Vec<Option<DiffChange>>)>,
 ) {
     let Some((Some(base), others)) = totals.split_first() else { return };
     let mut places: Vec<&mut Vec<Option<DiffChange>>> = Vec::new();
@@ -96,11 +96,11 @@ mod tests {
     use super::*;
     use crate::profile::sampled::StringId;
 
-    fn value(samples: u64) -> Value {
-        Value { samples, period: samples * 7, squares: samples as f64 * 49.0, ..Value::default() }
+    fn value(samples: u64) -> SampleValue {
+        SampleValue { samples, period: samples * 7, squares: samples as f64 * 49.0, ..SampleValue::default() }
     }
 
-    fn side(rows: &[(u32, u64)]) -> Option<(Value, Vec<TableRow>)> {
+    fn side(rows: &[(u32, u64)]) -> Option<(SampleValue, Vec<TableRow>)> {
         let row = |(name, samples): &(u32, u64)| TableRow {
             cells: vec![RowCell::Text(StringId(*name))],
             own: value(*samples),
@@ -110,7 +110,7 @@ mod tests {
         Some((value(rows.iter().map(|(_, samples)| samples).sum()), rows.iter().map(row).collect()))
     }
 
-    fn compared(sides: &[Option<(Value, Vec<TableRow>)>], compute: Compute, order: usize) -> DiffEvent {
+    fn compared(sides: &[Option<(SampleValue, Vec<TableRow>)>], compute: Compute, order: usize) -> DiffEvent {
         let mut texts = StringTable::default();
         for word in 0..9 {
             texts.add(&word.to_string());

@@ -10,7 +10,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{DiffEvent, DiffRow};
-use crate::profile::sampled::{LocationCall, RowCell, SortKey, StackProfile, TableRow, Value};
+use crate::profile::sampled::{LocationCall, RowCell, SampleValue, SortKey, StackProfile, TableRow};
 use crate::sort;
 
 /// Sort keys that can distinguish frames.
@@ -18,7 +18,7 @@ pub const KEYS: [SortKey; 4] = [SortKey::Symbol, SortKey::Dso, SortKey::SrcLine,
 
 /// Returns the chains of each event, by event index.
 pub fn rows(stacks: &StackProfile<'_>, keys: &[SortKey]) -> Vec<Vec<TableRow>> {
-    let mut sums: Vec<FxHashMap<Vec<RowCell>, Value>> = vec![FxHashMap::default(); stacks.events.len()];
+    let mut sums: Vec<FxHashMap<Vec<RowCell>, SampleValue>> = vec![FxHashMap::default(); stacks.events.len()];
     for row in &stacks.rows {
         let calls = stacks.stack(row.stack).flat_map(|location| stacks.code().range(location));
         let calls = calls.map(|call| &stacks.code().calls()[call]);
@@ -27,7 +27,7 @@ pub fn rows(stacks: &StackProfile<'_>, keys: &[SortKey]) -> Vec<Vec<TableRow>> {
             *sums.entry(cells).or_default() += &row.value;
         }
     }
-    let row = |(cells, own): (Vec<RowCell>, Value)| TableRow {
+    let row = |(cells, own): (Vec<RowCell>, SampleValue)| TableRow {
         cells,
         total: own.clone(),
         own,

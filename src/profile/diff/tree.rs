@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::rows::changes;
 use super::{Compute, DiffChange};
 use crate::abi::CpuMode;
-use crate::profile::sampled::{self, StringId, Value};
+use crate::profile::sampled::{self, SampleValue, StringId};
 use crate::sort;
 
 /// A function in its context, in all recordings.
@@ -24,7 +24,7 @@ pub struct DiffNode {
     /// Depth below a root.
     pub depth: u32,
     /// Cost including all nodes below, by recording.
-    pub values: Vec<Value>,
+    pub values: Vec<SampleValue>,
     /// Changes of `values` against the base.
     pub changes: Vec<Option<DiffChange>>,
     /// Numbers of the child nodes, largest change first.
@@ -41,7 +41,11 @@ pub struct DiffTree {
 }
 
 /// Merges trees, the base first. A recording without the event has no tree.
-pub fn overlay(trees: &[Option<sampled::CallTree>], totals: &[Option<Value>], compute: Compute) -> DiffTree {
+pub fn overlay(
+    trees: &[Option<sampled::CallTree>],
+    totals: &[Option<SampleValue>],
+    compute: Compute,
+) -> DiffTree {
     let mut out = DiffTree::default();
     let mut known: FxHashMap<(Option<u32>, StringId, StringId, CpuMode, bool), u32> = FxHashMap::default();
     for (side, tree) in trees.iter().enumerate() {
@@ -60,7 +64,7 @@ pub fn overlay(trees: &[Option<sampled::CallTree>], totals: &[Option<Value>], co
                     inlined: node.inlined,
                     parent,
                     depth: parent.map_or(0, |parent| out.nodes[parent as usize].depth + 1),
-                    values: vec![Value::default(); trees.len()],
+                    values: vec![SampleValue::default(); trees.len()],
                     changes: Vec::new(),
                     children: Vec::new(),
                 });
@@ -100,8 +104,8 @@ mod tests {
     use super::*;
     use crate::profile::sampled::tree::CallNode;
 
-    fn value(samples: u64) -> Value {
-        Value { samples, period: samples, squares: samples as f64, ..Value::default() }
+    fn value(samples: u64) -> SampleValue {
+        SampleValue { samples, period: samples, squares: samples as f64, ..SampleValue::default() }
     }
 
     fn node(symbol: u32, samples: u64, children: &[u32]) -> CallNode {
@@ -110,7 +114,7 @@ mod tests {
             dso: StringId(0),
             level: CpuMode::User,
             inlined: false,
-            own: Value::default(),
+            own: SampleValue::default(),
             total: value(samples),
             children: children.to_vec(),
         }

@@ -111,7 +111,7 @@ pub fn caller_rows<'a>(profile: &Profile, rows: impl Iterator<Item = (&'a [RowCe
 mod tests {
     use super::*;
     use crate::abi::CpuMode;
-    use crate::profile::sampled::Value;
+    use crate::profile::sampled::SampleValue;
     use crate::profile::sampled::tree::CallNode;
 
     /// Makes a call chain; `own` contains the functions' own samples.
@@ -119,7 +119,7 @@ mod tests {
         let mut texts = StringTable::default();
         let mut tree = CallTree { roots: vec![0], ..CallTree::default() };
         for (number, name) in names.iter().enumerate() {
-            let value = |samples| Value { samples, ..Value::default() };
+            let value = |samples| SampleValue { samples, ..SampleValue::default() };
             tree.nodes.push(CallNode {
                 symbol: texts.add(name),
                 dso: texts.add("a.out"),

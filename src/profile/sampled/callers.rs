@@ -9,10 +9,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{LocationCalls, StringId, StringTable, Value};
+use super::{LocationCalls, SampleValue, StringId, StringTable};
 use crate::session::intern::{Interner, bytes, words};
 use crate::session::samples::SampleAttribute;
-use crate::session::{Resolved, Stacks};
+use crate::session::{ResolvedStacks, StackStore};
 
 /// The parent of stacks without a matching function.
 pub const OTHER: &str = "[other]";
@@ -29,12 +29,12 @@ fn matching(code: &LocationCalls, texts: &StringTable, matches: &NameMatcher<'_>
 
 /// Removes the callees of matching functions: a stack then starts with its outermost matching function.
 pub fn ignore_callees(
-    resolved: &mut Resolved,
+    resolved: &mut ResolvedStacks,
     code: &LocationCalls,
     texts: &StringTable,
     matches: &NameMatcher<'_>,
 ) {
-    let Stacks::Interned(lists) = &resolved.stacks else { return };
+    let StackStore::Interned(lists) = &resolved.stacks else { return };
     let is_meant = matching(code, texts, matches);
     let mut stacks = Interner::default();
     let mut number_of = Vec::with_capacity(lists.len());
@@ -56,7 +56,7 @@ pub fn ignore_callees(
 
 /// Stores each row's parent in the row's attributes.
 pub fn mark_parents(
-    resolved: &mut Resolved,
+    resolved: &mut ResolvedStacks,
     attributes: &mut Interner,
     kinds: &[SampleAttribute],
     code: &LocationCalls,
@@ -89,10 +89,10 @@ pub fn mark_parents(
 
 /// Removes the rows without a parent. Returns their sums by event.
 pub fn without_others(
-    resolved: &mut Resolved,
+    resolved: &mut ResolvedStacks,
     attributes: &Interner,
     kinds: &[SampleAttribute],
-) -> Vec<(usize, Value)> {
+) -> Vec<(usize, SampleValue)> {
     let Some(at) = kinds.iter().position(|attribute| *attribute == SampleAttribute::Parent) else {
         return Vec::new();
     };

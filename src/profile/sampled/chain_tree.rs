@@ -1,6 +1,6 @@
 //! Call chains merged by their common prefixes: see [`chains`](super::chains), which makes them.
 
-use super::{StringId, Value};
+use super::{SampleValue, StringId};
 use crate::abi::CpuMode;
 
 /// A function of a chain.
@@ -22,9 +22,9 @@ pub struct ChainNode {
     /// The functions, in chain order.
     pub links: Vec<ChainLink>,
     /// Samples whose chain ends here.
-    pub own: Value,
+    pub own: SampleValue,
     /// Samples whose chain passes through or ends here.
-    pub total: Value,
+    pub total: SampleValue,
     /// Numbers of the child nodes, largest first.
     pub children: Vec<u32>,
 }

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::chain_tree::{ChainLink, ChainNode, ChainTree};
 use super::table::{self, CodeCells, NOT_WANTED, TableInput, TableRequest, TableRow, by_sample};
 use super::tree::{CallNode, CallTree, MinimumCost, PathRest, StackDirection, StackPaths};
-use super::{StringTable, Value};
+use super::{SampleValue, StringTable};
 
 /// Options for the chains of rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,7 +73,7 @@ pub(super) fn add_chains(
     input: &TableInput<'_>,
     table: TableRequest<'_>,
     request: ChainRequest,
-    totals: &[Value],
+    totals: &[SampleValue],
     tables: &mut [Vec<TableRow>],
     texts: &mut StringTable,
 ) {
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn functions_that_all_chains_share_are_one_node() {
-        let value = |samples: u64| Value { samples, period: samples * 7, ..Value::default() };
+        let value = |samples: u64| SampleValue { samples, period: samples * 7, ..SampleValue::default() };
         // 0 calls 1, which calls 2 and 3. 4, below 3, has as many samples as 3, but 3 has samples of its own.
         let node = |symbol: u32, own: u64, total: u64, children: &[u32]| CallNode {
             symbol: StringId(symbol),

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::{StringId, StringTable};
 use crate::abi::CpuMode;
-use crate::session::{Kind, Location, Module};
-use crate::symbol::{Frame, FunctionId, Names};
+use crate::session::{CodeLocation, Module, ModuleKind};
+use crate::symbol::{FunctionId, ResolvedFrame, SymbolNames};
 
 /// One function at a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub struct LocationCall {
     pub line: u32,
     /// Size of the function's code in bytes; 0 if unknown.
     pub size: u32,
-    /// Start of the function's code, in the units of [`Location::offset`]; `None` if unknown or inlined.
+    /// Start of the function's code, in the units of [`CodeLocation::offset`]; `None` if unknown or inlined.
     pub start: Option<NonZeroU64>,
     /// CPU mode of the code.
     pub level: CpuMode,
@@ -82,10 +82,10 @@ impl LocationCalls {
     /// address space, like the start addresses of functions.
     pub fn add(
         &mut self,
-        location: &Location,
+        location: &CodeLocation,
         module: Option<&Module>,
-        (frames, address): (&[Frame], Option<u64>),
-        names: Option<&Names>,
+        (frames, address): (&[ResolvedFrame], Option<u64>),
+        names: Option<&SymbolNames>,
         texts: &mut StringTable,
     ) {
         let start = self.calls.len() as u32;
@@ -128,7 +128,7 @@ impl LocationCalls {
     /// Adds a location of data: a variable and the offset in it, or the address.
     pub fn add_data(
         &mut self,
-        location: &Location,
+        location: &CodeLocation,
         module: Option<&Module>,
         variable: Option<(&str, u64)>,
         texts: &mut StringTable,
@@ -136,7 +136,7 @@ impl LocationCalls {
         let start = self.calls.len() as u32;
         // Anonymous memory keeps the name that it was mapped with, because it contains no generated code.
         let name = |module: &Module| match module.kind {
-            Kind::Anonymous(_) => module.path.to_string_lossy().into_owned(),
+            ModuleKind::Anonymous(_) => module.path.to_string_lossy().into_owned(),
             _ => module.short_name(),
         };
         let symbol = match variable {

@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use super::table::{RowSelection, TableInput};
-use super::{StringId, StringTable, Value};
+use super::{SampleValue, StringId, StringTable};
 use crate::abi::CpuMode;
 use crate::session::intern::words;
-use crate::session::samples::{ANY_COMM, Key, SampleAttribute};
+use crate::session::samples::{ANY_COMM, RowKey, SampleAttribute};
 
 /// Selects the samples that count. A filter on something that the rows do not distinguish (threads, CPUs or
 /// times that were not kept) excludes nothing.
@@ -56,8 +56,8 @@ pub(super) fn by_name<'a>(
     filter: &Filter,
     with_totals: bool,
     texts: &StringTable,
-    left_out: &mut [Value],
-) -> Cow<'a, [(Key, Value)]> {
+    left_out: &mut [SampleValue],
+) -> Cow<'a, [(RowKey, SampleValue)]> {
     let (only, code) = (&filter.only, input.code);
     if only.is_empty() {
         return input.rows.into();
@@ -137,13 +137,13 @@ impl<'a> FilterState<'a> {
     }
 
     /// Returns an attribute of a row.
-    pub(super) fn word(&self, key: &Key, at: Option<usize>) -> Option<u64> {
+    pub(super) fn word(&self, key: &RowKey, at: Option<usize>) -> Option<u64> {
         // Rows without attributes have no list.
         let at = at?;
         words(self.input.attributes.get(key.attributes).1).get(at)
     }
 
-    pub(super) fn look(&mut self, key: &Key) -> FilterVerdict {
+    pub(super) fn look(&mut self, key: &RowKey) -> FilterVerdict {
         let filter = self.filter;
         let numbered = |set: &Option<BTreeSet<i32>>, word: Option<u64>| {
             set.as_ref().is_none_or(|set| word.is_none_or(|word| set.contains(&(word as i32))))

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::language::{is_generated, marked};
 use super::{LocationCalls, StringId, StringTable};
-use crate::session::Resolved;
+use crate::session::ResolvedStacks;
 use crate::symbol::runtime_names;
 
 /// An interpreter.
@@ -85,7 +85,7 @@ pub struct NamelessLanguage {
 /// Returns the languages whose functions have no names. Without callers, returns only those recognizable
 /// without stacks.
 pub(super) fn nameless(
-    resolved: &Resolved,
+    resolved: &ResolvedStacks,
     code: &LocationCalls,
     texts: &StringTable,
     has_callers: bool,
@@ -121,7 +121,7 @@ pub(super) fn nameless(
 /// Returns the number of samples whose stack ends where Erlang called C code. Erlang code runs on the stacks
 /// of its own processes. The kernel cannot follow a stack from C code to there, and stack copies do not
 /// contain it.
-pub(super) fn erlang_ends(resolved: &Resolved, code: &LocationCalls, texts: &StringTable) -> u64 {
+pub(super) fn erlang_ends(resolved: &ResolvedStacks, code: &LocationCalls, texts: &StringTable) -> u64 {
     if texts.find("global::process_main").is_none() && texts.find("global::call_light_bif_shared").is_none() {
         return 0;
     }

@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::table::TableInput;
-use super::{CodeKind, LocationCall, LocationCalls, ShareOf, StringId, StringTable, Value};
+use super::{CodeKind, LocationCall, LocationCalls, SampleValue, ShareOf, StringId, StringTable};
 use crate::sort;
 
 /// A function of a language, with its cost.
@@ -25,9 +25,9 @@ pub struct LanguageFunction {
     /// The function's name, as written by the runtime.
     pub symbol: StringId,
     /// Samples in the function and in the native code that it runs.
-    pub own: Value,
+    pub own: SampleValue,
     /// `own`, plus samples in the functions that it calls.
-    pub total: Value,
+    pub total: SampleValue,
 }
 
 /// Prefixes of names that belong to a runtime instead of a program: V8, the JVM, BEAM.
@@ -71,8 +71,8 @@ pub(super) fn marked(
 /// A function's sums, and the last row that was added to its total.
 #[derive(Default)]
 struct LanguageSum {
-    own: Value,
-    total: Value,
+    own: SampleValue,
+    total: SampleValue,
     counted: Option<usize>,
 }
 
@@ -108,7 +108,7 @@ pub(super) fn functions(
         let function = |(symbol, LanguageSum { own, total, .. })| LanguageFunction { symbol, own, total };
         let mut functions: Vec<LanguageFunction> = sums.into_iter().map(function).collect();
         sort::by_key(&mut functions, |function| {
-            let cost = |value: &Value| Reverse(share_of.cost(value));
+            let cost = |value: &SampleValue| Reverse(share_of.cost(value));
             (cost(&function.own), cost(&function.total), texts.get(function.symbol))
         });
         functions

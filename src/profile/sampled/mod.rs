@@ -30,7 +30,7 @@ pub mod table;
 pub mod tree;
 pub mod trust;
 
-pub use crate::session::Value;
+pub use crate::session::SampleValue;
 pub use chain_tree::{ChainNode, ChainTree};
 pub use code::{CodeKind, LocationCall, LocationCalls};
 pub use filter::Filter;
@@ -94,11 +94,11 @@ pub struct ProfileEvent {
     /// The event's name in the recording; untrusted text.
     pub name: String,
     /// Sum of all samples, including those excluded by filters.
-    pub total: Value,
+    pub total: SampleValue,
     /// The total that shares refer to.
     pub share_of: ShareOf,
     /// Sum of the samples excluded by filters.
-    pub filtered: Value,
+    pub filtered: SampleValue,
     /// The table, largest first.
     pub rows: Vec<TableRow>,
     /// The call tree, if call chains were recorded and requested.
@@ -111,7 +111,7 @@ pub struct ProfileEvent {
 
 impl ProfileEvent {
     /// Returns a value's contribution to a share.
-    pub fn cost(&self, value: &Value) -> u64 {
+    pub fn cost(&self, value: &SampleValue) -> u64 {
         self.share_of.cost(value)
     }
 
@@ -143,11 +143,11 @@ mod tests {
     #[test]
     fn the_error_shrinks_with_the_root_of_the_samples() {
         let event = |samples: u64, period: u64| ProfileEvent {
-            total: Value {
+            total: SampleValue {
                 samples,
                 period: samples * period,
                 squares: (samples * period * period) as f64,
-                ..Value::default()
+                ..SampleValue::default()
             },
             ..ProfileEvent::default()
         };
@@ -156,7 +156,8 @@ mod tests {
         assert!(event(100, 1).error(0.0) > 0.01);
         assert_eq!(ProfileEvent::default().error(0.3), 1.0);
         // One heavy sample among light ones dominates the variance.
-        let uneven = Value { samples: 100, period: 199, squares: 99.0 + 10_000.0, ..Value::default() };
+        let uneven =
+            SampleValue { samples: 100, period: 199, squares: 99.0 + 10_000.0, ..SampleValue::default() };
         assert!(ShareOf::Period.draws(&uneven) < 4.0);
     }
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::interpreters::{self, NamelessLanguage};
 use super::{LocationCalls, StringId, StringTable};
-use crate::session::Resolved;
+use crate::session::ResolvedStacks;
 
 /// The facts of the trust line.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -185,7 +185,7 @@ const ROOTS: &[&str] = &[
 
 /// Counts the stacks and frames of the rows; without callers, only the innermost functions.
 pub fn count(
-    resolved: &Resolved,
+    resolved: &ResolvedStacks,
     code: &LocationCalls,
     texts: &StringTable,
     has_callers: bool,

@@ -21,9 +21,9 @@ use super::filter::{Filter, FilterState, by_name};
 use super::language;
 use super::table::{ENDED_NAME, RowRank, TableInput, TableRequest, tables};
 use super::tree::{StackDirection, TreeOptions, trees};
-use super::{Profile, ProfileEvent, ShareOf, SortKey, StringId, StringTable, Value};
+use super::{Profile, ProfileEvent, SampleValue, ShareOf, SortKey, StringId, StringTable};
 use crate::session::live::ENDED;
-use crate::session::samples::{ANY_COMM, Key};
+use crate::session::samples::{ANY_COMM, RowKey};
 use crate::sort;
 
 /// A query.
@@ -95,9 +95,9 @@ pub struct EventTotals {
     /// Index of the group's leader; the event's own index if it is in no group.
     pub leader: usize,
     /// Sum of all samples.
-    pub total: Value,
+    pub total: SampleValue,
     /// Sum of the samples excluded before rows were made.
-    pub filtered: Value,
+    pub filtered: SampleValue,
 }
 
 /// Sums by time.
@@ -121,7 +121,7 @@ pub struct ThreadSum {
     /// The thread's name.
     pub comm: StringId,
     /// Sum of the thread's samples.
-    pub value: Value,
+    pub value: SampleValue,
 }
 
 /// The answer to a query.
@@ -153,9 +153,9 @@ pub fn answer(
 ) -> QueryAnswer {
     let mut filter_state = FilterState::new(input, &query.filter, &texts);
     let mut rows = Vec::new();
-    let mut left_out = vec![Value::default(); events_totals.len()];
+    let mut left_out = vec![SampleValue::default(); events_totals.len()];
     let mut by_slice: FxHashMap<u64, u64> = FxHashMap::default();
-    let mut by_attributes: FxHashMap<(u32, u32), Value> = FxHashMap::default();
+    let mut by_attributes: FxHashMap<(u32, u32), SampleValue> = FxHashMap::default();
     let shown = query.event.unwrap_or(0);
     let has_all = (query.event.is_none() || query.event == Some(0) && events_totals.len() == 1)
         && query.filter == Filter { only: query.filter.only.clone(), ..Filter::default() };
@@ -185,11 +185,11 @@ pub fn answer(
             *sum += value;
         }
     }
-    let rows: Cow<'_, [(Key, Value)]> = if has_all { input.rows.into() } else { rows.into() };
+    let rows: Cow<'_, [(RowKey, SampleValue)]> = if has_all { input.rows.into() } else { rows.into() };
     let rows = joined(rows, &query.keys);
     let input = TableInput { rows: &rows, ..*input };
     let kept = by_name(&input, &query.filter, query.totals, &texts, &mut left_out);
-    let totals: Vec<Value> = events_totals.iter().map(|source| source.total.clone()).collect();
+    let totals: Vec<SampleValue> = events_totals.iter().map(|source| source.total.clone()).collect();
     let request = TableRequest {
         keys: &query.keys,
         with_totals: query.totals,
@@ -246,9 +246,9 @@ pub fn answer(
     });
     let events = events.collect();
     let times = filter_state.slice.map(|slice| times(&by_slice, slice));
-    let mut by_thread: FxHashMap<(u64, u64, u32), Value> = FxHashMap::default();
+    let mut by_thread: FxHashMap<(u64, u64, u32), SampleValue> = FxHashMap::default();
     for ((attributes, comm), value) in by_attributes {
-        let key = Key { event: 0, stack: 0, comm, attributes };
+        let key = RowKey { event: 0, stack: 0, comm, attributes };
         if let Some(pid) = filter_state.word(&key, filter_state.pid) {
             let tid = filter_state.word(&key, filter_state.tid).unwrap_or(pid);
             *by_thread.entry((pid, tid, comm)).or_default() += value;
@@ -320,10 +320,10 @@ pub fn history(
 
 /// Joins neighbouring rows that differ only in attributes that the keys do not distinguish. Rows are sorted
 /// by stack.
-fn joined<'a>(rows: Cow<'a, [(Key, Value)]>, keys: &[SortKey]) -> Cow<'a, [(Key, Value)]> {
+fn joined<'a>(rows: Cow<'a, [(RowKey, SampleValue)]>, keys: &[SortKey]) -> Cow<'a, [(RowKey, SampleValue)]> {
     let comms = keys.iter().any(|key| key.is_of_name());
     let attributes = keys.iter().any(|key| !key.is_of_name() && !key.is_of_code());
-    let plain = |key: &Key| Key {
+    let plain = |key: &RowKey| RowKey {
         comm: if comms { key.comm } else { ANY_COMM },
         attributes: if attributes { key.attributes } else { 0 },
         ..*key
@@ -331,7 +331,7 @@ fn joined<'a>(rows: Cow<'a, [(Key, Value)]>, keys: &[SortKey]) -> Cow<'a, [(Key,
     if (comms && attributes) || rows.windows(2).all(|pair| plain(&pair[0].0) != plain(&pair[1].0)) {
         return rows;
     }
-    let mut joined: Vec<(Key, Value)> = Vec::new();
+    let mut joined: Vec<(RowKey, SampleValue)> = Vec::new();
     for (key, value) in rows.iter() {
         // The first row's attributes represent all; no key reads them.
         let same = joined.last_mut().filter(|(last, _)| plain(last) == plain(key));
@@ -362,7 +362,7 @@ mod tests {
     use crate::abi::CpuMode;
     use crate::profile::sampled::table::RowSelection;
     use crate::profile::sampled::{LocationCall, LocationCalls};
-    use crate::session::Resolved;
+    use crate::session::ResolvedStacks;
     use crate::session::intern::{Interner, bytes};
     use crate::session::samples::SampleAttribute;
 
@@ -392,7 +392,7 @@ mod tests {
 
     /// main > work > (leaf | sys), and recursion of work; two threads, slices of 100 ns.
     struct World {
-        resolved: Resolved,
+        resolved: ResolvedStacks,
         attributes: Interner,
         code: LocationCalls,
         texts: StringTable,
@@ -414,7 +414,7 @@ mod tests {
                 let call = LocationCall::new(texts.add(dso), texts.add(symbol), level, true);
                 code.push(&[call], Some(0));
             }
-            let mut resolved = Resolved::default();
+            let mut resolved = ResolvedStacks::default();
             let (mut stacks, mut attributes) = (Interner::default(), Interner::default());
             let mut scratch = Vec::new();
             // Stack (innermost first), name, tid, slice, samples.
@@ -430,9 +430,13 @@ mod tests {
                 let stack = stacks.add(0, &numbers);
                 bytes(&[10, tid, slice], &mut scratch);
                 let attributes = attributes.add(0, &scratch);
-                let value =
-                    Value { samples, period: samples * 2, squares: samples as f64 * 4.0, ..Value::default() };
-                resolved.rows.push((Key { event: 0, stack, comm, attributes }, value));
+                let value = SampleValue {
+                    samples,
+                    period: samples * 2,
+                    squares: samples as f64 * 4.0,
+                    ..SampleValue::default()
+                };
+                resolved.rows.push((RowKey { event: 0, stack, comm, attributes }, value));
             }
             resolved.rows.sort_by_key(|(key, _)| *key);
             resolved.stacks = stacks.into();
@@ -448,7 +452,7 @@ mod tests {
                 code: &self.code,
                 words: &TestNames,
             };
-            let total = Value { samples: 100, period: 200, squares: 400.0, ..Value::default() };
+            let total = SampleValue { samples: 100, period: 200, squares: 400.0, ..SampleValue::default() };
             let source = EventTotals { name: "clock".to_owned(), total, ..EventTotals::default() };
             answer(&input, &[source], &query, self.texts.clone())
         }

@@ -1,6 +1,6 @@
 //! Shares: the totals that they refer to, and their accuracy.
 
-use super::Value;
+use super::SampleValue;
 
 /// The total that shares refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,7 +14,7 @@ pub enum ShareOf {
 
 impl ShareOf {
     /// Returns a value's contribution to a share.
-    pub fn cost(self, value: &Value) -> u64 {
+    pub fn cost(self, value: &SampleValue) -> u64 {
         match self {
             Self::Period => value.period,
             Self::Latency => value.latency(),
@@ -22,7 +22,7 @@ impl ShareOf {
     }
 
     /// Returns the number of equally costly samples whose sum would be equally accurate: `(Σw)² ÷ Σw²`.
-    pub fn draws(self, value: &Value) -> f64 {
+    pub fn draws(self, value: &SampleValue) -> f64 {
         let (sum, squares) = match self {
             Self::Period => (value.period as f64, value.squares),
             Self::Latency => (value.latency() as f64, value.latency_squares()),

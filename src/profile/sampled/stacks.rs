@@ -15,11 +15,11 @@ use rustc_hash::FxHashMap;
 use super::filter::{FilterState, by_name};
 use super::query::{EventTotals, Query};
 use super::table::{ENDED_NAME, TableInput};
-use super::{LocationCall, LocationCalls, StringTable, Value};
+use super::{LocationCall, LocationCalls, SampleValue, StringTable};
 use crate::session::intern::words;
 use crate::session::live::ENDED;
 use crate::session::samples::SampleAttribute;
-use crate::session::{Location, Module};
+use crate::session::{CodeLocation, Module};
 
 /// An event, and the sum that the filters left.
 #[derive(Debug, Clone, Default)]
@@ -27,9 +27,9 @@ pub struct StackEvent {
     /// The event's name; untrusted text.
     pub name: String,
     /// Sum of all samples, including those excluded by filters.
-    pub total: Value,
+    pub total: SampleValue,
     /// Sum of the event's rows.
-    pub kept: Value,
+    pub kept: SampleValue,
 }
 
 impl StackEvent {
@@ -72,7 +72,7 @@ pub struct StackRow {
     /// A tracepoint's payload: a number for [`StackProfile::payload`].
     pub payload: Option<u64>,
     /// Sum of the samples.
-    pub value: Value,
+    pub value: SampleValue,
 }
 
 /// Stacks with weights.
@@ -103,7 +103,7 @@ impl<'a> StackProfile<'a> {
     ) -> Self {
         let at = |wanted: SampleAttribute| input.attribute_kinds.iter().position(|kind| *kind == wanted);
         let payload = at(SampleAttribute::Payload);
-        let mut left_out = vec![Value::default(); events_totals.len()];
+        let mut left_out = vec![SampleValue::default(); events_totals.len()];
         let named = by_name(input, &query.filter, query.totals, texts, &mut left_out);
         let mut filter_state = FilterState::new(input, &query.filter, texts);
         let event = |of: &EventTotals| StackEvent {
@@ -165,7 +165,7 @@ impl<'a> StackProfile<'a> {
     }
 
     /// Returns a location by number.
-    pub fn location(&self, number: u32) -> &Location {
+    pub fn location(&self, number: u32) -> &CodeLocation {
         &self.input.resolved.locations[number as usize]
     }
 

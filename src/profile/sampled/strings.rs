@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 
-use crate::session::intern::Keys;
+use crate::session::intern::HashKeys;
 
 /// Number of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -22,7 +22,7 @@ pub struct StringId(pub u32);
 /// ```
 #[derive(Debug, Default, Clone)]
 pub struct StringTable {
-    keys: Keys,
+    keys: HashKeys,
     table: HashTable<u32>,
     ends: Vec<usize>,
     all: String,

@@ -12,13 +12,15 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashMap;
 
 use super::chain_tree::ChainTree;
-use super::{LocationCall, LocationCalls, RowCell, ShareOf, SortKey, StringId, StringTable, Value, place};
+use super::{
+    LocationCall, LocationCalls, RowCell, SampleValue, ShareOf, SortKey, StringId, StringTable, place,
+};
 use crate::abi::CpuMode;
 use crate::record::decode::{page_size, transaction};
-use crate::session::Resolved;
+use crate::session::ResolvedStacks;
 use crate::session::intern::{Interner, words};
 use crate::session::live::ENDED;
-use crate::session::samples::{Key, SampleAttribute};
+use crate::session::samples::{RowKey, SampleAttribute};
 
 /// A row.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,9 +28,9 @@ pub struct TableRow {
     /// The values of the sort keys.
     pub cells: Vec<RowCell>,
     /// Samples in the row itself.
-    pub own: Value,
+    pub own: SampleValue,
     /// Samples in the row or its callees; equal to `own` without call chains.
-    pub total: Value,
+    pub total: SampleValue,
     /// The row's own periods by CPU mode, in the order of [`MODES`], if requested.
     pub by_mode: Option<Box<[u64; 4]>>,
     /// The row's call chains, if they were requested and the row costs enough.
@@ -73,9 +75,9 @@ pub trait RowStrings {
 #[derive(Clone, Copy)]
 pub struct TableInput<'a> {
     /// The sums by stack, sorted by event and stack: the rows of `resolved`, or those that passed a filter.
-    pub rows: &'a [(Key, Value)],
+    pub rows: &'a [(RowKey, SampleValue)],
     /// The stacks.
-    pub resolved: &'a Resolved,
+    pub resolved: &'a ResolvedStacks,
     /// The attributes.
     pub attributes: &'a Interner,
     /// The kinds of the attributes.
@@ -292,8 +294,8 @@ impl<'a> CodeCells<'a> {
 /// The cost of a row.
 #[derive(Default)]
 struct RowSum {
-    own: Value,
-    total: Value,
+    own: SampleValue,
+    total: SampleValue,
     by_mode: Option<Box<[u64; 4]>>,
 }
 
@@ -324,7 +326,7 @@ impl PartSums {
     }
 
     /// Adds a row to a part's total, once per row even if the stack contains the part several times.
-    fn total(&mut self, part: u32, row: u32, value: &Value) {
+    fn total(&mut self, part: u32, row: u32, value: &SampleValue) {
         if part == NOT_WANTED || self.counted.get(part as usize) == Some(&row) {
             return;
         }
@@ -428,7 +430,7 @@ pub fn tables(
     for rows in &mut tables {
         rows.retain(|row| only.more_than.is_none_or(|least| row.total.samples > least));
         rows.sort_unstable_by(|a, b| {
-            let cost = |value: &Value| share_of.cost(value);
+            let cost = |value: &SampleValue| share_of.cost(value);
             let weight = |row: &TableRow| (cost(&row.total), cost(&row.own), row.own.samples);
             let ranked = ranks.iter().map(|rank| by_rank(rank, a, b)).find(|order| order.is_ne());
             ranked
@@ -508,7 +510,7 @@ pub(in crate::profile) fn compare(a: &[RowCell], b: &[RowCell], texts: &StringTa
 fn sample_cells(
     input: &TableInput<'_>,
     keys: &[SortKey],
-    key: &Key,
+    key: &RowKey,
     texts: &mut StringTable,
 ) -> Vec<RowCell> {
     let attributes = if input.attribute_kinds.is_empty() {

@@ -12,9 +12,9 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::table::TableInput;
-use super::{ShareOf, StringId, StringTable, Value};
+use super::{SampleValue, ShareOf, StringId, StringTable};
 use crate::abi::CpuMode;
-use crate::session::samples::Key;
+use crate::session::samples::RowKey;
 use crate::sort;
 
 /// Which end of the stacks is the top.
@@ -39,9 +39,9 @@ pub struct CallNode {
     /// Whether the function is inlined into the next outer one.
     pub inlined: bool,
     /// Samples whose stack ends here. In caller order, this is the function's own cost in this context.
-    pub own: Value,
+    pub own: SampleValue,
     /// Samples whose stack passes through or ends here.
-    pub total: Value,
+    pub total: SampleValue,
     /// Numbers of the child nodes, largest first.
     pub children: Vec<u32>,
 }
@@ -93,7 +93,7 @@ struct StackPath {
     /// Range of the path's functions in the list of all.
     start: usize,
     end: usize,
-    value: Value,
+    value: SampleValue,
 }
 
 /// The rest of a path after its first functions.
@@ -169,7 +169,7 @@ impl<'a> StackPaths<'a> {
 
     /// Adds a row's stack and returns the number of its path. If there is a root function, adds only the part
     /// beyond it.
-    pub(super) fn add(&mut self, key: &Key, value: &Value, root: Option<StringId>) -> u32 {
+    pub(super) fn add(&mut self, key: &RowKey, value: &SampleValue, root: Option<StringId>) -> u32 {
         let of_event = &mut self.of_event[key.event as usize];
         // Rows with the same stack that differ in something else share their path.
         if self.last == Some((key.event, key.stack))
@@ -246,9 +246,9 @@ impl<'a> StackPaths<'a> {
         let mut of_rest: Vec<usize> = Vec::new();
         while let Some((parent, depth, through)) = open.pop() {
             // The next functions without duplicates, and the index of the next function for each path.
-            let mut sums: Vec<(u32, Value)> = Vec::new();
+            let mut sums: Vec<(u32, SampleValue)> = Vec::new();
             let mut known: FxHashMap<u32, usize> = FxHashMap::default();
-            let mut own = Value::default();
+            let mut own = SampleValue::default();
             let mut last = 0;
             let next = |rest: &PathRest| {
                 let path = &paths[rest.path as usize];
@@ -267,7 +267,7 @@ impl<'a> StackPaths<'a> {
                 if sums.get(last).is_none_or(|(other, _)| *other != function) {
                     last = *known.entry(function).or_insert(sums.len());
                     if last == sums.len() {
-                        sums.push((function, Value::default()));
+                        sums.push((function, SampleValue::default()));
                     }
                 }
                 sums[last].1 += value;
@@ -305,7 +305,7 @@ impl<'a> StackPaths<'a> {
                     dso: call.dso,
                     level: call.level,
                     inlined: call.inlined,
-                    own: Value::default(),
+                    own: SampleValue::default(),
                     total,
                     children: Vec::new(),
                 });
@@ -324,14 +324,14 @@ impl<'a> StackPaths<'a> {
 pub fn trees(
     input: &TableInput<'_>,
     options: TreeOptions,
-    totals: &[Value],
+    totals: &[SampleValue],
     texts: &StringTable,
 ) -> Vec<CallTree> {
     let mut paths = StackPaths::new(input, totals.len(), options.order, options.collapse);
     for (key, value) in input.rows {
         paths.add(key, value, options.root);
     }
-    let grow = |(event, total): (usize, &Value)| {
+    let grow = |(event, total): (usize, &SampleValue)| {
         let of = options.share_of;
         let least = (options.limit * of.cost(total) as f64).ceil() as u64;
         let rests = (0..paths.of_event[event].len() as u32).map(|path| PathRest { path, skipped: 0 });

@@ -11,7 +11,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Format;
+use super::TracepointFormat;
 use crate::record::Cursor;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
@@ -19,7 +19,7 @@ const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// A recording's information about its tracepoints.
 #[derive(Debug, Clone, Default)]
 pub struct TracingData {
-    formats: FxHashMap<u64, Format>,
+    formats: FxHashMap<u64, TracepointFormat>,
     /// Whether it is in the other byte order.
     pub is_foreign: bool,
     /// The kernel's symbols, in the format of `/proc/kallsyms` (empty if perf could not read it).
@@ -28,12 +28,12 @@ pub struct TracingData {
     pub texts: FxHashMap<u64, String>,
 }
 
-struct Fields<'a> {
+struct PayloadFields<'a> {
     bytes: Cursor<'a>,
     is_foreign: bool,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> PayloadFields<'a> {
     fn u32(&mut self) -> Option<u32> {
         self.bytes.u32().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
     }
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
 impl TracingData {
     /// Parses the section. Skips truncated parts; `None` if its beginning is invalid.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut f = Fields { bytes: Cursor::new(bytes), is_foreign: false };
+        let mut f = PayloadFields { bytes: Cursor::new(bytes), is_foreign: false };
         if f.bytes.take(MAGIC.len())? != MAGIC {
             return None;
         }
@@ -70,7 +70,7 @@ impl TracingData {
         Some(data)
     }
 
-    fn parse_files(&mut self, f: &mut Fields<'_>) -> Option<()> {
+    fn parse_files(&mut self, f: &mut PayloadFields<'_>) -> Option<()> {
         for _ in ["header_page", "header_event"] {
             f.word()?;
             f.file()?;
@@ -95,18 +95,18 @@ impl TracingData {
     }
 
     fn add(&mut self, system: &str, file: &[u8]) {
-        if let Some(format) = Format::parse(system, &String::from_utf8_lossy(file)) {
+        if let Some(format) = TracepointFormat::parse(system, &String::from_utf8_lossy(file)) {
             self.formats.insert(format.id, format);
         }
     }
 
     /// The tracepoint with this id (`attr.config`).
-    pub fn format(&self, id: u64) -> Option<&Format> {
+    pub fn format(&self, id: u64) -> Option<&TracepointFormat> {
         self.formats.get(&id)
     }
 
     /// Iterates over all tracepoints, in no particular order.
-    pub fn formats(&self) -> impl Iterator<Item = &Format> {
+    pub fn formats(&self) -> impl Iterator<Item = &TracepointFormat> {
         self.formats.values()
     }
 }

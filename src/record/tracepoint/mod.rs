@@ -29,16 +29,16 @@ use crate::abi::tracepoint_field::FieldStorage;
 
 /// Resolves addresses of the recorded kernel.
 #[derive(Clone, Copy)]
-pub struct Names<'a> {
+pub struct KernelNames<'a> {
     /// Returns the function at a code address and the offset in it, for `%pS`.
     pub code: &'a dyn Fn(u64) -> Option<(String, u64)>,
     /// The kernel's constant texts by address, for `%s` of a pointer; see [`TracingData::texts`].
     pub texts: Option<&'a FxHashMap<u64, String>>,
 }
 
-impl Names<'_> {
+impl KernelNames<'_> {
     /// Resolves nothing: addresses are printed as numbers.
-    pub const NONE: Names<'static> = Names { code: &|_| None, texts: None };
+    pub const NONE: KernelNames<'static> = KernelNames { code: &|_| None, texts: None };
 }
 
 /// A payload and its byte order.
@@ -127,7 +127,7 @@ impl<'a> Payload<'a> {
 
 /// A parsed format file.
 #[derive(Debug, Clone)]
-pub struct Format {
+pub struct TracepointFormat {
     /// The subsystem, such as `sched`.
     pub system: String,
     /// The tracepoint, such as `sched_switch`.
@@ -140,7 +140,7 @@ pub struct Format {
     print: Option<print::Print>,
 }
 
-impl Format {
+impl TracepointFormat {
     /// Parses a format file of this subsystem; `None` if the name, the id or the fields are missing.
     pub fn parse(system: &str, text: &str) -> Option<Self> {
         let mut name = None;
@@ -178,13 +178,13 @@ impl Format {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// Whether `print fmt` is supported; otherwise [`Format::print`] prints the fields by name.
+    /// Whether `print fmt` is supported; otherwise [`TracepointFormat::print`] prints the fields by name.
     pub fn is_printable(&self) -> bool {
         self.print.is_some()
     }
 
     /// Appends the line that describes the payload. Does not escape control characters.
-    pub fn print(&self, payload: Payload<'_>, names: Names<'_>, out: &mut String) {
+    pub fn print(&self, payload: Payload<'_>, names: KernelNames<'_>, out: &mut String) {
         let start = out.len();
         let printed = self.print.as_ref().and_then(|print| print.evaluate(&self.fields, payload, names, out));
         if printed.is_none() {
@@ -195,7 +195,7 @@ impl Format {
 
     /// Prints a field as it appears in the line after `NAME=`, or otherwise in the format of its type. `None`
     /// if there is no field with this name. Does not print the rest of the line.
-    pub fn print_field(&self, name: &str, payload: Payload<'_>, names: Names<'_>) -> Option<String> {
+    pub fn print_field(&self, name: &str, payload: Payload<'_>, names: KernelNames<'_>) -> Option<String> {
         let field = self.field(name)?;
         let mut out = String::new();
         let labelled = self

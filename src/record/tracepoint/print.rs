@@ -11,24 +11,24 @@ mod parse;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{Names, Payload, until_nul};
+use super::{KernelNames, Payload, until_nul};
 use crate::abi::TracepointField;
 use crate::text;
-use conversion::Conversion;
+use conversion::PrintConversion;
 
 /// A parsed `print fmt`.
 #[derive(Debug, Clone)]
 pub(super) struct Print {
-    pieces: Vec<Piece>,
+    pieces: Vec<FormatPiece>,
 }
 
 /// A part of a format.
 #[derive(Debug, Clone)]
-enum Piece {
+enum FormatPiece {
     /// Literal text.
     Text(String),
     /// An argument and its conversion.
-    Argument(Conversion, Expr),
+    Argument(PrintConversion, Expr),
     /// An unknown conversion, or one without its argument, and the rest of the format.
     Unknown,
 }
@@ -59,7 +59,7 @@ enum Expr {
 }
 
 /// The value of an expression.
-enum Value<'a> {
+enum PrintValue<'a> {
     Number(i64),
     Text(Cow<'a, str>),
     Bytes(&'a [u8]),
@@ -76,10 +76,10 @@ impl Print {
         &self,
         fields: &[TracepointField],
         payload: Payload<'_>,
-        names: Names<'_>,
+        names: KernelNames<'_>,
         out: &mut String,
     ) -> Option<()> {
-        let scope = Scope { fields, payload };
+        let scope = PrintScope { fields, payload };
         self.pieces.iter().try_for_each(|piece| piece.print(&scope, names, out))
     }
 
@@ -89,10 +89,10 @@ impl Print {
         name: &str,
         fields: &[TracepointField],
         payload: Payload<'_>,
-        names: Names<'_>,
+        names: KernelNames<'_>,
         out: &mut String,
     ) -> Option<()> {
-        let scope = Scope { fields, payload };
+        let scope = PrintScope { fields, payload };
         let (behind, text) = self.behind_label(&format!("{name}="))?;
         out.push_str(text);
         for piece in behind {
@@ -107,9 +107,9 @@ impl Print {
 
     /// Returns the pieces after a label, which must be at the beginning of the format or follow a space. Also
     /// returns the rest of the label's own piece.
-    fn behind_label(&self, label: &str) -> Option<(&[Piece], &str)> {
+    fn behind_label(&self, label: &str) -> Option<(&[FormatPiece], &str)> {
         self.pieces.iter().enumerate().find_map(|(number, piece)| {
-            let Piece::Text(text) = piece else { return None };
+            let FormatPiece::Text(text) = piece else { return None };
             let mut found = text.match_indices(label);
             let begins = |at: usize| text[..at].ends_with(' ') || number == 0 && at == 0;
             let (at, _) = found.find(|(at, _)| begins(*at))?;
@@ -119,7 +119,7 @@ impl Print {
 }
 
 /// Splits a format into pieces, once for all payloads.
-fn pieces(format: &str, arguments: Vec<Expr>) -> Vec<Piece> {
+fn pieces(format: &str, arguments: Vec<Expr>) -> Vec<FormatPiece> {
     let mut arguments = arguments.into_iter();
     let mut pieces = Vec::new();
     let mut text = String::new();
@@ -133,24 +133,24 @@ fn pieces(format: &str, arguments: Vec<Expr>) -> Vec<Piece> {
             continue;
         }
         if !text.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut text)));
+            pieces.push(FormatPiece::Text(std::mem::take(&mut text)));
         }
-        let conversion = Conversion::parse(left, || arguments.next());
+        let conversion = PrintConversion::parse(left, || arguments.next());
         let Some(((conversion, rest), argument)) = conversion.zip(arguments.next()) else {
-            pieces.push(Piece::Unknown);
+            pieces.push(FormatPiece::Unknown);
             return pieces;
         };
-        pieces.push(Piece::Argument(conversion, argument));
+        pieces.push(FormatPiece::Argument(conversion, argument));
         left = rest;
     }
     text.push_str(left);
-    pieces.push(Piece::Text(text));
+    pieces.push(FormatPiece::Text(text));
     pieces
 }
 
-impl Piece {
+impl FormatPiece {
     /// Appends the piece; `None` as for [`Print::evaluate`].
-    fn print(&self, scope: &Scope<'_>, names: Names<'_>, out: &mut String) -> Option<()> {
+    fn print(&self, scope: &PrintScope<'_>, names: KernelNames<'_>, out: &mut String) -> Option<()> {
         match self {
             Self::Text(text) => out.push_str(text),
             Self::Argument(conversion, argument) => {
@@ -162,26 +162,26 @@ impl Piece {
     }
 }
 
-struct Scope<'a> {
+struct PrintScope<'a> {
     fields: &'a [TracepointField],
     payload: Payload<'a>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> PrintScope<'a> {
     fn field(&self, index: usize) -> Option<&'a TracepointField> {
         self.fields.get(index)
     }
 
     fn bytes(&self, expr: &'a Expr) -> Option<&'a [u8]> {
         match self.value(expr)? {
-            Value::Bytes(bytes) => Some(bytes),
+            PrintValue::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }
 
     fn number(&self, expr: &Expr) -> Option<i64> {
         match self.value(expr)? {
-            Value::Number(number) => Some(number),
+            PrintValue::Number(number) => Some(number),
             // An array used as a number is its address, which is not null.
             _ => None,
         }
@@ -195,47 +195,49 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn value(&self, expr: &'a Expr) -> Option<Value<'a>>
+    fn value(&self, expr: &'a Expr) -> Option<PrintValue<'a>>
     where
         Self: 'a,
     {
         Some(match expr {
-            Expr::Number(number) => Value::Number(*number),
-            Expr::Text(text) => Value::Text(Cow::Borrowed(text)),
+            Expr::Number(number) => PrintValue::Number(*number),
+            Expr::Text(text) => PrintValue::Text(Cow::Borrowed(text)),
             // perf also treats unknown names as 0.
-            Expr::Word(word) => Value::Number(known(word).unwrap_or(0)),
+            Expr::Word(word) => PrintValue::Number(known(word).unwrap_or(0)),
             Expr::Field(index) => {
                 let field = self.field(*index)?;
                 match self.payload.number_in(field) {
-                    Some(number) => Value::Number(number),
-                    None => Value::Bytes(self.payload.bytes_of(field)?),
+                    Some(number) => PrintValue::Number(number),
+                    None => PrintValue::Bytes(self.payload.bytes_of(field)?),
                 }
             }
-            Expr::Bytes(index) => Value::Bytes(self.payload.bytes_of(self.field(*index)?)?),
-            Expr::Length(index) => Value::Number(self.payload.bytes_of(self.field(*index)?)?.len() as i64),
+            Expr::Bytes(index) => PrintValue::Bytes(self.payload.bytes_of(self.field(*index)?)?),
+            Expr::Length(index) => {
+                PrintValue::Number(self.payload.bytes_of(self.field(*index)?)?.len() as i64)
+            }
             Expr::Element(index, at) => {
                 let field = self.field(*index)?;
                 let (size, at) = (field.element_size(), usize::try_from(self.number(at)?).ok()?);
                 let bytes = self.payload.bytes_of(field)?.get(at.checked_mul(size)?..)?.get(..size)?;
-                Value::Number(self.payload.integer(bytes, field.is_signed)?)
+                PrintValue::Number(self.payload.integer(bytes, field.is_signed)?)
             }
             Expr::Unary(operator, inner) => {
                 let number = self.number(inner)?;
-                Value::Number(match operator {
+                PrintValue::Number(match operator {
                     '-' => number.wrapping_neg(),
                     '~' => !number,
                     '!' => i64::from(number == 0),
                     _ => number,
                 })
             }
-            Expr::Binary(operator, left, right) => Value::Number(self.binary(operator, left, right)?),
+            Expr::Binary(operator, left, right) => PrintValue::Number(self.binary(operator, left, right)?),
             Expr::Choice(condition, yes, no) => {
                 return self.value(if self.number(condition)? != 0 { yes } else { no });
             }
             Expr::Cast(bytes, is_signed, inner) => match self.value(inner)? {
-                Value::Number(number) => {
+                PrintValue::Number(number) => {
                     let unused = 64 - 8 * u32::from(*bytes);
-                    Value::Number(if *is_signed {
+                    PrintValue::Number(if *is_signed {
                         number << unused >> unused
                     } else {
                         ((number as u64) << unused >> unused) as i64
@@ -244,12 +246,12 @@ impl<'a> Scope<'a> {
                 other => other,
             },
             Expr::Flags(number, between, names) => {
-                Value::Text(Cow::Owned(self.flags(self.number(number)?, between, names)?))
+                PrintValue::Text(Cow::Owned(self.flags(self.number(number)?, between, names)?))
             }
             Expr::Symbol(number, names) => {
                 let number = self.number(number)?;
                 let found = names.iter().find(|(value, _)| self.named(value) == Some(number));
-                Value::Text(found.map_or_else(
+                PrintValue::Text(found.map_or_else(
                     || Cow::Owned(format!("0x{number:x}")),
                     |(_, name)| Cow::Borrowed(name.as_str()),
                 ))
@@ -257,7 +259,7 @@ impl<'a> Scope<'a> {
             Expr::Hex(bytes, count, between) => {
                 let bytes = self.bytes(bytes)?;
                 let count = usize::try_from(self.number(count)?).ok()?.min(bytes.len());
-                Value::Text(Cow::Owned(text::hex(&bytes[..count], between)))
+                PrintValue::Text(Cow::Owned(text::hex(&bytes[..count], between)))
             }
             Expr::Array(bytes, count, size) => {
                 let bytes = self.bytes(bytes)?;
@@ -267,7 +269,7 @@ impl<'a> Scope<'a> {
                 let elements = bytes.chunks_exact(size).take(count);
                 let numbers = elements.map(|e| self.payload.number(e).unwrap_or(0));
                 let texts: Vec<String> = numbers.map(|n| format!("0x{n:x}")).collect();
-                Value::Text(Cow::Owned(format!("{{{}}}", texts.join(","))))
+                PrintValue::Text(Cow::Owned(format!("{{{}}}", texts.join(","))))
             }
             Expr::Bitmask(index) => {
                 let bytes = self.payload.bytes_of(self.field(*index)?)?;
@@ -276,7 +278,7 @@ impl<'a> Scope<'a> {
                     .rev()
                     .map(|word| format!("{:08x}", self.payload.number(word).unwrap_or(0)))
                     .collect();
-                Value::Text(Cow::Owned(words.join(",")))
+                PrintValue::Text(Cow::Owned(words.join(",")))
             }
         })
     }

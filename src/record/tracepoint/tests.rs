@@ -16,7 +16,7 @@ format:
 print fmt: "%s %03d %s%s|%s at %pS" " %-4x|", REC->comm, REC->prio, (REC->prio & 3) ? __print_flags(REC->prio & 7, "|", { 1, "A" }, { 0x2, "B" }) : "R", REC->prio > 0 ? "+" : "", __get_str(path), (void *)REC->call_site, (u8)((REC->prio) >> 1)
 "#;
 
-fn printed(format: &Format, payload: Payload<'_>, names: Names<'_>) -> String {
+fn printed(format: &TracepointFormat, payload: Payload<'_>, names: KernelNames<'_>) -> String {
     let mut line = String::new();
     format.print(payload, names, &mut line);
     line
@@ -34,13 +34,13 @@ fn payload() -> Vec<u8> {
 
 #[test]
 fn a_payload_is_printed_as_its_format_says() {
-    let format = Format::parse("sched", SWITCH).expect("it parses");
+    let format = TracepointFormat::parse("sched", SWITCH).expect("it parses");
     assert!(format.is_printable());
     let bytes = payload();
     let payload = Payload { bytes: &bytes, is_foreign: false };
     let named = |address: u64| (address == 0x1234).then(|| ("here".to_owned(), 4));
     assert_eq!(
-        printed(&format, payload, Names { code: &named, texts: None }),
+        printed(&format, payload, KernelNames { code: &named, texts: None }),
         "bash 007 A|B|0x4+|/tmp at here+0x4 3   |"
     );
     assert_eq!(format.field("prio").and_then(|f| payload.number_in(f)), Some(7));
@@ -50,12 +50,12 @@ fn a_payload_is_printed_as_its_format_says() {
 fn a_field_is_printed_as_the_line_has_it_without_the_line() {
     let line = r#"print fmt: "%%x comm=%s old_prio=%0*d prio=%s%s path=%s", REC->comm, 4, REC->prio, __print_flags(REC->prio & 7, "|", { 1, "A" }, { 0x2, "B" }), "+ and", __get_str(path)"#;
     let text = format!("{}{line}\n", &SWITCH[..SWITCH.find("print fmt").unwrap()]);
-    let format = Format::parse("sched", &text).expect("it parses");
+    let format = TracepointFormat::parse("sched", &text).expect("it parses");
     let bytes = payload();
     let payload = Payload { bytes: &bytes, is_foreign: false };
-    let whole = printed(&format, payload, Names::NONE);
+    let whole = printed(&format, payload, KernelNames::NONE);
     assert_eq!(whole, "%x comm=bash old_prio=0007 prio=A|B|0x4+ and path=/tmp");
-    let field = |name| format.print_field(name, payload, Names::NONE);
+    let field = |name| format.print_field(name, payload, KernelNames::NONE);
     assert_eq!(field("comm").as_deref(), Some("bash"));
     assert_eq!(field("prio").as_deref(), Some("A|B|0x4+"), "not old_prio");
     assert_eq!(field("path").as_deref(), Some("/tmp"));
@@ -65,19 +65,19 @@ fn a_field_is_printed_as_the_line_has_it_without_the_line() {
 
 #[test]
 fn what_cannot_be_evaluated_is_printed_by_name() {
-    let format = Format::parse("sched", &SWITCH.replace("__get_str", "secret")).expect("it parses");
+    let format = TracepointFormat::parse("sched", &SWITCH.replace("__get_str", "secret")).expect("it parses");
     assert!(!format.is_printable());
     let bytes = payload();
     let payload = Payload { bytes: &bytes, is_foreign: false };
-    assert_eq!(printed(&format, payload, Names::NONE), "comm=bash prio=7 path=/tmp call_site=0x1234");
+    assert_eq!(printed(&format, payload, KernelNames::NONE), "comm=bash prio=7 path=/tmp call_site=0x1234");
     // A payload that is too short has no values, and causes no error.
     let short = Payload { bytes: &bytes[..20], is_foreign: false };
-    assert_eq!(printed(&format, short, Names::NONE), "comm= prio= path= call_site=");
+    assert_eq!(printed(&format, short, KernelNames::NONE), "comm= prio= path= call_site=");
 }
 
 #[test]
 fn numbers_of_the_other_byte_order_are_read() {
-    let format = Format::parse("sched", SWITCH).expect("it parses");
+    let format = TracepointFormat::parse("sched", SWITCH).expect("it parses");
     let mut bytes = payload();
     bytes[24..28].copy_from_slice(&(-5i32).to_ne_bytes().map(u8::reverse_bits).map(u8::reverse_bits));
     bytes[24..28].reverse();
@@ -89,7 +89,7 @@ fn numbers_of_the_other_byte_order_are_read() {
 fn deep_and_long_expressions_end() {
     let deep = format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000));
     let format = SWITCH.replace("REC->comm,", &format!("{deep},"));
-    assert!(!Format::parse("sched", &format).expect("it parses").is_printable());
+    assert!(!TracepointFormat::parse("sched", &format).expect("it parses").is_printable());
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn conversions_are_those_of_printf() {
     let bytes = payload();
     for (line, expected) in cases {
         let text = format!("{}print fmt: {line}\n", &SWITCH[..SWITCH.find("print fmt").unwrap()]);
-        let format = Format::parse("sched", &text).expect("it parses");
+        let format = TracepointFormat::parse("sched", &text).expect("it parses");
         let payload = Payload { bytes: &bytes, is_foreign: false };
-        assert_eq!(printed(&format, payload, Names::NONE), expected, "{line}");
+        assert_eq!(printed(&format, payload, KernelNames::NONE), expected, "{line}");
     }
 }

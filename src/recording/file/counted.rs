@@ -5,22 +5,26 @@
 
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
-use crate::counter::rings::{Reading, Rings};
+use crate::counter::rings::{InstanceReading, Rings};
 use crate::perfdata::RecordedEvent;
-use crate::recording::plan::{FilePlan, SamplePlan, Scope};
-use crate::sys::process::Outcome;
+use crate::recording::plan::{FilePlan, MeasurementScope, SamplePlan};
+use crate::sys::process::CommandOutcome;
 
 /// Whether the samples cover everything that the events count, so that a reader may compare the two.
 pub(super) fn samples_all(plan: &SamplePlan, file: &FilePlan, rings: &Rings) -> bool {
     let leaves_out =
         file.rotation.is_some() || file.rotates_at.is_some() || rings.has_backward() || rings.has_limits();
-    matches!(plan.scope, Scope::Command) && !leaves_out
+    matches!(plan.scope, MeasurementScope::Command) && !leaves_out
 }
 
 /// Returns the count of each event for a command that has ended, including its descendants.
-pub(super) fn by_command(events: &[RecordedEvent], readings: &[Reading], outcome: Outcome) -> Vec<u64> {
+pub(super) fn by_command(
+    events: &[RecordedEvent],
+    readings: &[InstanceReading],
+    outcome: CommandOutcome,
+) -> Vec<u64> {
     let mut counted = vec![0u64; events.len()];
-    for Reading { instance, count, .. } in readings {
+    for InstanceReading { instance, count, .. } in readings {
         counted[instance.event] = counted[instance.event].saturating_add(count.value);
     }
     for (event, counted) in events.iter().zip(&mut counted) {

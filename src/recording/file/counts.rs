@@ -16,21 +16,21 @@ use rustc_hash::FxHashMap;
 use super::features;
 use crate::abi::attr::kind;
 use crate::abi::{Attr, generic, sample_type};
-use crate::counter::counter_set::{CounterSet, Reading};
+use crate::counter::counter_set::{CounterReading, CounterSet};
 use crate::counter::target::TargetSlot;
 use crate::error::{Error, Result};
 use crate::event::EventSpec;
 use crate::host::Host;
-use crate::host::process::Thread;
-use crate::perfdata::feature::Raw;
-use crate::perfdata::{Features, Options, RecordedEvent, Writer};
+use crate::host::process::ThreadInfo;
+use crate::perfdata::feature::RawSection;
+use crate::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
 use crate::record::encode::{Encoder, EventNews, MOST_THREADS};
-use crate::record::{Stat, StatRound};
+use crate::record::{StatCount, StatRound};
 use crate::sys::standard_output;
 use crate::units::Count;
 
 /// How tables display an event; readers need it.
-pub(crate) struct Described {
+pub(crate) struct EventDisplay {
     pub(crate) name: String,
     /// Factor from the event's count to its unit.
     pub(crate) scale: f64,
@@ -59,8 +59,8 @@ impl CountsFile {
         path: &Path,
         host: &Host,
         set: &CounterSet,
-        shown: &[Described],
-        threads: &[Thread],
+        shown: &[EventDisplay],
+        threads: &[ThreadInfo],
         cpus: &[u32],
         config: &[[u64; 2]],
     ) -> Result<Self> {
@@ -86,12 +86,12 @@ impl CountsFile {
             groups[group].push(event);
         }
         let features =
-            Features { stat: Some(Raw::default()), ..features::of_machine(host, &events, &groups) };
+            Features { stat: Some(RawSection::default()), ..features::of_machine(host, &events, &groups) };
         let writer = Writer::create(
             path,
             &events,
             &features,
-            Options { stream: Some(standard_output::name()), ..Options::default() },
+            WriteOptions { stream: Some(standard_output::name()), ..WriteOptions::default() },
         )?;
         let mut file = Self {
             writer,
@@ -115,7 +115,7 @@ impl CountsFile {
         Ok(file)
     }
 
-    fn tell_of(&mut self, id: u64, shown: &Described, spec: &EventSpec) {
+    fn tell_of(&mut self, id: u64, shown: &EventDisplay, spec: &EventSpec) {
         let records = &mut self.records;
         records.event_update(id, &EventNews::Name(&shown.name));
         if !shown.unit.is_empty() {
@@ -140,12 +140,12 @@ impl CountsFile {
     /// If the round cannot be written. Earlier rounds are readable.
     pub(crate) fn round(
         &mut self,
-        readings: &[Reading],
+        readings: &[CounterReading],
         measured: impl Iterator<Item = (usize, u64)>,
         at_ns: u64,
         is_final: bool,
     ) -> Result<()> {
-        for Reading { event, slot, count } in readings {
+        for CounterReading { event, slot, count } in readings {
             let Some(count) = count else { continue };
             self.count(*event, *slot, *count);
         }
@@ -159,7 +159,7 @@ impl CountsFile {
 
     fn count(&mut self, event: usize, slot: TargetSlot, count: Count) {
         let thread = slot.tid.and_then(|tid| self.threads.get(&tid));
-        self.records.stat(&Stat {
+        self.records.stat(&StatCount {
             id: id(event),
             cpu: slot.cpu.unwrap_or(u32::MAX),
             thread: thread.copied().unwrap_or(0),

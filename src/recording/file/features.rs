@@ -16,13 +16,13 @@ use crate::host::cpu::{Processor, Topology, recorded_id};
 use crate::host::pmu::Pmu;
 use crate::perfdata::feature::{
     BuildIdEntry, BuildIds, ClockData, CpuCount, CpuTopology, EventDesc, GroupDesc, NumaNode, PmuCaps,
-    PmuMapping, Raw, SampleTime,
+    PmuMapping, RawSection, SampleTime,
 };
 use crate::perfdata::tally::HitFile;
 use crate::perfdata::{Features, RecordTally, RecordedEvent};
 use crate::recording::plan::BuildIdChoice;
 use crate::symbol::build_id_cache::KERNEL;
-use crate::symbol::{BuildId, BuildIdCache, Module, Options, identify};
+use crate::symbol::{BuildId, BuildIdCache, SymbolModule, SymbolOptions, identify};
 use crate::sys::clock;
 
 /// Returns the features known at the start of any recording. `groups` holds the event indices of each group.
@@ -87,7 +87,7 @@ pub(crate) fn at_the_start(
 ) -> Features {
     let mut features = of_machine(host, events, groups);
     if events.iter().any(|event| event.attr.branch_sample_type() != 0) {
-        features.branch_stack = Some(Raw::default());
+        features.branch_stack = Some(RawSection::default());
     }
     if let Some(clockid) = clock
         && let Some((now, resolution)) = clock::read(clockid)
@@ -108,13 +108,13 @@ pub(crate) fn at_the_start(
         .map(|(name, event)| (name.as_str(), event.attr.config()))
         .collect();
     if !tracepoints.is_empty() {
-        features.tracing_data = host.tracing_data(&tracepoints).map(Raw);
+        features.tracing_data = host.tracing_data(&tracepoints).map(RawSection);
     }
     features
 }
 
 /// Adds the features that come from the records.
-pub(crate) fn at_the_end(features: &mut Features, tally: &RecordTally, files: &[Identified]) {
+pub(crate) fn at_the_end(features: &mut Features, tally: &RecordTally, files: &[FileBuildId]) {
     features.sample_time = tally.times.map(|(first, last)| SampleTime { first: first.ns(), last: last.ns() });
     let rows = build_ids(files);
     features.build_ids = (!rows.is_empty()).then_some(BuildIds(rows));
@@ -122,7 +122,7 @@ pub(crate) fn at_the_end(features: &mut Features, tally: &RecordTally, files: &[
 
 /// A file that the recording refers to, with its build-id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Identified {
+pub(crate) struct FileBuildId {
     pub(crate) file: HitFile,
     pub(crate) id: BuildId,
 }
@@ -136,7 +136,7 @@ pub(crate) fn identified(
     tally: &RecordTally,
     wanted: BuildIdChoice,
     known: &mut KnownIds,
-) -> Vec<Identified> {
+) -> Vec<FileBuildId> {
     if wanted == BuildIdChoice::None {
         return Vec::new();
     }
@@ -151,30 +151,30 @@ pub(crate) fn identified(
         if file.name.starts_with(KERNEL.as_bytes()) {
             file.name.truncate(KERNEL.len());
         }
-        Some(Identified { file, id })
+        Some(FileBuildId { file, id })
     });
-    let mut files: Vec<Identified> = files.collect();
+    let mut files: Vec<FileBuildId> = files.collect();
     files.dedup_by(|a, b| a.file.name == b.file.name && a.id == b.id);
     files
 }
 
 /// Returns the build-id section's rows for these files.
-pub(crate) fn build_ids(files: &[Identified]) -> Vec<BuildIdEntry> {
-    files.iter().map(|Identified { file, id }| file.entry(id.bytes().to_vec())).collect()
+pub(crate) fn build_ids(files: &[FileBuildId]) -> Vec<BuildIdEntry> {
+    files.iter().map(|FileBuildId { file, id }| file.entry(id.bytes().to_vec())).collect()
 }
 
 /// Adds the files to the build-id cache, where perf also finds them.
 ///
 /// # Errors
 /// If there is no cache directory, or if a file cannot be added.
-pub(crate) fn keep(files: &[Identified]) -> Result<()> {
+pub(crate) fn keep(files: &[FileBuildId]) -> Result<()> {
     let cache =
         BuildIdCache::usual().ok_or_else(|| Error::new("there is no cache directory: HOME is not set"))?;
-    let options = Options::from_environment();
-    for Identified { file, id } in files {
+    let options = SymbolOptions::from_environment();
+    for FileBuildId { file, id } in files {
         let path = Path::new(OsStr::from_bytes(&file.name));
         let pid = u32::try_from(file.pid).ok();
-        cache.keep(&Module { build_id: Some(*id), pid, ..Module::of_name(path) }, &options)?;
+        cache.keep(&SymbolModule { build_id: Some(*id), pid, ..SymbolModule::of_name(path) }, &options)?;
     }
     Ok(())
 }
@@ -209,9 +209,9 @@ fn topology(host: &Host) -> CpuTopology {
     CpuTopology {
         core_siblings: distinct("package_cpus_list", "core_siblings_list"),
         thread_siblings: distinct("core_cpus_list", "thread_siblings_list"),
-        cpus: topology.iter().map(|(_, seat)| (seat.core, seat.socket)).collect(),
+        cpus: topology.iter().map(|(_, location)| (location.core, location.socket)).collect(),
         die_siblings: distinct("die_cpus_list", "package_cpus_list"),
-        dies: topology.iter().map(|(_, seat)| seat.die).collect(),
+        dies: topology.iter().map(|(_, location)| location.die).collect(),
     }
 }
 

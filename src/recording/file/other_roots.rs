@@ -23,7 +23,7 @@ use std::thread::{Builder, JoinHandle};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Result, Warning, say};
-use crate::record::{FileId, RawRecord, Record, kind, write_by_build_id};
+use crate::record::{MappedFileId, RawRecord, Record, kind, write_by_build_id};
 use crate::symbol::{BuildId, BuildIdCache, identify};
 use crate::sys::file_map::open_regular;
 
@@ -31,24 +31,24 @@ use crate::sys::file_map::open_regular;
 const MOST: usize = 5000;
 
 /// Mount namespace, device and inode of a root directory.
-type Root = (u64, u64, u64);
+type RootDirectoryId = (u64, u64, u64);
 
 /// The state of other root directories.
 #[derive(Debug)]
 pub(super) struct OtherRoots {
-    own: Option<Root>,
+    own: Option<RootDirectoryId>,
     /// The roots of processes in this round.
-    of: FxHashMap<i32, Option<Root>>,
+    of: FxHashMap<i32, Option<RootDirectoryId>>,
     /// Build-ids by root and path; `None` if the file has none, or if it is also visible in our root.
-    known: FxHashMap<(Root, Vec<u8>), Option<BuildId>>,
+    known: FxHashMap<(RootDirectoryId, Vec<u8>), Option<BuildId>>,
     /// Whether files are copied into the cache.
     keeps: bool,
-    keeper: Option<Keeper>,
+    keeper: Option<FileCopyThread>,
 }
 
 /// A thread that copies files, so that the rings do not wait for the disk.
 #[derive(Debug)]
-struct Keeper {
+struct FileCopyThread {
     files: Sender<(PathBuf, BuildId, File)>,
     thread: JoinHandle<Result<()>>,
 }
@@ -75,7 +75,7 @@ impl OtherRoots {
 
     /// Waits until all files are copied. Warns about files that could not be copied.
     pub(super) fn finish(&mut self) {
-        let Some(Keeper { files, thread }) = self.keeper.take() else { return };
+        let Some(FileCopyThread { files, thread }) = self.keeper.take() else { return };
         drop(files);
         if let Ok(Err(error)) = thread.join() {
             say::warn(&Warning::FilesNotKept { why: error.headline() });
@@ -100,8 +100,8 @@ impl OtherRoots {
             }
         };
         match (id, mapping.file) {
-            (Some(id), FileId::Inode { .. }) => write_by_build_id(record, id.bytes(), out),
-            (None, _) | (_, FileId::BuildId(_)) => {}
+            (Some(id), MappedFileId::Inode { .. }) => write_by_build_id(record, id.bytes(), out),
+            (None, _) | (_, MappedFileId::BuildId(_)) => {}
         }
     }
 
@@ -123,16 +123,16 @@ impl OtherRoots {
 
     fn keep(&mut self, path: &Path, id: BuildId, file: File) {
         if self.keeper.is_none() {
-            self.keeper = Keeper::start();
+            self.keeper = FileCopyThread::start();
         }
-        if let Some(Keeper { files, .. }) = &self.keeper {
+        if let Some(FileCopyThread { files, .. }) = &self.keeper {
             // If the keeper has failed, the send fails; its error is reported at the end.
             let _ = files.send((path.to_owned(), id, file));
         }
     }
 }
 
-impl Keeper {
+impl FileCopyThread {
     /// Starts the thread; `None` if there is no cache directory or the thread cannot be started.
     fn start() -> Option<Self> {
         let cache = BuildIdCache::usual()?;
@@ -145,7 +145,7 @@ impl Keeper {
 }
 
 /// Returns the root of a process; `None` if it has ended or we may not look at it.
-fn root_of(process: &str) -> Option<Root> {
+fn root_of(process: &str) -> Option<RootDirectoryId> {
     let root = fs::metadata(format!("/proc/{process}/root/")).ok()?;
     let namespace = fs::metadata(format!("/proc/{process}/ns/mnt")).ok()?;
     Some((namespace.ino(), root.dev(), root.ino()))

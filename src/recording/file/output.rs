@@ -16,50 +16,54 @@ use crate::abi::{aux_flag, sample_type};
 use crate::counter::rings::TracePiece;
 use crate::error::{Error, Result};
 use crate::perfdata::feature::MetaInfo;
-use crate::perfdata::{self, Features, Options, RecordTally, RecordedEvent, Writer};
+use crate::perfdata::{self, Features, RecordTally, RecordedEvent, WriteOptions, Writer};
 use crate::record::encode::Encoder;
-use crate::record::layouts::twin_id;
-use crate::record::unwound::{Lost, write_without_padding};
+use crate::record::layouts::fallback_event_id;
+use crate::record::unwound::{StrippedFields, write_without_padding};
 use crate::record::{Aux, Auxtrace, Layouts, RawRecord, Record, kind, walk};
 use crate::recording::misattributed_samples;
 use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
-use crate::recording::unwinding::{Done, Ends, Unwinding};
+use crate::recording::unwinding::{ChainEndCounts, UnwindWorker, UnwoundRound};
 use crate::sys::{arch, clock, standard_output};
 
 /// The events of a recording, as the kernel writes their samples and as the file contains them.
-pub(crate) struct Events {
+pub(crate) struct OutputEvents {
     /// The events as the kernel writes them.
     pub(crate) taken: Vec<RecordedEvent>,
     /// The events as they are written to the file: those unwound while recording have call chains.
     pub(crate) written: Vec<RecordedEvent>,
     /// Events for samples that keep their stack copies; see [`unwinding`](super::unwinding).
-    twins: Vec<RecordedEvent>,
-    lost: Option<Lost>,
+    fallback_events: Vec<RecordedEvent>,
+    lost: Option<StrippedFields>,
     joins: bool,
 }
 
-impl Events {
+impl OutputEvents {
     /// Decides which events are unwound while recording.
     pub(crate) fn new(plan: &SamplePlan, taken: Vec<RecordedEvent>) -> Self {
         let options = &plan.options;
-        let lost = Lost::new(options.fields & sample_type::ADDR != 0, options.user_regs.is_some());
-        let mut twins = Vec::new();
+        let lost = StrippedFields::new(options.fields & sample_type::ADDR != 0, options.user_regs.is_some());
+        let mut fallback_events = Vec::new();
         let mut written = taken.clone();
         for event in written.iter_mut().filter(|_| plan.unwinds) {
             let Some(plain) = lost.attr(&event.attr) else { continue };
-            let ids = event.ids.iter().map(|&id| twin_id(id)).collect();
+            let ids = event.ids.iter().map(|&id| fallback_event_id(id)).collect();
             let name = Some(format!("{} (stack copies)", event.name()));
-            twins.push(RecordedEvent { attr: std::mem::replace(&mut event.attr, plain), ids, name });
+            fallback_events.push(RecordedEvent {
+                attr: std::mem::replace(&mut event.attr, plain),
+                ids,
+                name,
+            });
         }
-        let lost = (!twins.is_empty()).then_some(lost);
-        Self { taken, written, twins, lost, joins: plan.joins }
+        let lost = (!fallback_events.is_empty()).then_some(lost);
+        Self { taken, written, fallback_events, lost, joins: plan.joins }
     }
 }
 
 /// The destination of the records.
-pub(crate) struct Output<'a> {
+pub(crate) struct RecordOutput<'a> {
     plan: &'a FilePlan,
-    events: Events,
+    events: OutputEvents,
     /// Features known at the start.
     features: Features,
     /// Layouts of the records in the file.
@@ -74,7 +78,7 @@ pub(crate) struct Output<'a> {
     round: Encoder,
     /// Finished files, if the recording is rotated.
     pub(crate) files: Vec<PathBuf>,
-    unwinding: Option<Unwinding>,
+    unwinding: Option<UnwindWorker>,
     /// Layouts of the records in the rings, if stacks are unwound.
     taken: Layouts,
     /// Misattributed samples that were dropped before unwinding.
@@ -87,7 +91,7 @@ pub(crate) struct Output<'a> {
     /// Number of samples with stack copies in this file, and in all files.
     kept: (u64, u64),
     /// Counts of how the unwound call chains end.
-    ends: Ends,
+    ends: ChainEndCounts,
     /// CPU time of this process in nanoseconds: at the recording's start, for reading unwind tables since
     /// then, and for everything else since then.
     started_cpu_ns: u64,
@@ -99,7 +103,7 @@ pub(crate) struct Output<'a> {
     noted: usize,
     known_ids: features::KnownIds,
     /// Files to add to the build-id cache.
-    pub(crate) identified: FxHashSet<features::Identified>,
+    pub(crate) identified: FxHashSet<features::FileBuildId>,
     other_roots: OtherRoots,
     /// Total count of each event; empty if unknown.
     pub(crate) counted: Vec<u64>,
@@ -153,12 +157,12 @@ fn layouts(events: &[RecordedEvent]) -> Layouts {
     Layouts::new(events.iter().map(|event| (&event.attr, event.ids.as_slice())))
 }
 
-impl<'a> Output<'a> {
+impl<'a> RecordOutput<'a> {
     /// Begins the file. From now on it can be read.
     pub(crate) fn create(
         plan: &'a FilePlan,
         max_stack: Option<u16>,
-        events: Events,
+        events: OutputEvents,
         features: Features,
         owners: Vec<Option<u64>>,
     ) -> Result<Self> {
@@ -166,7 +170,7 @@ impl<'a> Output<'a> {
         let unwinding = match events.lost {
             Some(lost) => {
                 let most = max_stack.unwrap_or(LONGEST).into();
-                Some(Unwinding::start(taken.clone(), lost, most, events.joins)?)
+                Some(UnwindWorker::start(taken.clone(), lost, most, events.joins)?)
             }
             None => None,
         };
@@ -174,7 +178,7 @@ impl<'a> Output<'a> {
         round.finished_round();
         let mut output = Self {
             plan,
-            layouts: layouts(&[events.written.as_slice(), &events.twins].concat()),
+            layouts: layouts(&[events.written.as_slice(), &events.fallback_events].concat()),
             events,
             features,
             writer: None,
@@ -191,7 +195,7 @@ impl<'a> Output<'a> {
             truncated: 0,
             cut: Vec::new(),
             kept: (0, 0),
-            ends: Ends::default(),
+            ends: ChainEndCounts::default(),
             started_cpu_ns: 0,
             tables_cpu_ns: 0,
             samples_cpu_ns: 0,
@@ -208,15 +212,15 @@ impl<'a> Output<'a> {
     }
 
     /// Puts the file in its place at the recording's start, and renames the previous one to `.old`.
-    pub(crate) fn take_place(&mut self) -> Result<(), perfdata::Error> {
+    pub(crate) fn take_place(&mut self) -> Result<(), perfdata::PerfdataError> {
         self.started_cpu_ns = clock::process_cpu_ns();
         self.writer.as_mut().map_or(Ok(()), Writer::take_place)
     }
 
     fn begin(&self, hold: bool) -> Result<Writer> {
-        let options = Options {
+        let options = WriteOptions {
             compress: self.plan.compress,
-            spare: self.events.twins.clone(),
+            spare: self.events.fallback_events.clone(),
             hold,
             whole: false,
             stream: Some(standard_output::name()),
@@ -231,7 +235,7 @@ impl<'a> Output<'a> {
     }
 
     /// Writes synthesized records of the state before the recording.
-    pub(crate) fn tell(&mut self, records: &[u8]) -> Result<(), perfdata::Error> {
+    pub(crate) fn tell(&mut self, records: &[u8]) -> Result<(), perfdata::PerfdataError> {
         if let Some(unwinding) = &mut self.unwinding {
             unwinding.tell(records);
         }
@@ -239,14 +243,14 @@ impl<'a> Output<'a> {
     }
 
     /// Writes whole records, in one slice or in two with a record that spans both.
-    pub(crate) fn take(&mut self, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+    pub(crate) fn take(&mut self, slices: &[&[u8]]) -> Result<(), perfdata::PerfdataError> {
         let Self { tally, layouts, joint, writer, .. } = self;
         walk(slices, joint, |record| tally.note(record, layouts));
         writer.as_mut().map_or(Ok(()), |writer| writer.append(slices))
     }
 
     /// Writes the contents of a ring.
-    pub(crate) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+    pub(crate) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::PerfdataError> {
         let owner = self.owners.get(ring).copied().flatten();
         if let Some(unwinding) = &mut self.unwinding {
             let Self { taken, joint, left_out, truncated, cut, other_roots, .. } = self;
@@ -283,7 +287,7 @@ impl<'a> Output<'a> {
     }
 
     /// Writes the contents of a ring, and assigns misattributed samples to their owner.
-    fn write_mended(&mut self, owner: Option<u64>, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+    fn write_mended(&mut self, owner: Option<u64>, slices: &[&[u8]]) -> Result<(), perfdata::PerfdataError> {
         let Self { tally, layouts, joint, writer, .. } = self;
         let Some(writer) = writer else { return Ok(()) };
         let mut mended = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum());
@@ -304,7 +308,11 @@ impl<'a> Output<'a> {
     }
 
     /// Writes a piece of a trace, in one slice or two.
-    pub(crate) fn take_trace(&mut self, piece: TracePiece, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+    pub(crate) fn take_trace(
+        &mut self,
+        piece: TracePiece,
+        slices: &[&[u8]],
+    ) -> Result<(), perfdata::PerfdataError> {
         let len: u64 = slices.iter().map(|slice| slice.len() as u64).sum();
         let padding = [0; 8];
         let padding = &padding[..(len.next_multiple_of(8) - len) as usize];
@@ -330,12 +338,12 @@ impl<'a> Output<'a> {
 
     /// Whether every ring must be read a second time before the round ends.
     pub(crate) fn begin_second_pass(&mut self) -> bool {
-        self.unwinding.as_mut().map(Unwinding::second_pass).is_some()
+        self.unwinding.as_mut().map(UnwindWorker::second_pass).is_some()
     }
 
     /// Returns the descriptor that wakes the loop when stacks are unwound.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.unwinding.as_ref().map(Unwinding::as_fd)
+        self.unwinding.as_ref().map(UnwindWorker::as_fd)
     }
 
     /// Writes the records that were unwound in the meantime.
@@ -351,7 +359,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    fn take_done(&mut self, done: Done) -> Result<()> {
+    fn take_done(&mut self, done: UnwoundRound) -> Result<()> {
         self.kept.0 += done.kept;
         self.kept.1 += done.kept;
         self.ends += done.ends;
@@ -368,7 +376,7 @@ impl<'a> Output<'a> {
 
     /// Waits until everything in flight is unwound. With `is_last`, also includes records that were held
     /// back, and accepts no more.
-    pub(crate) fn settle(&mut self, is_last: bool) -> Result<()> {
+    pub(crate) fn finish_unwinding(&mut self, is_last: bool) -> Result<()> {
         let Some(unwinding) = &mut self.unwinding else { return Ok(()) };
         if is_last {
             let all = unwinding.last()?;
@@ -376,14 +384,14 @@ impl<'a> Output<'a> {
             return all.into_iter().try_for_each(|done| self.take_done(done));
         }
         unwinding.end_round();
-        while let Some(done) = self.unwinding.as_mut().map(Unwinding::wait).transpose()?.flatten() {
+        while let Some(done) = self.unwinding.as_mut().map(UnwindWorker::wait).transpose()?.flatten() {
             self.take_done(done)?;
         }
         Ok(())
     }
 
     /// Returns counts of how the unwound call chains end.
-    pub(crate) fn ends(&self) -> Ends {
+    pub(crate) fn ends(&self) -> ChainEndCounts {
         self.ends
     }
 
@@ -402,7 +410,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    fn write_round(&mut self) -> Result<(), perfdata::Error> {
+    fn write_round(&mut self) -> Result<(), perfdata::PerfdataError> {
         let Self { writer, round, .. } = self;
         writer.as_mut().map_or(Ok(()), |writer| writer.append(&[round.bytes()]))
     }
@@ -417,7 +425,7 @@ impl<'a> Output<'a> {
 
     /// Writes the build-ids known so far as records, for readers of a killed recorder's file. Does so after
     /// one second, then two, four, …, which keeps the cost low in long recordings.
-    fn note_build_ids(&mut self) -> Result<(), perfdata::Error> {
+    fn note_build_ids(&mut self) -> Result<(), perfdata::PerfdataError> {
         let now = Instant::now();
         if now < self.next_note {
             return Ok(());
@@ -436,7 +444,11 @@ impl<'a> Output<'a> {
     }
 
     /// Writes the records of a backward ring: newest first, the last one possibly torn.
-    pub(crate) fn take_snapshot(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+    pub(crate) fn take_snapshot(
+        &mut self,
+        ring: usize,
+        slices: &[&[u8]],
+    ) -> Result<(), perfdata::PerfdataError> {
         let bytes = slices.concat();
         let mut records = crate::record::Records::new(&bytes);
         records.by_ref().for_each(drop);
@@ -466,7 +478,7 @@ impl<'a> Output<'a> {
 
     /// Ends this file and begins the next.
     pub(crate) fn switch(&mut self) -> Result<()> {
-        self.settle(false)?;
+        self.finish_unwinding(false)?;
         self.finish_file()?;
         self.kept.0 = 0;
         // Keep the counts that the kernel reported for threads: they count to the end, across files.
@@ -481,7 +493,7 @@ impl<'a> Output<'a> {
     /// Ends the recording.
     pub(crate) fn finish(&mut self) -> Result<()> {
         // End the file even if writing has failed.
-        let settled = self.settle(true);
+        let settled = self.finish_unwinding(true);
         let cpu_ns = clock::process_cpu_ns().saturating_sub(self.started_cpu_ns);
         self.samples_cpu_ns = cpu_ns.saturating_sub(self.tables_cpu_ns);
         self.other_roots.finish();
@@ -493,7 +505,10 @@ impl<'a> Output<'a> {
         let mut features = self.features.clone();
         if let (true, Some(list)) = (self.kept.0 > 0, &mut features.event_desc) {
             list.0.extend(
-                self.events.twins.iter().map(|twin| (twin.attr.clone(), twin.name(), twin.ids.clone())),
+                self.events
+                    .fallback_events
+                    .iter()
+                    .map(|event| (event.attr.clone(), event.name(), event.ids.clone())),
             );
         }
         let identified = features::identified(&self.tally, self.plan.build_ids, &mut self.known_ids);

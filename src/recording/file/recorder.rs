@@ -1,8 +1,8 @@
 //! A recording from the first record to the last: handles the rings whenever the loop wakes.
 //!
-//! Receives open rings, an [`Output`] that has begun, and the plans; returns a [`Run`]. Decides when rings
-//! are drained and when a file is full. Reports progress through the [`StatusLine`] only. The loop itself is
-//! [`drive`](crate::recording::drive).
+//! Receives open rings, a [`RecordOutput`] that has begun, and the plans; returns a [`RecordingResult`].
+//! Decides when rings are drained and when a file is full. Reports progress through the [`StatusLine`] only.
+//! The loop itself is [`drive`](crate::recording::drive).
 //!
 //! ```text
 //!   prepare: synthesized records ─► work: drain, FINISHED_ROUND; rotate; status ─► stop ─► drain, finish
@@ -15,36 +15,36 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::counted;
-use super::features::Identified;
-use super::output::{Output, Totals};
+use super::features::FileBuildId;
+use super::output::{RecordOutput, Totals};
 use super::pace::DrainPace;
 use super::rotation::Schedule;
 use crate::abi::attr::Flag;
 use crate::abi::{Attr, read_format, sample_type};
-use crate::counter::change::Change;
+use crate::counter::change::EventChange;
 use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
-use crate::counter::rings::{Instance, Reading, Rings, by_thread};
+use crate::counter::rings::{Instance, InstanceReading, Rings, by_thread};
 use crate::error::{Error, Exit, Result, Warning, say};
-use crate::host::process::Thread as Alive;
+use crate::host::process::ThreadInfo as Alive;
 use crate::host::{CpuList, Host};
 use crate::record::encode::Encoder;
-use crate::record::{Stat, StatRound, Task, Thread, Throttle, kind, walk};
-use crate::recording::attached::Attached;
-use crate::recording::beside::Beside;
+use crate::record::{StatCount, StatRound, Task, Thread, Throttle, kind, walk};
+use crate::recording::attached::HandedOverEntry;
+use crate::recording::beside::CombinedMeasurement;
 use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, Counting, Observer};
-use crate::recording::drive::{Driven, Measurement, Surroundings, drive};
-use crate::recording::ending::Ending;
-use crate::recording::plan::{FilePlan, SamplePlan, Scope};
+use crate::recording::drive::{LoopContext, Measurement, MeasurementHandler, drive};
+use crate::recording::ending::EndConditions;
+use crate::recording::plan::{FilePlan, MeasurementScope, SamplePlan};
 use crate::recording::reservation::{EventChoice, EventSwitch};
-use crate::recording::sources::Sources;
-use crate::recording::synthesize::{self, Extent};
-use crate::recording::unwinding::Ends;
+use crate::recording::sources::RecordSources;
+use crate::recording::synthesize::{self, SynthesisOptions};
+use crate::recording::unwinding::ChainEndCounts;
 use crate::recording::{handover, launch, open};
 use crate::sort;
 use crate::sys::clock;
-use crate::sys::process::{self, Held, Outcome};
+use crate::sys::process::{self, CommandOutcome, PausedChild};
 use crate::sys::signal::{self, Signals};
 use crate::units::{Count, PerfTime};
 
@@ -63,44 +63,44 @@ impl StatusLine for () {
 }
 
 /// A recording that is ready to start.
-pub(crate) struct Recording<'a> {
+pub(crate) struct PreparedRecording<'a> {
     pub(crate) host: &'a Host,
     pub(crate) plan: &'a SamplePlan,
     pub(crate) file: &'a FilePlan,
-    pub(crate) sources: Sources,
+    pub(crate) sources: RecordSources,
     /// Rings of the events that start another file.
     pub(crate) triggers: Option<Rings>,
     /// Recorded threads, if the scope names running tasks.
     pub(crate) threads: Vec<Alive>,
-    pub(crate) output: Output<'a>,
+    pub(crate) output: RecordOutput<'a>,
     /// The command at its start gate.
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<PausedChild>,
     pub(crate) signals: &'a Signals,
     pub(crate) control: Option<&'a mut Control>,
     /// Reports reservations by others (`--reserve=yield`).
     pub(crate) watcher: Option<&'a mut Watcher>,
     pub(crate) status: &'a mut dyn StatusLine,
     /// The holder's entry that owns the events until the command runs.
-    pub(crate) attached: Option<Attached>,
+    pub(crate) attached: Option<HandedOverEntry>,
     /// Events to count during the recording, and the observer of their counts.
     pub(crate) counted: Option<(CountPlan, &'a mut dyn Observer)>,
 }
 
 /// The result of a recording.
-pub(crate) struct Run {
+pub(crate) struct RecordingResult {
     /// Paths of the recording: several if it was rotated.
     pub(crate) files: Vec<PathBuf>,
     pub(crate) totals: Totals,
     /// Number of drains that found records.
     pub(crate) drains: u64,
     /// Count and lost records of each event instance.
-    pub(crate) readings: Vec<Reading>,
+    pub(crate) readings: Vec<InstanceReading>,
     /// Nanoseconds from when the events were first on to the end; if they never were (`-D`), from the start.
     pub(crate) elapsed_ns: u64,
     /// Nanoseconds during which the hardware events were off because of a reservation.
     pub(crate) yielded_ns: u64,
     pub(crate) was_ever_on: bool,
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Option<CommandOutcome>,
     /// The signal that ended pmc.
     pub(crate) interrupted: Option<i32>,
     /// The write error that ended the recording. Everything before it is readable.
@@ -114,17 +114,17 @@ pub(crate) struct Run {
     /// Number of samples that still contain their stack copy, although it should have been unwound.
     pub(crate) kept: u64,
     /// Counts of how the unwound call chains end.
-    pub(crate) ends: Ends,
+    pub(crate) ends: ChainEndCounts,
     /// Files to add to the build-id cache, sorted by name.
-    pub(crate) identified: Vec<Identified>,
+    pub(crate) identified: Vec<FileBuildId>,
 }
 
 /// Number of lost records, as far as it is known.
-pub(crate) fn lost(totals: &Totals, readings: &[Reading]) -> u64 {
+pub(crate) fn lost(totals: &Totals, readings: &[InstanceReading]) -> u64 {
     totals.lost.max(readings.iter().map(|reading| reading.lost).sum())
 }
 
-impl Run {
+impl RecordingResult {
     /// Returns the exit status of the recording process.
     pub(crate) fn exit(&self, has_command: bool) -> Exit {
         match (&self.failed, self.interrupted, self.outcome) {
@@ -138,18 +138,18 @@ impl Run {
     }
 }
 
-impl Recording<'_> {
+impl PreparedRecording<'_> {
     /// Records until the end.
     ///
     /// # Errors
-    /// If the command cannot be started (status 126 or 127), or if waiting fails. The [`Run`] contains the
-    /// write error, if any.
-    pub(crate) fn run(self) -> Result<Run> {
+    /// If the command cannot be started (status 126 or 127), or if waiting fails. The [`RecordingResult`]
+    /// contains the write error, if any.
+    pub(crate) fn run(self) -> Result<RecordingResult> {
         let Self { host, plan, file, sources, triggers, threads, output, held, .. } = self;
         let Self { signals, control, watcher, status, attached, counted, .. } = self;
-        let course = &plan.course;
+        let run_schedule = &plan.run_schedule;
         let counting = counted.map(|(counted, observer)| {
-            Counting::open(counted, host, course, held.as_ref(), watcher.is_some(), observer)
+            Counting::open(counted, host, run_schedule, held.as_ref(), watcher.is_some(), observer)
         });
         let counting = counting.transpose()?;
         let mut recorder = Recorder {
@@ -161,7 +161,7 @@ impl Recording<'_> {
             triggers,
             pids: synthesize::pids(&threads),
             roots: threads.iter().map(|thread| (thread.tid, thread.pid)).collect(),
-            command: held.as_ref().map(Held::pid),
+            command: held.as_ref().map(PausedChild::pid),
             pace: DrainPace::new(output.descriptor().is_some()),
             output,
             status,
@@ -176,12 +176,12 @@ impl Recording<'_> {
             is_detached: false,
         };
         let (signals, stop) = (Some(signals), None);
-        let surroundings = Surroundings { host, course, held, threads, signals, control, stop, watcher };
+        let context = LoopContext { host, run_schedule, held, threads, signals, control, stop, watcher };
         let measured = match counting {
-            None => drive(&mut recorder, surroundings)?,
+            None => drive(&mut recorder, context)?,
             Some(counting) => {
-                let mut both = Beside::new(recorder, counting);
-                let measured = drive(&mut both, surroundings)?;
+                let mut both = CombinedMeasurement::new(recorder, counting);
+                let measured = drive(&mut both, context)?;
                 recorder = both.recording;
                 measured
             }
@@ -190,9 +190,9 @@ impl Recording<'_> {
             // The kernel closes tracepoints slowly; let a child process wait for it.
             process::close_behind();
         }
-        let mut identified: Vec<Identified> = recorder.output.identified.drain().collect();
+        let mut identified: Vec<FileBuildId> = recorder.output.identified.drain().collect();
         sort::by(&mut identified, |a, b| a.file.cmp(&b.file));
-        Ok(Run {
+        Ok(RecordingResult {
             identified,
             files: match recorder.output.files.as_slice() {
                 [] => vec![file.path.clone()],
@@ -221,8 +221,8 @@ struct Recorder<'a> {
     host: &'a Host,
     plan: &'a SamplePlan,
     file: &'a FilePlan,
-    sources: Sources,
-    attached: Option<Attached>,
+    sources: RecordSources,
+    attached: Option<HandedOverEntry>,
     triggers: Option<Rings>,
     /// Recorded processes, if the scope names running tasks.
     pids: Vec<u32>,
@@ -230,14 +230,14 @@ struct Recorder<'a> {
     roots: HashMap<u32, u32>,
     /// The command's pid.
     command: Option<u32>,
-    output: Output<'a>,
+    output: RecordOutput<'a>,
     status: &'a mut dyn StatusLine,
     pace: DrainPace,
     /// Number of drains that found records.
     drains: u64,
     next_drain: u64,
     schedule: Schedule,
-    readings: Vec<Reading>,
+    readings: Vec<InstanceReading>,
     /// Records of gaps (`--reserve=yield`) that are not written yet.
     gaps: Vec<u8>,
     is_yielding: bool,
@@ -262,7 +262,7 @@ impl EventSwitch for Recorder<'_> {
         self.sources.switch_named(on, name, events)
     }
 
-    fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String> {
+    fn change(&self, change: EventChange, name: Option<&str>, is_on: bool) -> Result<(), String> {
         self.sources.rings().change(change, name, is_on)
     }
 
@@ -283,7 +283,7 @@ impl EventSwitch for Recorder<'_> {
     }
 }
 
-impl Driven for Recorder<'_> {
+impl MeasurementHandler for Recorder<'_> {
     fn rings(&mut self) -> Option<&mut Rings> {
         Some(&mut self.sources.rings)
     }
@@ -303,7 +303,7 @@ impl Driven for Recorder<'_> {
 
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
         // The command runs now, so this recording has everything it needs from the holder.
-        self.attached.take().map_or(Ok(()), Attached::settle)?;
+        self.attached.take().map_or(Ok(()), HandedOverEntry::remove_entry)?;
         if self.failed.is_none() {
             self.failed = self.output.take_place().err().map(Error::from);
         }
@@ -327,7 +327,7 @@ impl Driven for Recorder<'_> {
             Ok(()) => {
                 self.is_detached = true;
                 if let Some(pid) = self.command {
-                    let name = launch::comm(&self.plan.course.command);
+                    let name = launch::comm(&self.plan.run_schedule.command);
                     say::note(format!("{name} continues as process {pid}; pmc does not wait for it"));
                 }
             }
@@ -342,9 +342,9 @@ impl Driven for Recorder<'_> {
         }
         let now = measurement.now;
         self.next_drain = now + self.sources.pace(self.pace.advance());
-        self.heed_triggers();
+        self.apply_triggers();
         self.failed = self.drain().and_then(|()| self.rotate_if_due(now)).err();
-        self.heed_gone();
+        self.handle_gone_holders();
         let totals = self.output.totals();
         self.is_full = self.file.max_size.is_some_and(|most| totals.bytes >= most);
         measurement.ending.stopped |= self.is_full || self.failed.is_some();
@@ -352,7 +352,7 @@ impl Driven for Recorder<'_> {
         Ok(())
     }
 
-    fn stop(&mut self, _: &Ending) -> Result<()> {
+    fn stop(&mut self, _: &EndConditions) -> Result<()> {
         say::wipe_status();
         if self.is_detached {
             return Ok(());
@@ -368,9 +368,9 @@ impl Driven for Recorder<'_> {
         if self.failed.is_none() {
             self.failed = self.take_rest().err();
         }
-        self.heed_gone();
+        self.handle_gone_holders();
         self.readings = self.sources.read();
-        for Reading { instance, count, .. } in &mut self.readings {
+        for InstanceReading { instance, count, .. } in &mut self.readings {
             // For children the kernel adds only their time on this CPU.
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
             count.enabled_ns = count.enabled_ns.max(told);
@@ -393,7 +393,7 @@ impl Driven for Recorder<'_> {
         Ok(())
     }
 
-    fn waits_for_command(&self, _: &Ending) -> bool {
+    fn waits_for_command(&self, _: &EndConditions) -> bool {
         true
     }
 }
@@ -417,7 +417,7 @@ impl Recorder<'_> {
 
     /// Handles holders that deliver no more records. The command and the other events continue. If nothing
     /// else is recorded, the recording ends.
-    fn heed_gone(&mut self) {
+    fn handle_gone_holders(&mut self) {
         for (event, error) in self.sources.newly_gone() {
             if self.sources.are_gone() && self.command.is_none() {
                 self.failed.get_or_insert(error);
@@ -452,7 +452,7 @@ impl Recorder<'_> {
         let Self { sources, output, .. } = self;
         if self.is_detached {
             output.end_round()?;
-            return output.settle(true);
+            return output.finish_unwinding(true);
         }
         sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         let rings = &mut sources.rings;
@@ -468,7 +468,7 @@ impl Recorder<'_> {
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         self.take_traces()?;
         self.output.end_round()?;
-        self.output.settle(true)
+        self.output.finish_unwinding(true)
     }
 
     /// Reads new trace data, and the data in areas that are only read on demand.
@@ -516,7 +516,7 @@ impl Recorder<'_> {
     /// count is the rest of the sum, including children that still run.
     fn write_own_counts(&mut self) -> Result<()> {
         let events = self.sources.events();
-        let own = |reading: &Reading| {
+        let own = |reading: &InstanceReading| {
             let told = self.output.tally.reads.get(&reading.instance.id).copied().unwrap_or_default();
             reading.count.since(told)
         };
@@ -571,7 +571,7 @@ impl Recorder<'_> {
         let counted = ids.into_iter().zip(totals).take(self.sources.sampled_events());
         for (id, Count { value, enabled_ns: enabled, running_ns: running }) in counted {
             let Some(id) = id else { continue };
-            record.stat(&Stat { id, cpu: u32::MAX, thread: 0, value, enabled, running });
+            record.stat(&StatCount { id, cpu: u32::MAX, thread: 0, value, enabled, running });
         }
         record.stat_round(StatRound { is_final: true, time: elapsed_ns });
         Ok(self.output.take(&[record.bytes()])?)
@@ -593,7 +593,7 @@ impl Recorder<'_> {
     }
 
     /// Requests another file if a trigger event has occurred.
-    fn heed_triggers(&mut self) {
+    fn apply_triggers(&mut self) {
         let Self { triggers: Some(triggers), schedule, .. } = self else { return };
         let mut joint = Vec::new();
         let Ok(_) = triggers.drain(|_, slices| {
@@ -648,10 +648,10 @@ impl Recorder<'_> {
         let mut out = Encoder::new(self.output.trailer());
         self.synthesize_machine(&mut out)?;
         let pids = match (&self.plan.scope, self.command) {
-            (Scope::Cpus(cpus), _) => self.synthesize_cpus(cpus, &mut out),
+            (MeasurementScope::Cpus(cpus), _) => self.synthesize_cpus(cpus, &mut out),
             _ if self.sources.rings.is_mixed() => self.synthesize_cpus(&self.host.online_cpus(), &mut out),
-            (Scope::Command, Some(_)) if !self.plan.synthesis.tasks => Vec::new(),
-            (Scope::Command, Some(command)) => {
+            (MeasurementScope::Command, Some(_)) if !self.plan.synthesis.tasks => Vec::new(),
+            (MeasurementScope::Command, Some(command)) => {
                 // The kernel reports its mappings from the exec on.
                 let [parent, thread] =
                     [std::process::id(), command].map(|pid| Thread { pid: pid as i32, tid: pid as i32 });
@@ -687,10 +687,10 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    fn extent(&self) -> Extent {
+    fn extent(&self) -> SynthesisOptions {
         let options = &self.plan.options;
         let copies = options.call_graph.is_some_and(CallGraph::copies);
-        Extent {
+        SynthesisOptions {
             what: self.plan.synthesis,
             // Readers that unwind stack copies need the data mappings too.
             data_mappings: options.data_mappings || !self.plan.unwinds && copies,

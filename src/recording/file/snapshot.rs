@@ -6,16 +6,16 @@
 use std::path::Path;
 
 use super::features;
-use super::output::{Events, Output};
+use super::output::{OutputEvents, RecordOutput};
 use crate::error::Result;
 use crate::host::Host;
-use crate::persistent::Entry;
+use crate::persistent::PersistentEntry;
 use crate::persistent::directory::RunDirectory;
-use crate::persistent::message::Snapshot;
+use crate::persistent::message::RingSnapshot;
 use crate::record::encode::Encoder;
-use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan, Scope, Synthesis};
+use crate::recording::plan::{BuildIdChoice, FilePlan, MeasurementScope, SamplePlan, Synthesis};
 use crate::recording::relay::Relay;
-use crate::recording::synthesize::{self, Extent};
+use crate::recording::synthesize::{self, SynthesisOptions};
 use crate::recording::{handover, open};
 use crate::sys::standard_output;
 use crate::units::thousands;
@@ -24,15 +24,20 @@ use crate::units::thousands;
 ///
 /// # Errors
 /// If the holder refuses, or if the file cannot be written.
-pub(crate) fn write(directory: &RunDirectory, entry: &Entry, path: &Path, host: &Host) -> Result<String> {
+pub(crate) fn write(
+    directory: &RunDirectory,
+    entry: &PersistentEntry,
+    path: &Path,
+    host: &Host,
+) -> Result<String> {
     let mut relay = Relay::open(directory.clone(), entry.id, true)?;
     let plan = SamplePlan::on(relay.scope()?, open::held_options());
     let events = relay.events.clone();
-    let events = Events::new(&plan, events);
+    let events = OutputEvents::new(&plan, events);
     let groups: Vec<Vec<usize>> = (0..events.written.len()).map(|index| vec![index]).collect();
     let features = features::at_the_start(host, plan.options.clock, &groups, &events.written);
     let file = FilePlan { build_ids: BuildIdChoice::Hit, ..FilePlan::of(path.to_owned()) };
-    let mut output = Output::create(&file, None, events, features, relay.snapshot.owners.clone())?;
+    let mut output = RecordOutput::create(&file, None, events, features, relay.snapshot.owners.clone())?;
     tell(&mut output, &relay.snapshot, &plan, host)?;
     relay.take_all(|ring, records| output.take_ring(ring, &[records]))?;
     output.end_round()?;
@@ -49,18 +54,23 @@ pub(crate) fn write(directory: &RunDirectory, entry: &Entry, path: &Path, host: 
 
 /// Synthesizes records of the currently running processes. The state before the rings' first record is not
 /// known, and the current one is the closest to it.
-fn tell(output: &mut Output<'_>, snapshot: &Snapshot, plan: &SamplePlan, host: &Host) -> Result<()> {
+fn tell(
+    output: &mut RecordOutput<'_>,
+    snapshot: &RingSnapshot,
+    plan: &SamplePlan,
+    host: &Host,
+) -> Result<()> {
     let mut out = Encoder::new(output.trailer());
     out.id_index(&snapshot.open.instances);
     synthesize::machine(host, false, &mut out);
     let pids = match &plan.scope {
-        Scope::Cpus(cpus) => {
+        MeasurementScope::Cpus(cpus) => {
             synthesize::idle(cpus, &mut out);
             host.processes()
         }
         scope => synthesize::pids(&handover::threads(scope, host)),
     };
-    let extent = Extent { what: Synthesis::ALL, data_mappings: false, namespaces: false };
+    let extent = SynthesisOptions { what: Synthesis::ALL, data_mappings: false, namespaces: false };
     synthesize::processes(host, pids, extent, &mut out, |out| output.tell(out.bytes()))?;
     out.finished_init();
     output.tell(out.bytes())?;

@@ -20,8 +20,8 @@
 //!
 //! * *The tables of a huge program are being read* (`table_cache`, a separate thread). The worker waits once
 //!   for [`worker::PATIENCE`]. Then it writes the samples that need them unchanged, with registers and stack
-//!   like perf, for a separate event (a *twin*, see [`record::unwound`](crate::record::unwound)). A reader
-//!   unwinds them later. So a killed recorder loses no more than usual.
+//!   like perf, for a separate event (a *fallback event*, see [`record::unwound`](crate::record::unwound)). A
+//!   reader unwinds them later. So a killed recorder loses no more than usual.
 //! * *There are more samples than the worker can unwind.* When [`HURRY`] bytes wait, or the oldest has waited
 //!   for [`OLD`], or a round takes too long, samples go to the file unchanged, which costs a copy.
 //! * *The disk is slower than that.* When [`MOST`] bytes wait, the rings are not read until some are written.
@@ -29,9 +29,9 @@
 //!
 //! The alternatives are worse. Not reading the rings loses samples after some 60 ms of reading tables,
 //! because a ring of 2 MiB holds 250 copies. An unbounded queue takes memory from the recorded machine. An
-//! unused twin costs nothing: its attr is in the header from the start, but is only made visible with its
-//! first sample. Samples of 32-bit Arm processes also become twins, because perf can unwind them and pmc
-//! cannot.
+//! unused fallback event costs nothing: its attr is in the header from the start, but is only made visible
+//! with its first sample. Samples of 32-bit Arm processes also go to fallback events, because perf can unwind
+//! them and pmc cannot.
 
 mod table_cache;
 mod worker;
@@ -48,7 +48,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::error::{Error, Result};
 use crate::record::Layouts;
-use crate::record::unwound::Lost;
+use crate::record::unwound::StrippedFields;
 use worker::RoundUnwinder;
 
 /// Number of waiting bytes beyond which samples are written without unwinding.
@@ -63,25 +63,25 @@ const MOST_SPARE: usize = 2;
 const LARGEST_SPARE: usize = 8 << 20;
 
 /// A message to the worker.
-enum Order {
+enum WorkerMessage {
     /// Synthesized records, which are already in the file.
     Known(Vec<u8>),
     /// The contents of the rings.
-    Round(Round),
+    Round(UnwindRound),
     /// The last round: no record needs to wait.
-    End(Round),
+    End(UnwindRound),
 }
 
 /// Records of one round: those of the first pass, and from `second` on those of the second.
 #[derive(Default)]
-struct Round {
+struct UnwindRound {
     bytes: Vec<u8>,
     second: Option<usize>,
 }
 
 /// Counts of how call chains end.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ends {
+pub(crate) struct ChainEndCounts {
     /// All chains.
     pub(crate) walked: u64,
     /// Chains that end because the stack copy ends before the stack does.
@@ -90,7 +90,7 @@ pub(crate) struct Ends {
     pub(crate) joined: u64,
 }
 
-impl std::ops::AddAssign for Ends {
+impl std::ops::AddAssign for ChainEndCounts {
     fn add_assign(&mut self, other: Self) {
         self.walked += other.walked;
         self.cut += other.cut;
@@ -100,13 +100,13 @@ impl std::ops::AddAssign for Ends {
 
 /// The result of a round.
 #[derive(Default)]
-pub(crate) struct Done {
+pub(crate) struct UnwoundRound {
     /// Whole records, sorted by time.
     pub(crate) records: Vec<u8>,
-    /// Number of samples that belong to a twin.
+    /// Number of samples that belong to a fallback event.
     pub(crate) kept: u64,
     /// Counts of how the round's chains end.
-    pub(crate) ends: Ends,
+    pub(crate) ends: ChainEndCounts,
     /// CPU time for reading unwind tables since the start, in nanoseconds.
     pub(crate) tables_cpu_ns: u64,
     /// Number of bytes that came from the rings.
@@ -116,11 +116,11 @@ pub(crate) struct Done {
 }
 
 /// The main thread's handle of the worker.
-pub(crate) struct Unwinding {
-    orders: Option<Sender<Order>>,
-    done: Receiver<Done>,
+pub(crate) struct UnwindWorker {
+    orders: Option<Sender<WorkerMessage>>,
+    done: Receiver<UnwoundRound>,
     thread: Option<JoinHandle<()>>,
-    round: Round,
+    round: UnwindRound,
     /// Used buffers: fresh memory costs as much as a copy.
     spare: Vec<Vec<u8>>,
     waiting: usize,
@@ -130,10 +130,10 @@ pub(crate) struct Unwinding {
     wake: Arc<OwnedFd>,
 }
 
-impl Unwinding {
+impl UnwindWorker {
     /// Starts the worker. `layouts` describe the records in the rings, `most` is the maximum chain length,
     /// and `joins` enables completing truncated stacks from earlier samples.
-    pub(crate) fn start(layouts: Layouts, lost: Lost, most: usize, joins: bool) -> Result<Self> {
+    pub(crate) fn start(layouts: Layouts, lost: StrippedFields, most: usize, joins: bool) -> Result<Self> {
         let starting = |error| Error::io("starting a thread that unwinds stacks", error);
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| starting(error.into()))?;
@@ -158,7 +158,7 @@ impl Unwinding {
             orders: Some(orders),
             done,
             thread: Some(thread),
-            round: Round::default(),
+            round: UnwindRound::default(),
             spare: Vec::new(),
             waiting: 0,
             since: VecDeque::new(),
@@ -174,7 +174,7 @@ impl Unwinding {
 
     /// Passes synthesized records to the worker.
     pub(crate) fn tell(&mut self, records: &[u8]) {
-        self.order(Order::Known(records.to_vec()));
+        self.order(WorkerMessage::Known(records.to_vec()));
     }
 
     /// Returns the buffer for whole records of this pass.
@@ -195,11 +195,11 @@ impl Unwinding {
     /// Sends the round to the worker, after both passes.
     pub(crate) fn end_round(&mut self) {
         if !self.round.bytes.is_empty() {
-            let next = Round { bytes: self.spare.pop().unwrap_or_default(), second: None };
+            let next = UnwindRound { bytes: self.spare.pop().unwrap_or_default(), second: None };
             let round = std::mem::replace(&mut self.round, next);
             self.waiting += round.bytes.len();
             self.since.push_back(Instant::now());
-            self.order(Order::Round(round));
+            self.order(WorkerMessage::Round(round));
         }
         self.set_hurry();
     }
@@ -209,7 +209,7 @@ impl Unwinding {
         self.hurry.store(is_old || self.waiting > HURRY, Ordering::Relaxed);
     }
 
-    fn order(&mut self, order: Order) {
+    fn order(&mut self, order: WorkerMessage) {
         if let Some(orders) = &self.orders {
             // If the worker has ended, receiving its results reports it.
             let _ = orders.send(order);
@@ -220,7 +220,7 @@ impl Unwinding {
     ///
     /// # Errors
     /// If the worker has ended.
-    pub(crate) fn next(&mut self) -> Result<Option<Done>> {
+    pub(crate) fn next(&mut self) -> Result<Option<UnwoundRound>> {
         match self.done.try_recv() {
             Ok(done) => Ok(Some(self.took(done))),
             Err(TryRecvError::Empty) => {
@@ -237,7 +237,7 @@ impl Unwinding {
     ///
     /// # Errors
     /// If the worker has ended.
-    pub(crate) fn wait(&mut self) -> Result<Option<Done>> {
+    pub(crate) fn wait(&mut self) -> Result<Option<UnwoundRound>> {
         if self.waiting == 0 {
             return Ok(None);
         }
@@ -245,7 +245,7 @@ impl Unwinding {
         Ok(Some(self.took(done)))
     }
 
-    fn took(&mut self, mut done: Done) -> Done {
+    fn took(&mut self, mut done: UnwoundRound) -> UnwoundRound {
         let mut room = std::mem::take(&mut done.bytes);
         if self.spare.len() < MOST_SPARE && room.capacity() <= LARGEST_SPARE {
             room.clear();
@@ -261,11 +261,11 @@ impl Unwinding {
     ///
     /// # Errors
     /// If the worker has ended.
-    pub(crate) fn last(&mut self) -> Result<Vec<Done>> {
+    pub(crate) fn last(&mut self) -> Result<Vec<UnwoundRound>> {
         let mut all = Vec::new();
         let round = std::mem::take(&mut self.round);
         self.waiting += round.bytes.len();
-        self.order(Order::End(round));
+        self.order(WorkerMessage::End(round));
         self.orders = None;
         while let Ok(done) = self.done.recv() {
             all.push(self.took(done));

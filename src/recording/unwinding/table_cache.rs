@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 
 use crate::session::Module;
-use crate::symbol::{self, Options, locate};
+use crate::symbol::{self, SymbolOptions, locate};
 use crate::sys::clock;
-use crate::unwind::Tables;
+use crate::unwind::UnwindTables;
 
 /// Maximum size of the cached tables in bytes. Beyond it, all are dropped and read again as needed.
 const MOST: usize = 1 << 30;
 
 /// The state of a file's tables.
 #[derive(Clone)]
-pub(crate) enum Slot {
+pub(crate) enum TableState {
     /// The tables are being read.
     Reading,
     /// The tables, or `None` if the file has none.
-    Read(Option<Arc<Tables>>),
+    Read(Option<Arc<UnwindTables>>),
 }
 
 #[derive(Default)]
-struct Cached {
-    slots: FxHashMap<u32, Slot>,
+struct CacheContents {
+    slots: FxHashMap<u32, TableState>,
     bytes: usize,
     /// Number of files being read.
     reading: usize,
@@ -41,12 +41,12 @@ struct Cached {
 
 #[derive(Default)]
 struct SharedCache {
-    cached: Mutex<Cached>,
+    cached: Mutex<CacheContents>,
     done: Condvar,
 }
 
 impl SharedCache {
-    fn lock(&self) -> MutexGuard<'_, Cached> {
+    fn lock(&self) -> MutexGuard<'_, CacheContents> {
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -54,7 +54,7 @@ impl SharedCache {
 /// All tables.
 pub(crate) struct TableCache {
     shared: Arc<SharedCache>,
-    requests: Option<Sender<(u32, symbol::Module)>>,
+    requests: Option<Sender<(u32, symbol::SymbolModule)>>,
     /// Whether files were requested since the last wait.
     new: bool,
 }
@@ -66,15 +66,15 @@ impl TableCache {
     }
 
     /// Returns the tables of the module with this number, and requests them the first time.
-    pub(crate) fn get(&mut self, number: u32, module: &Module) -> Slot {
+    pub(crate) fn get(&mut self, number: u32, module: &Module) -> TableState {
         let mut known = self.shared.lock();
         if let Some(slot) = known.slots.get(&number) {
             return slot.clone();
         }
-        let Some(request) = symbol::Module::of(module, true) else {
-            return Slot::Read(None);
+        let Some(request) = symbol::SymbolModule::of(module, true) else {
+            return TableState::Read(None);
         };
-        known.slots.insert(number, Slot::Reading);
+        known.slots.insert(number, TableState::Reading);
         known.reading += 1;
         self.new = true;
         drop(known);
@@ -82,11 +82,11 @@ impl TableCache {
         if reader.send((number, request)).is_err() {
             // The thread could not be started: treat the file as one without tables.
             let mut known = self.shared.lock();
-            known.slots.insert(number, Slot::Read(None));
+            known.slots.insert(number, TableState::Read(None));
             known.reading -= 1;
-            return Slot::Read(None);
+            return TableState::Read(None);
         }
-        Slot::Reading
+        TableState::Reading
     }
 
     /// Waits until all requested tables are read, but not beyond `deadline`. Waits for the same files only
@@ -120,28 +120,27 @@ impl TableCache {
         let mut known = self.shared.lock();
         let is_much = known.bytes > MOST;
         if is_much {
-            known.slots.retain(|_, slot| matches!(slot, Slot::Reading));
+            known.slots.retain(|_, slot| matches!(slot, TableState::Reading));
             known.bytes = 0;
         }
         is_much
     }
 }
 
-fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::Module)> {
-    let (requests, taken) = channel::<(u32, symbol::Module)>();
+fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::SymbolModule)> {
+    let (requests, taken) = channel::<(u32, symbol::SymbolModule)>();
     let read = move || {
         // Exclude slow lookups, and those that should not happen during a measurement.
-        let options = Options { cache: None, ..Options::from_environment() };
+        let options = SymbolOptions { cache: None, ..SymbolOptions::from_environment() };
         while let Ok((number, module)) = taken.recv() {
             let found = locate::locate(&module, &options);
             let debug = found.debug.as_deref();
-            let tables = found
-                .binary
-                .as_ref()
-                .and_then(|binary| Some(Tables::read(binary, debug)?.with_program(Arc::new(binary.clone()))));
+            let tables = found.binary.as_ref().and_then(|binary| {
+                Some(UnwindTables::read(binary, debug)?.with_program(Arc::new(binary.clone())))
+            });
             let mut known = shared.lock();
-            known.bytes += tables.as_ref().map_or(0, Tables::bytes);
-            known.slots.insert(number, Slot::Read(tables.map(Arc::new)));
+            known.bytes += tables.as_ref().map_or(0, UnwindTables::bytes);
+            known.slots.insert(number, TableState::Read(tables.map(Arc::new)));
             known.reading -= 1;
             known.read += 1;
             known.cpu_ns = clock::thread_cpu_ns();

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::table_cache::{Slot, TableCache};
-use super::{Done, Ends, Order, Round};
+use super::table_cache::{TableCache, TableState};
+use super::{ChainEndCounts, UnwindRound, UnwoundRound, WorkerMessage};
 use crate::abi::misc;
-use crate::record::sample::Registers;
-use crate::record::unwound::{self, Lost};
-use crate::record::{Layouts, Parts, RawRecord, Record, Records, Sample, kind};
+use crate::record::sample::SampledRegisters;
+use crate::record::unwound::{self, StrippedFields};
+use crate::record::{Layouts, RawRecord, Record, Records, Sample, SampleParts, kind};
 use crate::session::RunningProcesses;
-use crate::unwind::{Arch, End, Frame, Space, StackUnwinder, StackWalker, Tables};
+use crate::unwind::{Arch, ChainEnd, Space, StackFrame, StackUnwinder, StackWalker, UnwindTables};
 
 /// Maximum time that a round waits for tables being read.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
@@ -33,7 +33,7 @@ const WORTHWHILE: usize = 400;
 /// Unwinds rounds, with everything known about the processes.
 pub(crate) struct RoundUnwinder {
     layouts: Layouts,
-    lost: Lost,
+    lost: StrippedFields,
     hurry: Arc<AtomicBool>,
     running: RunningProcesses,
     tables: TableCache,
@@ -69,22 +69,22 @@ impl CachedSpace {
 }
 
 /// A record of a round.
-struct Entry<'a> {
+struct RoundRecord<'a> {
     /// The record's time in nanoseconds; 0 if it has none.
     time: u64,
     raw: RawRecord<'a>,
     sample: Option<Sample<'a>>,
     /// The parts of a sample that is unwound.
-    parts: Parts<'a>,
+    parts: SampleParts<'a>,
     disposition: Disposition,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> RoundRecord<'a> {
     fn new(raw: RawRecord<'a>, layouts: &'a Layouts) -> Self {
         let sample = layouts.sample(&raw).map(|(_, sample)| sample);
         let time = sample.map_or_else(|| layouts.sample_id(&raw).time, |sample| sample.time());
         let time = time.map_or(0, |time| time.0);
-        Self { time, raw, sample, parts: Parts::default(), disposition: Disposition::Stays }
+        Self { time, raw, sample, parts: SampleParts::default(), disposition: Disposition::Stays }
     }
 }
 
@@ -103,7 +103,7 @@ enum Disposition {
 impl RoundUnwinder {
     pub(crate) fn new(
         layouts: Layouts,
-        lost: Lost,
+        lost: StrippedFields,
         most: usize,
         joins: bool,
         hurry: Arc<AtomicBool>,
@@ -120,34 +120,35 @@ impl RoundUnwinder {
         }
     }
 
-    pub(crate) fn obey(&mut self, order: Order) -> Option<Done> {
+    pub(crate) fn obey(&mut self, order: WorkerMessage) -> Option<UnwoundRound> {
         match order {
-            Order::Known(records) => {
+            WorkerMessage::Known(records) => {
                 Records::new(&records).for_each(|record| self.running.note(&record));
                 None
             }
-            Order::Round(round) => Some(self.round(round, false)),
-            Order::End(round) => Some(self.round(round, true)),
+            WorkerMessage::Round(round) => Some(self.round(round, false)),
+            WorkerMessage::End(round) => Some(self.round(round, true)),
         }
     }
 
-    fn round(&mut self, round: Round, is_last: bool) -> Done {
-        let Round { bytes, second } = round;
+    fn round(&mut self, round: UnwindRound, is_last: bool) -> UnwoundRound {
+        let UnwindRound { bytes, second } = round;
         // The entries borrow both, so take them out of `self` for that time.
         let (layouts, held) = (std::mem::take(&mut self.layouts), std::mem::take(&mut self.held));
-        let entry = |raw| Entry::new(raw, &layouts);
+        let entry = |raw| RoundRecord::new(raw, &layouts);
         let (first, second) = bytes.split_at(second.unwrap_or(bytes.len()));
-        let mut entries: Vec<Entry<'_>> = Records::new(&held).chain(Records::new(first)).map(entry).collect();
+        let mut entries: Vec<RoundRecord<'_>> =
+            Records::new(&held).chain(Records::new(first)).map(entry).collect();
         let newest = entries.iter().map(|entry| entry.time).max().unwrap_or(0);
         let newest = if is_last { u64::MAX } else { newest };
         entries.extend(Records::new(second).map(entry));
         // Keep the order of the rings: records with equal times must not be reordered.
-        let later = |entry: &mut Entry<'_>| entry.time > newest;
+        let later = |entry: &mut RoundRecord<'_>| entry.time > newest;
         for entry in entries.extract_if(.., later) {
             self.held.extend_from_slice(entry.raw.bytes);
         }
         entries.sort_by_key(|entry| entry.time);
-        let mut done = Done { taken: bytes.len(), ..Done::default() };
+        let mut done = UnwoundRound { taken: bytes.len(), ..UnwoundRound::default() };
         self.write(entries, &mut done);
         self.layouts = layouts;
         done.bytes = bytes;
@@ -158,7 +159,7 @@ impl RoundUnwinder {
         done
     }
 
-    fn write(&mut self, mut entries: Vec<Entry<'_>>, done: &mut Done) {
+    fn write(&mut self, mut entries: Vec<RoundRecord<'_>>, done: &mut UnwoundRound) {
         let start = Instant::now();
         let (deadline, end) = (start + PATIENCE, start + BUDGET);
         let is_hurried = self.hurry.load(Ordering::Relaxed);
@@ -188,13 +189,13 @@ impl RoundUnwinder {
             Disposition::Unwinds(known) if Instant::now() <= end => walk(walker, entry, known.as_deref()),
             _ => {}
         });
-        for (index, Entry { raw, sample, disposition, .. }) in entries.iter().enumerate() {
+        for (index, RoundRecord { raw, sample, disposition, .. }) in entries.iter().enumerate() {
             let unwound = self.unwinder.stack(index);
             match (disposition, sample, unwound) {
                 (Disposition::Goes, ..) => {}
                 (Disposition::Unwinds(_), Some(sample), Some(stack)) => {
-                    let is_cut = stack.end == Some(End::Cut) && !stack.is_joined && !stack.is_completed;
-                    done.ends += Ends {
+                    let is_cut = stack.end == Some(ChainEnd::Cut) && !stack.is_joined && !stack.is_completed;
+                    done.ends += ChainEndCounts {
                         walked: stack.end.is_some().into(),
                         cut: is_cut.into(),
                         joined: stack.is_joined.into(),
@@ -202,7 +203,7 @@ impl RoundUnwinder {
                     self.lost.write(raw, sample, stack.chain, &mut done.records);
                 }
                 (Disposition::Unwinds(_) | Disposition::Keeps, Some(sample), _) => {
-                    done.kept += u64::from(unwound::write_twin(raw, sample, &mut done.records));
+                    done.kept += u64::from(unwound::write_with_fallback_id(raw, sample, &mut done.records));
                 }
                 _ => {
                     done.records.extend_from_slice(raw.bytes);
@@ -229,20 +230,22 @@ impl RoundUnwinder {
         }
         let code: Vec<_> = self.running.code(pid).copied().collect();
         let Self { running, tables, .. } = self;
-        let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| tables.get(module, of));
+        let mut get =
+            |module| running.module(module).map_or(TableState::Read(None), |of| tables.get(module, of));
         // Request all tables before waiting for the first.
-        if code.iter().filter(|mapped| matches!(get(mapped.module), Slot::Reading)).count() > 0 {
+        if code.iter().filter(|mapped| matches!(get(mapped.module), TableState::Reading)).count() > 0 {
             tables.wait(deadline);
         }
         let age = tables.age();
-        let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| tables.get(module, of));
+        let mut get =
+            |module| running.module(module).map_or(TableState::Read(None), |of| tables.get(module, of));
         let mut space = Space::new(arch);
         let mut missing = Vec::new();
         for mapped in &code {
             let slot = get(mapped.module);
-            let tables: Option<&Tables> = match &slot {
-                Slot::Read(tables) => tables.as_deref(),
-                Slot::Reading => {
+            let tables: Option<&UnwindTables> = match &slot {
+                TableState::Read(tables) => tables.as_deref(),
+                TableState::Reading => {
                     missing.push((mapped.mapping.start.0, mapped.mapping.start.0 + mapped.mapping.len));
                     None
                 }
@@ -262,13 +265,13 @@ impl RoundUnwinder {
 const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
 
 /// Returns the architecture of the process that the registers belong to; `None` for 32-bit Arm.
-fn arch(registers: Registers<'_>) -> Option<Arch> {
+fn arch(registers: SampledRegisters<'_>) -> Option<Arch> {
     ARCH.of_process(registers.abi)
 }
 
 /// Walks a sample. Leaves it unchanged if a reader may find a better chain later: in a 32-bit Arm process, or
 /// if tables were not read yet.
-fn walk(walker: &mut StackWalker, entry: &Entry<'_>, known: Option<&CachedSpace>) {
+fn walk(walker: &mut StackWalker, entry: &RoundRecord<'_>, known: Option<&CachedSpace>) {
     // A kernel thread, or a process that is about to exit, has nothing to unwind.
     let Some(registers) = entry.parts.user_regs else { return walker.take_empty() };
     let Some(arch) = arch(registers) else { return };
@@ -276,7 +279,7 @@ fn walk(walker: &mut StackWalker, entry: &Entry<'_>, known: Option<&CachedSpace>
     // Without tables the unwinder guesses, so chains through such code are not reliable.
     let missing = known.map_or(&[][..], |known| &known.missing);
     let is_there =
-        |frame: &Frame| !missing.iter().any(|(start, end)| (start..end).contains(&&frame.address.0));
+        |frame: &StackFrame| !missing.iter().any(|(start, end)| (start..end).contains(&&frame.address.0));
     let space = known.map(|known| (&known.space, known.version));
     walker.walk(thread, space, arch, &entry.parts, is_there);
 }
@@ -288,8 +291,8 @@ mod tests {
     use crate::abi::attr::Flag;
     use crate::abi::sample_type;
     use crate::record::encode::Encoder;
-    use crate::record::layouts::twin_id;
-    use crate::record::{FileId, Mmap, Mmap2, Record, Thread};
+    use crate::record::layouts::fallback_event_id;
+    use crate::record::{MappedFileId, Mmap, Mmap2, Record, Thread};
 
     const ID: u64 = 5;
     const COPIED: u64 = sample_type::IDENTIFIER
@@ -313,7 +316,13 @@ mod tests {
 
     fn unwinder(hurry: bool) -> RoundUnwinder {
         let layouts = Layouts::new([(&attr(), &[ID][..])]);
-        RoundUnwinder::new(layouts, Lost::new(false, false), 127, true, Arc::new(AtomicBool::new(hurry)))
+        RoundUnwinder::new(
+            layouts,
+            StrippedFields::new(false, false),
+            127,
+            true,
+            Arc::new(AtomicBool::new(hurry)),
+        )
     }
 
     fn sample(time: u64, abi: u64) -> Vec<u8> {
@@ -344,7 +353,7 @@ mod tests {
         let generated = |time: u64, addr: u64| {
             let thread = Thread { pid: 1, tid: 1 };
             let map = Mmap { thread, addr, len: 0x1000, pgoff: 0, is_data: false, name: b"//anon" };
-            let file = FileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
+            let file = MappedFileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
             at(time, |out| out.mmap2(&Mmap2 { map, file, prot: 7, flags: 2 }))
         };
         // In the first piece of code, called from the second. The frame pointer leads to the caller's frame
@@ -359,8 +368,8 @@ mod tests {
             record
         };
         let bytes = [generated(1, 0x1_0000), called(2), generated(3, 0x5_0000), called(4)].concat();
-        let done = unwinder(false).obey(Order::End(Round { bytes, second: None })).unwrap();
-        let plain = Lost::new(false, false).attr(&attr()).unwrap();
+        let done = unwinder(false).obey(WorkerMessage::End(UnwindRound { bytes, second: None })).unwrap();
+        let plain = StrippedFields::new(false, false).attr(&attr()).unwrap();
         let layouts = Layouts::new([(&plain, &[ID][..])]);
         let callers = |record: RawRecord<'_>| {
             let (_, sample) = layouts.sample(&record)?;
@@ -369,11 +378,11 @@ mod tests {
         assert_eq!(Records::new(&done.records).filter_map(callers).collect::<Vec<_>>(), [0, 1]);
     }
 
-    /// Shows the written records: `S` for a sample, `T` for a twin's, the name for a comm.
-    fn shown(done: &Done) -> Vec<String> {
-        let plain = Lost::new(false, false).attr(&attr()).unwrap();
-        let twin = attr();
-        let layouts = Layouts::new([(&plain, &[ID][..]), (&twin, &[twin_id(ID)][..])]);
+    /// Shows the written records: `S` for a sample, `T` for one of a fallback event, the name for a comm.
+    fn shown(done: &UnwoundRound) -> Vec<String> {
+        let plain = StrippedFields::new(false, false).attr(&attr()).unwrap();
+        let fallback = attr();
+        let layouts = Layouts::new([(&plain, &[ID][..]), (&fallback, &[fallback_event_id(ID)][..])]);
         Records::new(&done.records)
             .map(|record| match record.parse() {
                 Some(Record::Comm(comm)) => String::from_utf8_lossy(comm.comm).into_owned(),
@@ -394,11 +403,14 @@ mod tests {
         let first = [sample(30, ABI_64), comm(10, b"a")].concat();
         let second = Some(first.len());
         let bytes = [first, comm(20, b"b"), sample(40, ABI_64), comm(35, b"c")].concat();
-        let done = unwinder.obey(Order::Round(Round { bytes, second })).unwrap();
+        let done = unwinder.obey(WorkerMessage::Round(UnwindRound { bytes, second })).unwrap();
         assert_eq!(shown(&done), ["a", "b", "S"]);
-        let done = unwinder.obey(Order::Round(Round { bytes: comm(38, b"d"), second: None })).unwrap();
+        let done =
+            unwinder.obey(WorkerMessage::Round(UnwindRound { bytes: comm(38, b"d"), second: None })).unwrap();
         assert_eq!(shown(&done), ["c", "d", "S"]);
-        let done = unwinder.obey(Order::End(Round { bytes: comm(50, b"e"), second: Some(0) })).unwrap();
+        let done = unwinder
+            .obey(WorkerMessage::End(UnwindRound { bytes: comm(50, b"e"), second: Some(0) }))
+            .unwrap();
         assert_eq!(shown(&done), ["e"]);
     }
 
@@ -407,10 +419,10 @@ mod tests {
         for (hurry, abi, want) in
             [(false, ABI_64, "S"), (true, ABI_64, "T"), (false, 1, "S"), (false, 3, "T"), (false, 0, "S")]
         {
-            let round = Round { bytes: sample(1, abi), second: None };
+            let round = UnwindRound { bytes: sample(1, abi), second: None };
             // Without registers, the record has no words for them.
-            let round = if abi == 0 { Round { bytes: kernel_thread(), ..round } } else { round };
-            let done = unwinder(hurry).obey(Order::End(round)).unwrap();
+            let round = if abi == 0 { UnwindRound { bytes: kernel_thread(), ..round } } else { round };
+            let done = unwinder(hurry).obey(WorkerMessage::End(round)).unwrap();
             assert_eq!((shown(&done), done.kept), (vec![want.to_owned()], u64::from(want == "T")), "{abi}");
         }
     }

@@ -25,15 +25,16 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use self::liveness::Liveness;
-use self::table::{DecayingTable, Origin, Weight};
+use self::table::{DecayingTable, DecayingValue, Origin};
 use super::intern::{Interner, bytes};
-use super::location::{Location, SampledAddress};
+use super::location::{CodeLocation, SampledAddress};
 use super::module::Modules;
 use super::resolver::Resolver;
 use super::samples::{
-    ANY_COMM, Key, Occurrence, Readings, SampleQuery, Stacker, attribute_words, comm_key, weights_of,
+    ANY_COMM, ChainCompleter, Occurrence, Readings, RowKey, SampleQuery, attribute_words, comm_key,
+    weights_of,
 };
-use super::{AddedSymbol, Epoch, History, Resolved, Stacks, Timestamp};
+use super::{AddedSymbol, Epoch, History, ResolvedStacks, StackStore, Timestamp};
 use crate::abi::{CpuMode, sample_type};
 use crate::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 
@@ -43,7 +44,7 @@ pub use self::state::{LiveState, SampledEvent};
 
 /// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct LiveCounts {
     /// All samples.
     pub samples: u64,
     /// Samples in the kernel.
@@ -81,7 +82,7 @@ pub struct Live {
     query: SampleQuery,
     /// For samples that contain counts.
     readings: Option<Readings>,
-    stacker: Stacker<'static>,
+    completer: ChainCompleter<'static>,
     spare: Batch,
     // Processes, threads and cgroups.
     history: History,
@@ -89,7 +90,7 @@ pub struct Live {
     burden: usize,
     liveness: Liveness,
     cgroups: FxHashMap<u64, Vec<u8>>,
-    last: Last,
+    last: CachedOwner,
     // Aggregated data.
     resolver: Resolver,
     attributes: AttributeLists,
@@ -99,22 +100,22 @@ pub struct Live {
     /// Number of stacks or attribute lists (the larger) after the last renumbering.
     kept: usize,
     generation: u32,
-    counts: Counts,
+    counts: LiveCounts,
 }
 
 /// Cached owner of the previous sample, since the next one of the CPU is usually from the same thread.
 #[derive(Debug, Default)]
-struct Last {
+struct CachedOwner {
     thread: Thread,
-    owner: Option<Owner>,
+    owner: Option<LiveSampleOwner>,
 }
 
 /// The owner of a sample.
 #[derive(Debug, Clone, Copy)]
-struct Owner {
+struct LiveSampleOwner {
     /// Timestamp from which this is valid.
     from: Timestamp,
-    /// The thread's name as in [`Key::comm`].
+    /// The thread's name as in [`RowKey::comm`].
     comm: u32,
     epoch: Epoch,
     /// Whether the thread or the process has ended since.
@@ -148,7 +149,7 @@ impl AttributeLists {
 #[derive(Debug, Default)]
 pub struct LiveRows {
     /// Rows and stacks.
-    pub resolved: Resolved,
+    pub resolved: ResolvedStacks,
     /// The lists of attributes.
     pub attributes: Arc<Interner>,
     /// Numbers of locations and stacks agree between snapshots of the same generation.
@@ -165,20 +166,20 @@ impl Live {
             periods,
             changed_periods: Vec::new(),
             readings: reads.then(Readings::default),
-            stacker: Stacker::new(query.ignore_stacks),
+            completer: ChainCompleter::new(query.ignore_stacks),
             spare: Batch::default(),
             history: History::new(Modules::default()),
             burden: 0,
             liveness: Liveness::new(&query),
             cgroups: FxHashMap::default(),
-            last: Last::default(),
+            last: CachedOwner::default(),
             resolver: Resolver::new(most),
             attributes: AttributeLists::default(),
             table: DecayingTable::default(),
             collapsed: 0,
             kept: 0,
             generation: 0,
-            counts: Counts::default(),
+            counts: LiveCounts::default(),
             query,
         }
     }
@@ -205,7 +206,7 @@ impl Live {
     }
 
     /// All numbered locations, with the current generation; see [`LiveRows::generation`].
-    pub fn locations(&self) -> (&[Location], u32) {
+    pub fn locations(&self) -> (&[CodeLocation], u32) {
         (self.resolver.locations(), self.generation)
     }
 
@@ -215,7 +216,7 @@ impl Live {
     }
 
     /// Counters since the start.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> LiveCounts {
         self.counts
     }
 
@@ -250,7 +251,7 @@ impl Live {
     }
 
     /// Ends a round: processes all records in the batch up to `horizon`, and leaves later ones in it.
-    pub fn settle(&mut self, batch: &mut Batch, horizon: Timestamp) {
+    pub fn process_until(&mut self, batch: &mut Batch, horizon: Timestamp) {
         let mut spare = std::mem::take(&mut self.spare);
         std::mem::swap(batch, &mut spare);
         let round = spare;
@@ -322,7 +323,8 @@ impl Live {
     fn add(&mut self, event: usize, sample: &Sample<'_>, period: u64) {
         let timestamp = sample.time().map_or(Timestamp::MAX, |time| time.0);
         let weights = weights_of(sample);
-        let Owner { comm, epoch, is_over, .. } = self.owner(sample.thread().unwrap_or_default(), timestamp);
+        let LiveSampleOwner { comm, epoch, is_over, .. } =
+            self.owner(sample.thread().unwrap_or_default(), timestamp);
         let attributes = if self.query.attributes.is_empty() {
             0
         } else {
@@ -344,19 +346,19 @@ impl Live {
             self.leaf(event, epoch, comm, attributes, sample)
         } else {
             let stack =
-                self.resolver.stack_again(&self.history, epoch, self.stacker.chain(sample, &[]).words);
-            self.table.row(Key { event: event as u32, stack, comm, attributes })
+                self.resolver.stack_again(&self.history, epoch, self.completer.chain(sample, &[]).words);
+            self.table.row(RowKey { event: event as u32, stack, comm, attributes })
         };
         row.add(period, weights);
     }
 
     /// Returns the owner of a thread's sample.
-    fn owner(&mut self, thread: Thread, timestamp: Timestamp) -> Owner {
+    fn owner(&mut self, thread: Thread, timestamp: Timestamp) -> LiveSampleOwner {
         let Self { last, history, query, liveness, .. } = self;
         if let Some(owner) = last.owner.filter(|owner| last.thread == thread && timestamp >= owner.from) {
             return owner;
         }
-        let owner = Owner {
+        let owner = LiveSampleOwner {
             from: history.unchanged_since(thread.pid, thread.tid),
             comm: match query.ignore_comms {
                 true => ANY_COMM,
@@ -378,7 +380,7 @@ impl Live {
         comm: u32,
         attributes: u32,
         sample: &Sample<'_>,
-    ) -> &mut Weight {
+    ) -> &mut DecayingValue {
         let Self { resolver, history, table, .. } = self;
         let level = sample.cpu_mode();
         let epoch = if level == CpuMode::Kernel { Epoch::KERNEL } else { epoch };
@@ -392,7 +394,7 @@ impl Live {
         // Not cached without a module: one may still be mapped there.
         match origin.filter(|_| resolver.locations()[stack as usize].module().is_some()) {
             Some(origin) => table.remember(origin, stack),
-            None => table.row(Key { event: event as u32, stack, comm, attributes }),
+            None => table.row(RowKey { event: event as u32, stack, comm, attributes }),
         }
     }
 
@@ -462,7 +464,7 @@ impl Live {
         }
         if !moved.is_empty() {
             let number = |old: u32| moved.get(&old).copied().unwrap_or(old);
-            self.table.rename(|key| Key { attributes: number(key.attributes), ..key });
+            self.table.rename(|key| RowKey { attributes: number(key.attributes), ..key });
         }
     }
 
@@ -472,7 +474,7 @@ impl Live {
         self.renumber();
     }
 
-    /// Number of stacks; see [`Stacks::Leaves`].
+    /// Number of stacks; see [`StackStore::Leaves`].
     fn stacks(&self) -> usize {
         match self.query.ignore_stacks {
             true => self.resolver.locations().len(),
@@ -510,11 +512,11 @@ impl Live {
     /// new ones arrive.
     pub fn rows(&self) -> LiveRows {
         let stacks = match self.query.ignore_stacks {
-            true => Stacks::Leaves,
-            false => Stacks::Interned(self.resolver.stacks().clone()),
+            true => StackStore::Leaves,
+            false => StackStore::Interned(self.resolver.stacks().clone()),
         };
         let rows = self.table.by_stack();
-        let resolved = Resolved { locations: self.resolver.locations().clone(), stacks, rows };
+        let resolved = ResolvedStacks { locations: self.resolver.locations().clone(), stacks, rows };
         LiveRows { resolved, attributes: self.attributes.all.clone(), generation: self.generation }
     }
 }

@@ -12,7 +12,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
 use crate::abi::CpuMode;
 use crate::session::Epoch;
-use crate::session::samples::{Key, Value};
+use crate::session::samples::{RowKey, SampleValue};
 
 /// The address of a sample without callers, and the other properties that identify its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,16 +25,16 @@ pub(super) struct Origin {
     pub(super) level: CpuMode,
 }
 
-/// A [`Value`] that decays.
+/// A [`SampleValue`] that decays.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Weight {
+pub(super) struct DecayingValue {
     samples: f64,
     period: f64,
     squares: f64,
     costs: [f64; 3],
 }
 
-impl Weight {
+impl DecayingValue {
     /// Adds a sample; `costs` are those that the hardware measured.
     pub(super) fn add(&mut self, period: u64, costs: [u64; 3]) {
         let period = period as f64;
@@ -62,12 +62,12 @@ impl Weight {
         self.costs = self.costs.map(|cost| cost * factor);
     }
 
-    fn value(self) -> Value {
-        Value {
+    fn value(self) -> SampleValue {
+        SampleValue {
             samples: (self.samples.round() as u64).max(1),
             period: self.period.round() as u64,
             squares: self.squares,
-            ..Value::default()
+            ..SampleValue::default()
         }
         .weighing(self.costs.map(|cost| cost.round() as u64))
     }
@@ -80,11 +80,11 @@ const SETS: usize = 1 << 12;
 #[derive(Debug, Default)]
 pub(super) struct DecayingTable {
     /// Rows without samples are empty slots; they are removed when there are many.
-    rows: IndexMap<Key, Weight, FxBuildHasher>,
+    rows: IndexMap<RowKey, DecayingValue, FxBuildHasher>,
     /// Number of empty slots at the last count.
     empty: usize,
     /// Cached origins; the address determines the set.
-    recent: Vec<Set>,
+    recent: Vec<RecentSet>,
     /// Source of randomness: SipHash values of 1, 2, 3, …. The values of a faster hash are correlated.
     dice: RandomState,
     rolls: u64,
@@ -93,9 +93,9 @@ pub(super) struct DecayingTable {
 /// Two origins, the newer one first; fills a cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
-struct Set([Option<Recent>; 2]);
+struct RecentSet([Option<Recent>; 2]);
 
-const _: () = assert!(size_of::<Set>() == 64);
+const _: () = assert!(size_of::<RecentSet>() == 64);
 
 #[derive(Debug, Clone, Copy)]
 struct Recent {
@@ -105,9 +105,9 @@ struct Recent {
 }
 
 impl Recent {
-    fn key(&self) -> Key {
+    fn key(&self) -> RowKey {
         let Origin { event, comm, attributes, .. } = self.origin;
-        Key { event: event.into(), stack: self.stack, comm, attributes }
+        RowKey { event: event.into(), stack: self.stack, comm, attributes }
     }
 }
 
@@ -126,21 +126,21 @@ impl DecayingTable {
     }
 
     /// The row in a slot.
-    pub(super) fn at(&mut self, slot: usize) -> &mut Weight {
+    pub(super) fn at(&mut self, slot: usize) -> &mut DecayingValue {
         &mut self.rows[slot]
     }
 
     /// Returns the row of a key; creates it if it is new.
-    pub(super) fn row(&mut self, key: Key) -> &mut Weight {
+    pub(super) fn row(&mut self, key: RowKey) -> &mut DecayingValue {
         self.rows.entry(key).or_default()
     }
 
     /// Returns the row of an origin with this stack, and caches it.
-    pub(super) fn remember(&mut self, origin: Origin, stack: u32) -> &mut Weight {
+    pub(super) fn remember(&mut self, origin: Origin, stack: u32) -> &mut DecayingValue {
         let mut recent = Recent { origin, stack, row: 0 };
         let entry = self.rows.entry(recent.key());
         recent.row = entry.index() as u32;
-        self.recent.resize(SETS, Set::default());
+        self.recent.resize(SETS, RecentSet::default());
         let set = &mut self.recent[set_of(origin.address)].0;
         *set = [Some(recent), set[0]];
         entry.or_default()
@@ -157,7 +157,7 @@ impl DecayingTable {
     /// Changes or removes each cache entry.
     fn remembered(
         &mut self,
-        mut change: impl FnMut(Recent, &IndexMap<Key, Weight, FxBuildHasher>) -> Option<Recent>,
+        mut change: impl FnMut(Recent, &IndexMap<RowKey, DecayingValue, FxBuildHasher>) -> Option<Recent>,
     ) {
         for recent in self.recent.iter_mut().flat_map(|set| &mut set.0) {
             *recent = recent.and_then(|recent| change(recent, &self.rows));
@@ -202,7 +202,7 @@ impl DecayingTable {
 
     /// Changes all weights, and drops rows without samples. The second argument of `change` returns a random
     /// number in [0, 1).
-    fn change(&mut self, mut change: impl FnMut(&mut Weight, &mut dyn FnMut() -> f64)) {
+    fn change(&mut self, mut change: impl FnMut(&mut DecayingValue, &mut dyn FnMut() -> f64)) {
         let Self { rows, dice, rolls, empty, .. } = self;
         let mut chance = || {
             *rolls += 1;
@@ -232,7 +232,7 @@ impl DecayingTable {
 
     /// Changes the keys of all rows, and merges rows whose keys become equal. Calls `change` repeatedly with
     /// the same key, and expects the same result.
-    pub(super) fn rename(&mut self, mut change: impl FnMut(Key) -> Key) {
+    pub(super) fn rename(&mut self, mut change: impl FnMut(RowKey) -> RowKey) {
         // The numbers in an empty slot are not kept valid.
         self.remembered(|recent, rows| {
             let (_, weight) = rows.get_index(recent.row as usize)?;
@@ -255,7 +255,7 @@ impl DecayingTable {
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.empty = 0;
-        self.recent.fill(Set::default());
+        self.recent.fill(RecentSet::default());
     }
 
     /// Approximate number of rows; recently refilled slots may not be counted.
@@ -263,12 +263,12 @@ impl DecayingTable {
         self.rows.len() - self.empty
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Weight)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&RowKey, &DecayingValue)> {
         self.rows.iter().filter(|(_, weight)| weight.samples != 0.0)
     }
 
     /// Returns the rows by event and stack; rows that share both are adjacent in some order.
-    pub(super) fn by_stack(&self) -> Vec<(Key, Value)> {
+    pub(super) fn by_stack(&self) -> Vec<(RowKey, SampleValue)> {
         // Sorts small elements instead of whole rows.
         let mut order: Vec<(u64, u32)> = Vec::with_capacity(self.rows.len());
         let filled = (0..).zip(&self.rows).filter(|(_, (_, weight))| weight.samples != 0.0);
@@ -293,7 +293,7 @@ mod tests {
         let left = |_| {
             let mut table = DecayingTable::default();
             for stack in 0..ROWS {
-                table.row(Key { event: 0, stack, comm: 0, attributes: 0 }).add(1, [0; 3]);
+                table.row(RowKey { event: 0, stack, comm: 0, attributes: 0 }).add(1, [0; 3]);
             }
             (0..5).for_each(|_| table.decay(0.875));
             assert!(table.by_stack().iter().all(|(_, value)| value.period == 1));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::abi::{Attr, sample_type};
 use crate::record::encode::Encoder;
-use crate::record::{FileId, Mmap, Mmap2, Task, Thread, kind};
+use crate::record::{MappedFileId, Mmap, Mmap2, Task, Thread, kind};
 use crate::session::samples::SampleAttribute;
 use crate::units::PerfTime;
 
@@ -45,7 +45,7 @@ fn mapped(pid: i32, addr: u64, name: &str) -> Vec<u8> {
         is_data: false,
         name: name.as_bytes(),
     };
-    let file = FileId::Inode { major: 1, minor: 2, inode: addr, generation: 0 };
+    let file = MappedFileId::Inode { major: 1, minor: 2, inode: addr, generation: 0 };
     out.mmap2(&Mmap2 { map, file, prot: 5, flags: 2 });
     out.bytes().to_vec()
 }
@@ -94,11 +94,11 @@ fn a_sample_waits_for_the_side_band_of_other_rings() {
     let mut batch = Batch::default();
     // Ring 0 was drained before ring 1: it has the sample at time 30, but the mapping at time 20 is missing.
     batch.take(&[&sample(0x1800, 7, 10, 5), &sample(0x1800, 7, 30, 7)], &layouts, None);
-    live.settle(&mut batch, 15);
+    live.process_until(&mut batch, 15);
     assert_eq!(modules(&live), [("old".to_owned(), 5)]);
     assert!(!batch.is_empty());
     batch.take(&[&at(mapped(7, 0x1000, "/bin/new"), 20)], &layouts, None);
-    live.settle(&mut batch, 100);
+    live.process_until(&mut batch, 100);
     assert_eq!(modules(&live), [("new".to_owned(), 7), ("old".to_owned(), 5)]);
     assert!(batch.is_empty());
     assert_eq!((live.counts().samples, live.counts().user), (2, 2));
@@ -114,7 +114,7 @@ fn samples_of_a_clock_stand_for_its_period_of_then() {
     samples.iter().for_each(|sample| batch.take(&[sample], &layouts, None));
     live.set_period(0, 15, 10);
     live.set_period(0, 25, 20);
-    live.settle(&mut batch, u64::MAX);
+    live.process_until(&mut batch, u64::MAX);
     let periods: u64 = live.rows().resolved.rows.iter().map(|(_, value)| value.period).sum();
     assert_eq!(periods, 5 + 10 + 20);
 }
@@ -129,14 +129,14 @@ fn what_decays_is_forgotten_and_the_rest_keeps_its_meaning() {
         batch.take(&[&sample(0x10_0000 + n % 0x1000, 7, n, 1)], &layouts, None);
         batch.take(&[&sample(0x9000_0000 + n, 7, n, 1)], &layouts, None);
     }
-    live.settle(&mut batch, u64::MAX);
+    live.process_until(&mut batch, u64::MAX);
     let stacks = live.resolver.stacks().len();
     for round in 0..40 {
         live.decay(0.875);
         for n in 0..100 {
             batch.take(&[&sample(0x10_0000 + n, 7, 30_000 + round, 8)], &layouts, None);
         }
-        live.settle(&mut batch, u64::MAX);
+        live.process_until(&mut batch, u64::MAX);
         live.forget(u64::MAX, |_| true);
     }
     assert!(live.resolver.stacks().len() < stacks / 4, "{} of {stacks} stacks", live.resolver.stacks().len());
@@ -158,7 +158,7 @@ fn decay_and_downsampling_are_fair_to_what_is_rare() {
     for n in 0..20_000u64 {
         batch.take(&[&sample(0x1000, 7, n, 10), &sample(0x10_0000 + n, 7, n, 10)], &layouts, None);
     }
-    live.settle(&mut batch, u64::MAX);
+    live.process_until(&mut batch, u64::MAX);
     let all = sum(&live);
     for _ in 0..5 {
         live.decay(0.875);
@@ -188,14 +188,14 @@ fn rows_of_the_ended_become_one() {
     for pid in 1..3000 {
         batch.take(&[&sample(0x1000, pid, 5, 2)], &layouts, None);
     }
-    live.settle(&mut batch, u64::MAX);
+    live.process_until(&mut batch, u64::MAX);
     assert_eq!(live.table.len(), 2999);
     for pid in 11..3000 {
         batch.take(&[&exit(pid, 6)], &layouts, None);
     }
     // A process with a known exit has no rows anymore.
     batch.take(&[&sample(0x1000, 20, 5, 2)], &layouts, None);
-    live.settle(&mut batch, u64::MAX);
+    live.process_until(&mut batch, u64::MAX);
     assert_eq!(live.table.len(), 3000);
     live.forget(u64::MAX, |_| panic!("nobody need be asked"));
     // The rows of the ended processes are gone, or never existed.
@@ -204,7 +204,7 @@ fn rows_of_the_ended_become_one() {
         .resolved
         .rows
         .iter()
-        .filter_map(|(key, _)| crate::record::Words::new(look.attributes.get(key.attributes).1).get(1))
+        .filter_map(|(key, _)| crate::record::RecordWords::new(look.attributes.get(key.attributes).1).get(1))
         .collect();
     assert_eq!(pids.iter().filter(|pid| **pid != ENDED).count(), 10);
     assert_eq!(look.resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>(), 2 * 3000);
@@ -231,7 +231,7 @@ fn the_dead_do_not_pile_up() {
             batch.take(&[&exit(pid - 1, now)], &layouts, None);
         }
         batch.take(&[&at(mapped(pid, 0x1000, "/bin/child"), now)], &layouts, None);
-        live.settle(&mut batch, now);
+        live.process_until(&mut batch, now);
         live.forget(now, |other| other == 1 || other == pid);
         // Counting takes longer than the rest of the test.
         if pid % 64 == 0 {
@@ -253,11 +253,11 @@ fn one_address_is_looked_up_as_a_stack_of_one_is() {
             batch.take(&[&sample(0x10_0000 + n % 90, 7 + (n % 3 == 0) as i32, n, 2)], &layouts, None);
             batch.take(&[&sample(0x9000_0000, 7, n, 1)], &layouts, None);
         }
-        live.settle(&mut batch, u64::MAX);
+        live.process_until(&mut batch, u64::MAX);
         // Numbers change, rows do not.
         live.renumber();
         batch.take(&[&sample(0x10_0001, 7, 400, 2)], &layouts, None);
-        live.settle(&mut batch, u64::MAX);
+        live.process_until(&mut batch, u64::MAX);
         modules(&live)
     };
     assert_eq!(rows(true), rows(false));
@@ -277,11 +277,11 @@ fn who_is_left_keeps_name_and_space_when_the_dead_are_forgotten() {
         batch.take(&[&sample(0x10_0010, 1, now, 1), &sample(0x10_0010, pid, now, 1)], &layouts, None);
         batch.take(&[&exit(pid, now)], &layouts, None);
         if pid % 100 == 0 {
-            live.settle(&mut batch, now);
+            live.process_until(&mut batch, now);
             live.forget(now, |other| other == 1 || other == pid);
         }
     }
-    live.settle(&mut batch, u64::MAX);
+    live.process_until(&mut batch, u64::MAX);
     assert!(live.history.burden() < 4 * BURDEN);
     let of =
         |name: &str| modules(&live).iter().filter(|(module, _)| module == name).map(|row| row.1).sum::<u64>();

@@ -22,11 +22,11 @@
 use capstone::arch::{BuildsCapstone, BuildsCapstoneSyntax, arm64, x86};
 use capstone::{Capstone, Insn, InsnDetail, InsnGroupType};
 
-use super::gnu_syntax::{self, Words};
+use super::gnu_syntax::{self, CapstoneText};
 
 /// The instruction set of the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Machine {
+pub enum InstructionSet {
     /// 64-bit x86.
     X86_64,
     /// 32-bit x86.
@@ -35,7 +35,7 @@ pub enum Machine {
     Aarch64,
 }
 
-impl Machine {
+impl InstructionSet {
     /// Converts the number in ELF headers (`e_machine`).
     pub fn of_elf(number: u16) -> Option<Self> {
         match number {
@@ -83,7 +83,7 @@ pub enum Flow {
 
 /// An address in an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct InstructionTarget {
     /// The address, in the same numbering as the instruction's.
     pub address: u64,
     /// The demangled name of the function at that address, and the offset into it. The name is untrusted
@@ -105,9 +105,9 @@ pub struct Instruction {
     /// Its effect on control flow.
     pub flow: Flow,
     /// The target of a jump or call, if the code contains it.
-    pub target: Option<Target>,
+    pub target: Option<InstructionTarget>,
     /// The address of its instruction-relative memory operand.
-    pub refers: Option<Target>,
+    pub refers: Option<InstructionTarget>,
 }
 
 impl Instruction {
@@ -127,13 +127,13 @@ pub struct SetUpError(#[from] capstone::Error);
 /// # Errors
 /// If the decoder cannot be set up.
 pub fn disassemble(
-    machine: Machine,
+    machine: InstructionSet,
     syntax: Syntax,
     bytes: &[u8],
     start: u64,
 ) -> Result<Vec<Instruction>, SetUpError> {
     let capstone = decoder(machine, syntax)?;
-    let step = if machine == Machine::Aarch64 { 4 } else { 1 };
+    let step = if machine == InstructionSet::Aarch64 { 4 } else { 1 };
     let mut all = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -141,7 +141,7 @@ pub fn disassemble(
         while let Some(instruction) = iterator.next() {
             let detail = capstone.insn_detail(&instruction).ok();
             let mut read = read(machine, &instruction, detail.as_ref());
-            if machine != Machine::Aarch64 {
+            if machine != InstructionSet::Aarch64 {
                 let base = capstone.insn_name(instruction.id()).unwrap_or_default();
                 write_as_objdump(&mut read, &base, detail.as_ref(), syntax);
             }
@@ -160,7 +160,7 @@ pub fn disassemble(
     Ok(all)
 }
 
-fn decoder(machine: Machine, syntax: Syntax) -> capstone::CsResult<Capstone> {
+fn decoder(machine: InstructionSet, syntax: Syntax) -> capstone::CsResult<Capstone> {
     let x86 = |mode| {
         let syntax = match syntax {
             Syntax::Att => x86::ArchSyntax::Att,
@@ -169,9 +169,9 @@ fn decoder(machine: Machine, syntax: Syntax) -> capstone::CsResult<Capstone> {
         Capstone::new().x86().mode(mode).syntax(syntax).detail(true).build()
     };
     match machine {
-        Machine::X86_64 => x86(x86::ArchMode::Mode64),
-        Machine::X86 => x86(x86::ArchMode::Mode32),
-        Machine::Aarch64 => Capstone::new().arm64().mode(arm64::ArchMode::Arm).detail(true).build(),
+        InstructionSet::X86_64 => x86(x86::ArchMode::Mode64),
+        InstructionSet::X86 => x86(x86::ArchMode::Mode32),
+        InstructionSet::Aarch64 => Capstone::new().arm64().mode(arm64::ArchMode::Arm).detail(true).build(),
     }
 }
 
@@ -187,7 +187,7 @@ fn data(bytes: &[u8], address: u64) -> Instruction {
     }
 }
 
-fn read(machine: Machine, of: &Insn<'_>, detail: Option<&InsnDetail<'_>>) -> Instruction {
+fn read(machine: InstructionSet, of: &Insn<'_>, detail: Option<&InsnDetail<'_>>) -> Instruction {
     let mut instruction = Instruction {
         address: of.address(),
         bytes: of.bytes().into(),
@@ -197,11 +197,11 @@ fn read(machine: Machine, of: &Insn<'_>, detail: Option<&InsnDetail<'_>>) -> Ins
     };
     let Some(detail) = detail else { return instruction };
     instruction.flow = flow(&instruction.mnemonic, detail);
-    let place = |address| Target { address, name: None };
+    let place = |address| InstructionTarget { address, name: None };
     if matches!(instruction.flow, Flow::Jump | Flow::Call) {
         instruction.target = leads_to(&instruction.operands).map(place);
     }
-    if machine == Machine::X86_64 {
+    if machine == InstructionSet::X86_64 {
         let from_end = relative(&instruction.operands);
         instruction.refers = from_end.map(|distance| place(instruction.end().wrapping_add_signed(distance)));
     }
@@ -218,7 +218,7 @@ fn write_as_objdump(
     let detail = detail.map(InsnDetail::arch_detail);
     let has_displacement =
         detail.as_ref().and_then(|detail| detail.x86()).is_some_and(|x86| x86.encoding().disp.is_some());
-    let words = Words {
+    let words = CapstoneText {
         base,
         mnemonic: &instruction.mnemonic,
         operands: &instruction.operands,
@@ -296,7 +296,7 @@ mod tests {
         let code = [
             0x85, 0xff, 0x7e, 0x06, 0xe8, 0xf7, 0x0f, 0, 0, 0xc3, 0x48, 0x8d, 0x05, 0x10, 0, 0, 0, 0x06, 0x90,
         ];
-        let all = disassemble(Machine::X86_64, Syntax::Intel, &code, 0x1000).unwrap();
+        let all = disassemble(InstructionSet::X86_64, Syntax::Intel, &code, 0x1000).unwrap();
         let text: Vec<String> = all.iter().map(|i| format!("{} {}", i.mnemonic, i.operands)).collect();
         assert_eq!(
             text,
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!((target(1), target(2), target(4)), (Some(0x100a), Some(0x2000), None));
         assert_eq!(all[4].refers.as_ref().map(|t| t.address), Some(0x1021));
         assert_eq!(all.iter().map(|i| i.bytes.len()).sum::<usize>(), code.len());
-        let att = disassemble(Machine::X86_64, Syntax::Att, &code, 0x1000).unwrap();
+        let att = disassemble(InstructionSet::X86_64, Syntax::Att, &code, 0x1000).unwrap();
         assert_eq!(att[4].refers, all[4].refers);
         assert_eq!(att[2].target, all[2].target);
         assert_eq!((&*att[0].mnemonic, &*att[0].operands), ("test", "%edi,%edi"));
@@ -319,7 +319,7 @@ mod tests {
         // cbz x0, +12; bl +0x1000; tbnz w1, #3, -8; ret; udf
         let words = [0xb400_0060u32, 0x9400_0400, 0x371f_ffc1, 0xd65f_03c0, 0xffff_ffff];
         let code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let all = disassemble(Machine::Aarch64, Syntax::Att, &code, 0x4000).unwrap();
+        let all = disassemble(InstructionSet::Aarch64, Syntax::Att, &code, 0x4000).unwrap();
         let got: Vec<_> = all.iter().map(|i| (i.flow, i.target.as_ref().map(|t| t.address))).collect();
         assert_eq!(
             got,
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn any_bytes_are_taken() {
         let noise: Vec<u8> = (0..20_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-        for machine in [Machine::X86_64, Machine::X86, Machine::Aarch64] {
+        for machine in [InstructionSet::X86_64, InstructionSet::X86, InstructionSet::Aarch64] {
             let all = disassemble(machine, Syntax::Att, &noise, u64::MAX - 100).unwrap();
             assert_eq!(all.iter().map(|i| i.bytes.len()).sum::<usize>(), noise.len());
         }

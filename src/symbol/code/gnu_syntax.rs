@@ -14,7 +14,7 @@
 use std::borrow::Cow;
 
 /// An instruction as capstone prints it.
-pub(super) struct Words<'a> {
+pub(super) struct CapstoneText<'a> {
     /// The mnemonic without a size suffix, such as `mov`.
     pub(super) base: &'a str,
     /// The prefixes and mnemonic, such as `lock addl`.
@@ -27,8 +27,8 @@ pub(super) struct Words<'a> {
 }
 
 /// Returns the mnemonic and operands as `objdump -d` prints them.
-pub(super) fn att(words: &Words<'_>) -> (String, String) {
-    let &Words { base, mnemonic, operands, bytes, has_displacement } = words;
+pub(super) fn att(words: &CapstoneText<'_>) -> (String, String) {
+    let &CapstoneText { base, mnemonic, operands, bytes, has_displacement } = words;
     let (prefixes, operation) = mnemonic.rsplit_once(' ').unwrap_or(("", mnemonic));
     let mut operands: Vec<&str> = split(operands).collect();
     let suffix = operation.strip_prefix(base);
@@ -189,7 +189,7 @@ fn split(operands: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the mnemonic and operands as `objdump -d -M intel` prints them, except for some x87 and string
 /// operations.
-pub(super) fn intel(words: &Words<'_>) -> (String, String) {
+pub(super) fn intel(words: &CapstoneText<'_>) -> (String, String) {
     if words.bytes == [0x66, 0x90] {
         return ("xchg".to_owned(), "ax,ax".to_owned());
     }
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     fn written(
-        write: fn(&Words<'_>) -> (String, String),
+        write: fn(&CapstoneText<'_>) -> (String, String),
         base: &str,
         text: &str,
         bytes: &[u8],
@@ -277,7 +277,7 @@ mod tests {
             Some(at) if !text[..at].starts_with("rep") => text.split_at(at),
             _ => text.split_at(text.rfind("  ").unwrap_or(text.len())),
         };
-        let words = Words { base, mnemonic, operands: operands.trim(), bytes, has_displacement };
+        let words = CapstoneText { base, mnemonic, operands: operands.trim(), bytes, has_displacement };
         let (mnemonic, operands) = write(&words);
         format!("{mnemonic} {operands}").trim().to_owned()
     }

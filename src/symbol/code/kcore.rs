@@ -7,7 +7,7 @@ use std::path::Path;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, elf};
 
-use super::disassemble::Machine;
+use super::disassemble::InstructionSet;
 use super::{MachineCode, NoCode};
 
 /// Maximum number of bytes read for headers; real ones are far smaller.
@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<M
     let broken = || unread("not an ELF file of 64 bits".into());
     let header = elf::FileHeader64::<Endianness>::parse(&*headers).map_err(|_| broken())?;
     let endian = header.endian().map_err(|_| broken())?;
-    let machine = Machine::of_elf(header.e_machine(endian).0)
+    let machine = InstructionSet::of_elf(header.e_machine(endian).0)
         .ok_or_else(|| unread("the code is for a machine whose instructions are not known here".into()))?;
     let segments = header.program_headers(endian, &*headers).map_err(|_| broken())?;
     for segment in segments {
@@ -84,7 +84,10 @@ mod tests {
         let base = 0xffff_ffff_8100_0000;
         std::fs::write(&path, core(base, &[0x90, 0xc3, 0xcc])).unwrap();
         let code = read(&path, base + 1, 0x1234, 99).unwrap();
-        assert_eq!((code.start, code.machine, &code.bytes[..]), (0x1234, Machine::X86_64, &[0xc3, 0xcc][..]));
+        assert_eq!(
+            (code.start, code.machine, &code.bytes[..]),
+            (0x1234, InstructionSet::X86_64, &[0xc3, 0xcc][..])
+        );
         assert!(read(&path, base + 3, 0, 1).unwrap_err().why.contains("it has nothing at"));
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..whole.len() {

@@ -23,12 +23,12 @@ use std::path::{Path, PathBuf};
 use object::read::{Object, ObjectSegment, ObjectSymbol};
 use rustc_hash::FxHashMap;
 
-use self::disassemble::{Flow, Instruction, Machine, Syntax};
+use self::disassemble::{Flow, Instruction, InstructionSet, Syntax};
 use super::files::elf::laid_out;
 use super::jit::jitdump::Jitdump;
 use super::name_sources::LiveMemory;
 use super::tables::plt::{SlotTarget, slot_targets};
-use super::{Image, Kind, ModuleId, SymbolQuery, Symbolizer};
+use super::{Image, ModuleId, SymbolModuleKind, SymbolQuery, Symbolizer};
 use crate::address::Avma;
 
 /// Maximum size of a function in bytes; longer ones are truncated.
@@ -40,7 +40,7 @@ pub struct MachineCode {
     /// Start address in the module's own numbering.
     pub start: u64,
     /// The instruction set.
-    pub machine: Machine,
+    pub machine: InstructionSet,
     /// The bytes.
     pub bytes: Vec<u8>,
     /// The file that provided the bytes.
@@ -85,11 +85,11 @@ impl Symbolizer {
         }
         let size = size.min(MOST_CODE);
         match &self.module(id).kind {
-            Kind::File | Kind::Vdso => self.out_of_file(id, start, size),
-            Kind::Anonymous { pid } => self.generated(id, *pid, start, size),
-            Kind::Kernel { .. } | Kind::KernelModule { .. } | Kind::Bpf => {
-                self.in_kernel(id, start, size, kcore)
-            }
+            SymbolModuleKind::File | SymbolModuleKind::Vdso => self.out_of_file(id, start, size),
+            SymbolModuleKind::Anonymous { pid } => self.generated(id, *pid, start, size),
+            SymbolModuleKind::Kernel { .. }
+            | SymbolModuleKind::KernelModule { .. }
+            | SymbolModuleKind::Bpf => self.in_kernel(id, start, size, kcore),
         }
     }
 
@@ -113,7 +113,7 @@ impl Symbolizer {
                 target.name = self.name_at(id, target.address);
             }
         }
-        if matches!(self.module(id).kind, Kind::File) {
+        if matches!(self.module(id).kind, SymbolModuleKind::File) {
             self.name_data(id, &mut all);
         }
         Ok(all)
@@ -256,7 +256,7 @@ impl Symbolizer {
         };
         from_file().ok_or_else(|| {
             let remedy = match self.module(id).kind {
-                Kind::Bpf => "bpftool prog dump jited, or read /proc/kcore as root while the program is loaded",
+                SymbolModuleKind::Bpf => "bpftool prog dump jited, or read /proc/kcore as root while the program is loaded",
                 _ => "run as root where /proc/kcore is there, or give the kernel's file (--vmlinux) or a copy of its memory (--kcore)",
             };
             NoCode::new(format!("the kernel's code cannot be read: {said}; and no file of this kernel was found"), remedy)
@@ -280,17 +280,17 @@ fn find_variables(file: &object::File<'_>, wanted: &[u64], found: &mut FxHashMap
 }
 
 /// The machine that pmc runs on.
-fn own_machine() -> Option<Machine> {
-    Machine::of_uname(std::env::consts::ARCH)
+fn own_machine() -> Option<InstructionSet> {
+    InstructionSet::of_uname(std::env::consts::ARCH)
 }
 
 /// Reads the bytes at an address of a file; `start` is the same address in the module's numbering.
 fn from_image(image: &Image, address: u64, start: u64, size: u64) -> Option<MachineCode> {
     let file = image.elf().ok()?;
     let machine = match file.architecture() {
-        object::Architecture::X86_64 | object::Architecture::X86_64_X32 => Machine::X86_64,
-        object::Architecture::I386 => Machine::X86,
-        object::Architecture::Aarch64 => Machine::Aarch64,
+        object::Architecture::X86_64 | object::Architecture::X86_64_X32 => InstructionSet::X86_64,
+        object::Architecture::I386 => InstructionSet::X86,
+        object::Architecture::Aarch64 => InstructionSet::Aarch64,
         _ => return None,
     };
     let is_unlinked = file.kind() == object::ObjectKind::Relocatable;
@@ -319,7 +319,7 @@ fn from_dump(path: &Path, dump: &Jitdump, start: u64) -> Option<MachineCode> {
     let code = dump.latest(start)?;
     let held = dump.bytes(code);
     let bytes = held[..held.len().min(MOST_CODE as usize)].to_vec();
-    let machine = Machine::of_elf(dump.machine()).or_else(own_machine)?;
+    let machine = InstructionSet::of_elf(dump.machine()).or_else(own_machine)?;
     let lines = dump.lines(code).map(|(address, file, line)| (address, file.to_owned(), line)).collect();
     (!bytes.is_empty()).then(|| MachineCode {
         start: code.start,

@@ -14,7 +14,8 @@ use gimli::{
     constants as dw,
 };
 
-type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+/// Bytes of a DWARF section.
+pub(super) type DwarfSlice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// Maximum nesting of inlined functions in a unit; real compilers stay below 100. A level takes less than 4
 /// KiB of stack.
@@ -26,7 +27,7 @@ const MOST_KEPT: usize = 1 << 14;
 ///
 /// # Errors
 /// If the unit nests too deep or is malformed.
-pub(super) fn check(unit: &gimli::Unit<Slice<'_>>) -> Result<(), String> {
+pub(super) fn check(unit: &gimli::Unit<DwarfSlice<'_>>) -> Result<(), String> {
     let whole = |error: Error| error.to_string();
     let mut rest = unit.header.range_from(unit.header.root_offset()..).map_err(whole)?;
     let mut plans: Vec<Option<SkipPlan>> = Vec::new();
@@ -87,7 +88,7 @@ enum VariablePart {
 }
 
 impl SkipPlan {
-    fn new(kind: &Abbreviation, header: &UnitHeader<Slice<'_>>) -> Self {
+    fn new(kind: &Abbreviation, header: &UnitHeader<DwarfSlice<'_>>) -> Self {
         let mut plan = Self { has_children: kind.has_children(), parts: Vec::new(), rest: 0 };
         for attribute in kind.attributes() {
             match attribute.size(header) {
@@ -99,7 +100,7 @@ impl SkipPlan {
     }
 
     /// Skips the attributes; returns whether child entries follow.
-    fn skip(&self, header: &UnitHeader<Slice<'_>>, bytes: &mut Slice<'_>) -> Result<bool, Error> {
+    fn skip(&self, header: &UnitHeader<DwarfSlice<'_>>, bytes: &mut DwarfSlice<'_>) -> Result<bool, Error> {
         for &(ahead, part) in &self.parts {
             bytes.skip(ahead)?;
             skip_part(part, header, bytes)?;
@@ -109,7 +110,11 @@ impl SkipPlan {
     }
 }
 
-fn skip_part(part: VariablePart, header: &UnitHeader<Slice<'_>>, bytes: &mut Slice<'_>) -> Result<(), Error> {
+fn skip_part(
+    part: VariablePart,
+    header: &UnitHeader<DwarfSlice<'_>>,
+    bytes: &mut DwarfSlice<'_>,
+) -> Result<(), Error> {
     let length = match part {
         VariablePart::Leb => return bytes.skip_leb128(),
         VariablePart::Text => return bytes.read_null_terminated_slice().map(|_| ()),
@@ -133,7 +138,7 @@ fn skip_part(part: VariablePart, header: &UnitHeader<Slice<'_>>, bytes: &mut Sli
 }
 
 /// Returns the size of a form if it is the same for all values.
-fn fixed(form: dw::DwForm, header: &UnitHeader<Slice<'_>>) -> Option<usize> {
+fn fixed(form: dw::DwForm, header: &UnitHeader<DwarfSlice<'_>>) -> Option<usize> {
     let constant = (form == dw::DW_FORM_implicit_const).then_some(0);
     AttributeSpecification::new(dw::DW_AT_null, form, constant).size(header)
 }
@@ -165,7 +170,7 @@ mod tests {
     use object::{Object, ObjectSection};
 
     /// Computes the same with gimli's own scan.
-    fn walked(unit: &gimli::Unit<Slice<'_>>) -> Result<isize, Error> {
+    fn walked(unit: &gimli::Unit<DwarfSlice<'_>>) -> Result<isize, Error> {
         let mut entries = unit.entries_raw(None)?;
         let mut deepest = 0;
         while !entries.is_empty() {

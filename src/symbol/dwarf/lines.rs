@@ -21,12 +21,10 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use typed_arena::Arena;
 
-use super::depth::{self, MOST_DEEP};
+use super::depth::{self, DwarfSlice, MOST_DEEP};
 use crate::symbol::files::elf;
 use crate::symbol::files::image::Image;
 use crate::symbol::files::locate::ModuleFiles;
-
-type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// One of the functions at an address. They are listed innermost first; the last one contains the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +91,7 @@ pub fn resolve(
 }
 
 /// Reads the abbreviations of all units in parallel, since each thread needs them repeatedly.
-fn read_abbreviations(dwarf: &mut Dwarf<Slice<'_>>) {
+fn read_abbreviations(dwarf: &mut Dwarf<DwarfSlice<'_>>) {
     let mut offsets = FxHashSet::default();
     let mut units = dwarf.units();
     while let Ok(Some(header)) = units.next() {
@@ -106,7 +104,7 @@ fn read_abbreviations(dwarf: &mut Dwarf<Slice<'_>>) {
         .filter_map(|offset| Some((offset, Arc::new(section.abbreviations(offset).ok()?))))
         .collect();
     for (offset, abbreviations) in read {
-        dwarf.abbreviations_cache.set::<Slice<'_>>(offset, abbreviations);
+        dwarf.abbreviations_cache.set::<DwarfSlice<'_>>(offset, abbreviations);
     }
 }
 
@@ -146,7 +144,7 @@ const SECTIONS: [SectionId; 11] = [
 ];
 
 /// Rejects units that contain one of the addresses and nest too deep for the stack.
-fn check_depth(dwarf: &Dwarf<Slice<'_>>, addresses: &[u64]) -> Result<(), String> {
+fn check_depth(dwarf: &Dwarf<DwarfSlice<'_>>, addresses: &[u64]) -> Result<(), String> {
     let mut headers = Vec::new();
     let mut units = dwarf.units();
     while let Some(header) = units.next().map_err(words)? {
@@ -166,7 +164,11 @@ fn words(error: gimli::Error) -> String {
 }
 
 /// Whether a unit may contain one of the sorted addresses. Also true if it lists no ranges.
-fn holds_any<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &gimli::Unit<Slice<'a>>, addresses: &[u64]) -> bool {
+fn holds_any<'a>(
+    dwarf: &Dwarf<DwarfSlice<'a>>,
+    unit: &gimli::Unit<DwarfSlice<'a>>,
+    addresses: &[u64],
+) -> bool {
     let Ok(mut ranges) = dwarf.unit_ranges(unit) else { return true };
     let mut said = false;
     while let Ok(Some(range)) = ranges.next() {
@@ -192,7 +194,7 @@ impl SplitFiles {
         file: &object::File<'a>,
         name: Option<&str>,
         endian: RunTimeEndian,
-    ) -> Slice<'a> {
+    ) -> DwarfSlice<'a> {
         let bytes = match name.and_then(|name| elf::section(file, name)) {
             Some(Cow::Borrowed(bytes)) => bytes,
             Some(Cow::Owned(bytes)) => self.held.alloc(bytes),
@@ -204,15 +206,15 @@ impl SplitFiles {
 
 /// One thread's view of the debug information.
 struct LineReader<'a> {
-    context: Context<Slice<'a>>,
-    package: Option<DwarfPackage<Slice<'a>>>,
+    context: Context<DwarfSlice<'a>>,
+    package: Option<DwarfPackage<DwarfSlice<'a>>>,
     files: &'a SplitFiles,
     strings: FxHashSet<Arc<str>>,
 }
 
 impl<'a> LineReader<'a> {
     fn new(
-        dwarf: Arc<Dwarf<Slice<'a>>>,
+        dwarf: Arc<Dwarf<DwarfSlice<'a>>>,
         found: &'a ModuleFiles,
         files: &'a SplitFiles,
     ) -> Result<Self, gimli::Error> {
@@ -268,16 +270,16 @@ impl<'a> LineReader<'a> {
 
 /// Loads the split unit of a skeleton from the package, or from its own file.
 fn load_split<'a>(
-    package: Option<&DwarfPackage<Slice<'a>>>,
+    package: Option<&DwarfPackage<DwarfSlice<'a>>>,
     files: &'a SplitFiles,
-    load: &SplitDwarfLoad<Slice<'a>>,
-) -> Option<Arc<Dwarf<Slice<'a>>>> {
+    load: &SplitDwarfLoad<DwarfSlice<'a>>,
+) -> Option<Arc<Dwarf<DwarfSlice<'a>>>> {
     if let Some(unit) = package.and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok().flatten())
     {
         let header = unit.units().next().ok()??;
         return depth::check(&unit.unit(header).ok()?).is_ok().then(|| Arc::new(unit));
     }
-    let part = |slice: &Slice<'a>| PathBuf::from(OsStr::from_bytes(slice.slice()));
+    let part = |slice: &DwarfSlice<'a>| PathBuf::from(OsStr::from_bytes(slice.slice()));
     let folder = load.comp_dir.as_ref().map(part).unwrap_or_default();
     let path = folder.join(part(load.path.as_ref()?));
     let image = files.images.alloc(Image::open(Path::new(&path)).ok()?);

@@ -23,7 +23,7 @@ use super::elf;
 use super::image::Image;
 use super::mount::FileRoot;
 use crate::symbol::debuginfod::Artifact;
-use crate::symbol::{BuildId, Kind, Missing, Module, Options};
+use crate::symbol::{BuildId, MissingDataReason, SymbolModule, SymbolModuleKind, SymbolOptions};
 use crate::sys::errno;
 
 /// The result of a search.
@@ -38,7 +38,7 @@ pub struct ModuleFiles {
     /// The package with split DWARF (`.dwp`).
     pub package: Option<Image>,
     /// Why the binary is missing, and which debug files cannot be read.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingDataReason>,
 }
 
 impl ModuleFiles {
@@ -49,21 +49,23 @@ impl ModuleFiles {
 }
 
 /// Searches for all files of a module that has a file.
-pub fn locate(module: &Module, options: &Options) -> ModuleFiles {
+pub fn locate(module: &SymbolModule, options: &SymbolOptions) -> ModuleFiles {
     let mut found = ModuleFiles::default();
     match module.kind {
-        Kind::Vdso if options.live || module.build_id.is_some() => vdso(module, options, &mut found),
-        Kind::Vdso => found.missing.push(Missing::Unknown),
+        SymbolModuleKind::Vdso if options.live || module.build_id.is_some() => {
+            vdso(module, options, &mut found)
+        }
+        SymbolModuleKind::Vdso => found.missing.push(MissingDataReason::Unknown),
         _ => own_file(module, options, &mut found),
     }
-    if module.kind != Kind::Vdso {
+    if module.kind != SymbolModuleKind::Vdso {
         complete(module, options, &mut found);
     }
     found
 }
 
 /// Searches for the other files of a binary that is already open, or for those of a build-id.
-pub fn complete(module: &Module, options: &Options, found: &mut ModuleFiles) {
+pub fn complete(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFiles) {
     let build_id =
         found.binary.as_ref().and_then(|image| elf::build_id(&image.elf().ok()?)).or(module.build_id);
     let complete =
@@ -90,7 +92,7 @@ pub fn complete(module: &Module, options: &Options, found: &mut ModuleFiles) {
     found.missing.extend(failed);
 }
 
-fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
+fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFiles) {
     let path = strip_deleted(&module.path);
     let mut said = None;
     for candidate in own_candidates(module, path, options) {
@@ -126,8 +128,8 @@ fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
         // A path without " (deleted)" shares the module's copy.
         let path = if path == &*module.path { module.path.clone() } else { path.into() };
         found.missing.push(match is_absent {
-            true => Missing::File { path, said },
-            false => Missing::Unreadable { path, said },
+            true => MissingDataReason::File { path, said },
+            false => MissingDataReason::Unreadable { path, said },
         });
     }
 }
@@ -143,18 +145,18 @@ pub(in crate::symbol) fn is_breakdown(error: &io::Error) -> bool {
 }
 
 /// Opens an optional file. Reports disk failures, and a lack of memory or file descriptors.
-fn open_optional(path: &Path, failed: &mut Vec<Missing>) -> Option<Image> {
+fn open_optional(path: &Path, failed: &mut Vec<MissingDataReason>) -> Option<Image> {
     let error = match Image::open(path) {
         Ok(image) => return Some(image),
         Err(error) => error,
     };
     if is_breakdown(&error) {
-        failed.push(Missing::unreadable(path, &error));
+        failed.push(MissingDataReason::unreadable(path, &error));
     }
     None
 }
 
-fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBuf> {
+fn own_candidates(module: &SymbolModule, path: &Path, options: &SymbolOptions) -> Vec<PathBuf> {
     let mut candidates = Vec::new();
     if path.is_absolute() {
         if let Some(symfs) = &options.symfs {
@@ -186,7 +188,11 @@ fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBu
 
 /// Returns candidates in perf's caches: a folder with the files `elf`, `debug`, `vdso` or `kallsyms`, or
 /// (older) the file itself.
-fn cached<'a>(build_id: BuildId, what: &'a str, options: &'a Options) -> impl Iterator<Item = PathBuf> + 'a {
+fn cached<'a>(
+    build_id: BuildId,
+    what: &'a str,
+    options: &'a SymbolOptions,
+) -> impl Iterator<Item = PathBuf> + 'a {
     options.build_id_caches.iter().flat_map(move |cache| {
         let place = cache.join(".build-id").join(build_id.path());
         [place.join(what), place].into_iter().filter(|path| !path.is_dir())
@@ -194,37 +200,38 @@ fn cached<'a>(build_id: BuildId, what: &'a str, options: &'a Options) -> impl It
 }
 
 /// Returns a file from the cache of elfutils' client. An empty file means that no server had it.
-fn downloaded(build_id: BuildId, what: &str, options: &Options) -> Option<PathBuf> {
+fn downloaded(build_id: BuildId, what: &str, options: &SymbolOptions) -> Option<PathBuf> {
     let path = options.debuginfod_cache.as_ref()?.join(build_id.to_string()).join(what);
     std::fs::metadata(&path).is_ok_and(|file| file.len() > 0).then_some(path)
 }
 
 /// Downloads a file from the debuginfod servers, if any are configured.
-fn fetch(artifact: Artifact<'_>, build_id: BuildId, options: &Options) -> Option<Image> {
+fn fetch(artifact: Artifact<'_>, build_id: BuildId, options: &SymbolOptions) -> Option<Image> {
     let path = options.debuginfod.as_ref()?.fetch(artifact, build_id)?;
     Image::open(&path).ok().filter(|image| check(image, Some(build_id)).is_ok())
 }
 
 /// Returns the cached `kallsyms` of another kernel, if there is one.
-pub fn cached_kallsyms(build_id: BuildId, options: &Options) -> Option<PathBuf> {
+pub fn cached_kallsyms(build_id: BuildId, options: &SymbolOptions) -> Option<PathBuf> {
     cached(build_id, "kallsyms", options).find(|path| path.is_file())
 }
 
 /// Checks that an image is an ELF file and has the recorded build-id, if there is one.
-fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), Missing> {
-    let file =
-        image.elf().map_err(|error| Missing::NotElf { path: image.path.clone(), why: error.to_string() })?;
+fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), MissingDataReason> {
+    let file = image
+        .elf()
+        .map_err(|error| MissingDataReason::NotElf { path: image.path.clone(), why: error.to_string() })?;
     let Some(recorded) = recorded else { return Ok(()) };
     let there = elf::build_id(&file);
     if there.is_some_and(|there| there.same(&recorded)) {
         return Ok(());
     }
-    Err(Missing::OtherBuild { path: image.path.clone(), recorded, found: there })
+    Err(MissingDataReason::OtherBuild { path: image.path.clone(), recorded, found: there })
 }
 
 /// Reads the vdso of pmc's own process, which all processes with the same kernel and word size share. Falls
 /// back to a cached vdso of another kernel.
-fn vdso(module: &Module, options: &Options, found: &mut ModuleFiles) {
+fn vdso(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFiles) {
     let kept = || cached(module.build_id?, "vdso", options).find_map(|path| Image::open(&path).ok());
     match read_own_vdso() {
         Ok(bytes) => {
@@ -237,7 +244,7 @@ fn vdso(module: &Module, options: &Options, found: &mut ModuleFiles) {
                 },
             }
         }
-        Err(error) => found.missing.push(Missing::unreadable(Path::new("[vdso]"), &error)),
+        Err(error) => found.missing.push(MissingDataReason::unreadable(Path::new("[vdso]"), &error)),
     }
 }
 
@@ -256,11 +263,11 @@ fn read_own_vdso() -> io::Result<Vec<u8>> {
 
 /// Searches for the separate debug file.
 fn debug_file(
-    module: &Module,
+    module: &SymbolModule,
     binary: Option<&Image>,
     build_id: Option<BuildId>,
-    options: &Options,
-    failed: &mut Vec<Missing>,
+    options: &SymbolOptions,
+    failed: &mut Vec<MissingDataReason>,
 ) -> Option<Image> {
     let useful =
         |image: &Image| image.elf().is_ok_and(|file| elf::has_lines(&file) || elf::has_symtab(&file));
@@ -291,7 +298,11 @@ fn debug_file(
     fetch(Artifact::DebugInfo, build_id?, options)
 }
 
-fn debug_by_build_id(build_id: BuildId, module: &Module, options: &Options) -> impl Iterator<Item = PathBuf> {
+fn debug_by_build_id(
+    build_id: BuildId,
+    module: &SymbolModule,
+    options: &SymbolOptions,
+) -> impl Iterator<Item = PathBuf> {
     let place = format!(".build-id/{}.debug", build_id.path());
     roots(module, options)
         .into_iter()
@@ -300,7 +311,7 @@ fn debug_by_build_id(build_id: BuildId, module: &Module, options: &Options) -> i
 }
 
 /// The root folders to search for debug files: the copy of the recorded machine, the process's root, ours.
-fn roots(module: &Module, options: &Options) -> Vec<PathBuf> {
+fn roots(module: &SymbolModule, options: &SymbolOptions) -> Vec<PathBuf> {
     let process = FileRoot::of(module, options).path();
     options.symfs.clone().into_iter().chain(process).chain([PathBuf::from("/")]).collect()
 }
@@ -312,7 +323,12 @@ fn debug_link(image: &Image) -> Option<(Vec<u8>, u32)> {
     (!name.is_empty() && !name.contains(&b'/') && name != b"..").then(|| (name.to_vec(), crc))
 }
 
-fn link_candidates(name: &[u8], module: &Module, binary: &Image, options: &Options) -> Vec<PathBuf> {
+fn link_candidates(
+    name: &[u8],
+    module: &SymbolModule,
+    binary: &Image,
+    options: &SymbolOptions,
+) -> Vec<PathBuf> {
     let name = OsStr::from_bytes(name);
     let mut candidates = Vec::new();
     let beside = binary.path.parent().unwrap_or(Path::new("/"));
@@ -334,7 +350,7 @@ fn link_candidates(name: &[u8], module: &Module, binary: &Image, options: &Optio
 }
 
 /// Opens the file from `.gnu_debugaltlink`, if it has the required build-id.
-fn supplement(image: &Image, options: &Options, failed: &mut Vec<Missing>) -> Option<Image> {
+fn supplement(image: &Image, options: &SymbolOptions, failed: &mut Vec<MissingDataReason>) -> Option<Image> {
     let file = image.elf().ok()?;
     let (path, id) = file.gnu_debugaltlink().ok()??;
     let id = BuildId::new(id)?;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use crate::symbol::{Module, Options};
+use crate::symbol::{SymbolModule, SymbolOptions};
 
 /// The root folder of a process's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum FileRoot {
 
 impl FileRoot {
     /// Determines the root folder for a module's files.
-    pub fn of(module: &Module, options: &Options) -> Self {
+    pub fn of(module: &SymbolModule, options: &SymbolOptions) -> Self {
         if !options.live {
             return Self::Own;
         }
@@ -57,11 +57,11 @@ fn namespace(process: &str) -> Option<u64> {
 }
 
 /// Time of the last scan, and the oldest process of each namespace, which is the first one of a container.
-type Looked = (Instant, FxHashMap<u64, u32>);
+type NamespaceScan = (Instant, FxHashMap<u64, u32>);
 
 /// The last scan of all processes. Reused for a while, since a recording of many containers asks for each of
 /// their modules.
-static LOOKED: Mutex<Option<Looked>> = Mutex::new(None);
+static LOOKED: Mutex<Option<NamespaceScan>> = Mutex::new(None);
 const A_WHILE: Duration = Duration::from_secs(1);
 
 fn anybody_in(wanted: u64) -> Option<u32> {
@@ -91,12 +91,12 @@ mod tests {
 
     #[test]
     fn a_process_is_believed_only_in_its_own_namespace() {
-        let options = Options { live: true, ..Options::from_environment() };
+        let options = SymbolOptions { live: true, ..SymbolOptions::from_environment() };
         let own = namespace("self").unwrap();
-        let module = |pid, mount: Option<u64>| Module {
+        let module = |pid, mount: Option<u64>| SymbolModule {
             pid,
             mount: mount.and_then(NonZeroU64::new),
-            ..Module::file("/bin/sh")
+            ..SymbolModule::file("/bin/sh")
         };
         let me = std::process::id();
         assert_eq!(FileRoot::of(&module(Some(me), None), &options), FileRoot::Process(me));
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(FileRoot::of(&module(Some(u32::MAX), Some(own)), &options), FileRoot::Own);
         // Namespaces are numbered from 0xf0000000 on.
         assert_eq!(FileRoot::of(&module(Some(me), Some(1)), &options), FileRoot::Gone);
-        let elsewhere = Options { live: false, ..options };
+        let elsewhere = SymbolOptions { live: false, ..options };
         assert_eq!(FileRoot::of(&module(Some(me), None), &elsewhere), FileRoot::Own);
     }
 }

@@ -25,12 +25,12 @@ const SECTION: usize = 64;
 const SYMBOL: usize = 24;
 
 /// Writes numbers in the byte order of the code's machine.
-struct Bytes {
+struct ByteWriter {
     out: Vec<u8>,
     is_big: bool,
 }
 
-impl Bytes {
+impl ByteWriter {
     fn number(&mut self, number: u64, bytes: usize) {
         match self.is_big {
             true => self.out.extend(&number.to_be_bytes()[8 - bytes..]),
@@ -65,7 +65,7 @@ pub fn build_id(dump: &Jitdump, code: &JitCode) -> [u8; 16] {
 /// Creates the file, with the code's build-id.
 pub fn of(dump: &Jitdump, code: &JitCode, id: &[u8]) -> Vec<u8> {
     let text = dump.bytes(code);
-    let mut file = Bytes { out: vec![0; TEXT as usize], is_big: dump.is_big_endian };
+    let mut file = ByteWriter { out: vec![0; TEXT as usize], is_big: dump.is_big_endian };
     file.out.extend(text);
     let note_at = file.align(4);
     file.numbers(&[(4, 4), (id.len() as u64, 4), (elf::NT_GNU_BUILD_ID.0.into(), 4)]);
@@ -116,7 +116,7 @@ pub fn of(dump: &Jitdump, code: &JitCode, id: &[u8]) -> Vec<u8> {
 }
 
 /// Writes the ELF header and the only segment.
-fn head(file: &mut Bytes, machine: u16, code: u64, sections_at: u64) {
+fn head(file: &mut ByteWriter, machine: u16, code: u64, sections_at: u64) {
     file.out.extend(elf::ELFMAG);
     let order = if file.is_big { elf::ELFDATA2MSB } else { elf::ELFDATA2LSB };
     file.out.extend([elf::ELFCLASS64.0, order.0, elf::EV_CURRENT.0, elf::ELFOSABI_SYSV.0]);

@@ -17,9 +17,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use crate::address::IntervalMap;
-use crate::symbol::Missing;
+use crate::symbol::MissingDataReason;
 use crate::symbol::files::locate::{is_absence, is_breakdown};
-use crate::symbol::tables::table::Table;
+use crate::symbol::tables::table::SymbolTable;
 use crate::sys::file_map::open_regular;
 
 /// Maximum number of bytes read, from the end of the file, since the newest line for an address applies.
@@ -28,14 +28,14 @@ const MOST_BYTES: u64 = 256 << 20;
 const MOST_NAME: usize = 4 << 10;
 
 /// Parses a map and ignores malformed lines.
-pub fn parse(text: &[u8]) -> Table {
+pub fn parse(text: &[u8]) -> SymbolTable {
     let mut names = IntervalMap::default();
     for line in text.split(|byte| *byte == b'\n') {
         if let Some((start, end, name)) = parse_line(line) {
             names.replace(start..end, name);
         }
     }
-    Table::of(
+    SymbolTable::of(
         names
             .iter()
             .map(|(range, name)| (range, String::from_utf8_lossy(&name[..name.len().min(MOST_NAME)]))),
@@ -55,7 +55,7 @@ fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
 
 /// The maps read so far, one per file, even if several processes share it.
 #[derive(Debug, Default)]
-pub struct PerfMaps(Mutex<FxHashMap<FileVersion, Arc<Table>>>);
+pub struct PerfMaps(Mutex<FxHashMap<FileVersion, Arc<SymbolTable>>>);
 
 /// Identifies a version of a file: device, inode, size, modification time (seconds, nanoseconds).
 type FileVersion = (u64, u64, u64, i64, i64);
@@ -65,7 +65,12 @@ impl PerfMaps {
     ///
     /// # Errors
     /// Why no map was used: it is missing, or pmc failed to read it.
-    pub fn read(&self, pid: u32, live: bool, symfs: Option<&Path>) -> Result<(PathBuf, Arc<Table>), Missing> {
+    pub fn read(
+        &self,
+        pid: u32,
+        live: bool,
+        symfs: Option<&Path>,
+    ) -> Result<(PathBuf, Arc<SymbolTable>), MissingDataReason> {
         let mut failure = None;
         for path in places(pid, live, symfs) {
             match self.read_one(&path, pid) {
@@ -82,13 +87,13 @@ impl PerfMaps {
         Err(match is_absence(&error) {
             true => {
                 let said = format!("{}: {}", path.display(), crate::error::kernel_words(&error));
-                Missing::PerfMap { pid, said }
+                MissingDataReason::PerfMap { pid, said }
             }
-            false => Missing::unreadable(&path, &error),
+            false => MissingDataReason::unreadable(&path, &error),
         })
     }
 
-    fn read_one(&self, path: &Path, pid: u32) -> io::Result<Arc<Table>> {
+    fn read_one(&self, path: &Path, pid: u32) -> io::Result<Arc<SymbolTable>> {
         let mut file = open_regular(path, false)?;
         let about = file.metadata()?;
         let owner = about.uid();
@@ -175,7 +180,7 @@ mod tests {
     fn a_map_that_cannot_be_read_is_not_a_missing_one() {
         let symfs = tempfile::tempdir().expect("a temporary folder");
         let read = || PerfMaps::default().read(7, false, Some(symfs.path()));
-        assert!(matches!(read(), Err(Missing::PerfMap { pid: 7, .. })));
+        assert!(matches!(read(), Err(MissingDataReason::PerfMap { pid: 7, .. })));
         // Opening a folder as a file fails for root too.
         let path = symfs.path().join("tmp/perf-7.map");
         std::fs::create_dir_all(&path).expect("a folder");

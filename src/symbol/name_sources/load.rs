@@ -17,20 +17,20 @@ use crate::symbol::files::elf::{self, Segments};
 use crate::symbol::files::image::Image;
 use crate::symbol::files::locate::{self, ModuleFiles};
 use crate::symbol::jit::jitdump::Jitdump;
-use crate::symbol::kernel::{self, Kallsyms, KallsymsError};
+use crate::symbol::kernel::{self, KallsymsError, KallsymsTable};
 use crate::symbol::tables::sparse::SparseTable;
-use crate::symbol::tables::table::Table;
-use crate::symbol::{BuildId, Kind, Missing, Module};
+use crate::symbol::tables::table::SymbolTable;
+use crate::symbol::{BuildId, MissingDataReason, SymbolModule, SymbolModuleKind};
 
 impl ModuleSources {
     /// Searches for the module's files and reads its symbol tables.
-    pub(in crate::symbol) fn load(module: &Module, shared: &SharedSources) -> Self {
+    pub(in crate::symbol) fn load(module: &SymbolModule, shared: &SharedSources) -> Self {
         let mut loaded = match &module.kind {
-            Kind::File | Kind::Vdso => Self::file(module, shared),
-            Kind::Kernel { reference } => Self::kernel(module, reference.as_deref(), shared),
-            Kind::KernelModule { start } => Self::kernel_module(module, *start, shared),
-            Kind::Anonymous { pid } => Self::anonymous(*pid, shared),
-            Kind::Bpf => Self::bpf(shared),
+            SymbolModuleKind::File | SymbolModuleKind::Vdso => Self::file(module, shared),
+            SymbolModuleKind::Kernel { reference } => Self::kernel(module, reference.as_deref(), shared),
+            SymbolModuleKind::KernelModule { start } => Self::kernel_module(module, *start, shared),
+            SymbolModuleKind::Anonymous { pid } => Self::anonymous(*pid, shared),
+            SymbolModuleKind::Bpf => Self::bpf(shared),
         };
         let has_names = |loaded: &Self| loaded.kallsyms.is_some() || !loaded.table().is_empty();
         if let Some(recorded) = shared.recorded.get(&*module.path).filter(|_| !has_names(&loaded)) {
@@ -51,7 +51,7 @@ impl ModuleSources {
         loaded
     }
 
-    fn file(module: &Module, shared: &SharedSources) -> Self {
+    fn file(module: &SymbolModule, shared: &SharedSources) -> Self {
         let files = locate::locate(module, &shared.options);
         let headers = files.images().next();
         let segments = headers.and_then(|image| Some(Segments::of(&image.elf().ok()?))).unwrap_or_default();
@@ -61,7 +61,7 @@ impl ModuleSources {
     }
 
     /// Examines the files that were found, and records what they lack.
-    fn read_files(&mut self, mut files: ModuleFiles, module: &Module, shared: &SharedSources) {
+    fn read_files(&mut self, mut files: ModuleFiles, module: &SymbolModule, shared: &SharedSources) {
         self.quality.missing.append(&mut files.missing);
         if files.images().next().is_none() {
             // Minimizes memory: a recording may contain a million modules whose files are missing.
@@ -92,10 +92,10 @@ impl ModuleSources {
         self.quality.debug = files.debug.as_ref().map(|image| image.path.clone());
         self.quality.lines = lines;
         if let Some(path) = self.quality.binary.clone() {
-            if full == 0 && module.kind != Kind::Vdso {
-                self.quality.missing.push(Missing::Stripped { path, build_id });
-            } else if !lines && module.kind != Kind::Vdso {
-                self.quality.missing.push(Missing::Lines { path, build_id });
+            if full == 0 && module.kind != SymbolModuleKind::Vdso {
+                self.quality.missing.push(MissingDataReason::Stripped { path, build_id });
+            } else if !lines && module.kind != SymbolModuleKind::Vdso {
+                self.quality.missing.push(MissingDataReason::Lines { path, build_id });
             }
         }
         let source = files.debug.as_ref().or(files.binary.as_ref()).filter(|_| lines);
@@ -107,7 +107,7 @@ impl ModuleSources {
         self.opened = Some(Box::new(OpenedFiles { files, sparse, cache, ..OpenedFiles::default() }));
     }
 
-    fn kernel(module: &Module, reference: Option<&(String, Avma)>, shared: &SharedSources) -> Self {
+    fn kernel(module: &SymbolModule, reference: Option<&(String, Avma)>, shared: &SharedSources) -> Self {
         let mut loaded = Self::default();
         let running = shared.running();
         let given = shared.options.kallsyms.is_some();
@@ -116,7 +116,7 @@ impl ModuleSources {
         let kallsyms = if given || same && shared.options.live {
             Some(shared.kallsyms())
         } else {
-            kept.map(|path| Kallsyms::read(&path).map(Arc::new))
+            kept.map(|path| KallsymsTable::read(&path).map(Arc::new))
         };
         match kallsyms {
             Some(Ok(kallsyms)) => {
@@ -128,8 +128,10 @@ impl ModuleSources {
             }
             Some(Err(error)) => loaded.quality.missing.push(hidden(error)),
             None => match module.build_id {
-                Some(recorded) => loaded.quality.missing.push(Missing::OtherKernel { recorded, running }),
-                None => loaded.quality.missing.push(Missing::Unknown),
+                Some(recorded) => {
+                    loaded.quality.missing.push(MissingDataReason::OtherKernel { recorded, running })
+                }
+                None => loaded.quality.missing.push(MissingDataReason::Unknown),
             },
         }
         loaded.vmlinux(module, reference, running, shared);
@@ -139,7 +141,7 @@ impl ModuleSources {
     /// Adds the kernel's file, if there is one with the recorded kernel's build-id.
     fn vmlinux(
         &mut self,
-        module: &Module,
+        module: &SymbolModule,
         reference: Option<&(String, Avma)>,
         running: Option<BuildId>,
         shared: &SharedSources,
@@ -158,7 +160,7 @@ impl ModuleSources {
                 Ok(image) => image,
                 Err(error) => {
                     if is_given {
-                        self.quality.missing.push(Missing::unreadable(&path, &error));
+                        self.quality.missing.push(MissingDataReason::unreadable(&path, &error));
                     }
                     continue;
                 }
@@ -177,7 +179,11 @@ impl ModuleSources {
             self.read_files(files, module, shared);
             if self.quality.symbols > 0 {
                 self.quality.missing.retain(|m| {
-                    !matches!(m, Missing::OtherKernel { .. } | Missing::KernelAddressesHidden { .. })
+                    !matches!(
+                        m,
+                        MissingDataReason::OtherKernel { .. }
+                            | MissingDataReason::KernelAddressesHidden { .. }
+                    )
                 });
             }
             return;
@@ -195,7 +201,7 @@ impl ModuleSources {
         }
     }
 
-    fn kernel_module(module: &Module, start: Avma, shared: &SharedSources) -> Self {
+    fn kernel_module(module: &SymbolModule, start: Avma, shared: &SharedSources) -> Self {
         let name = kernel_module_name(&module.path);
         let mut loaded = Self { numbering: Numbering::Slide(start.0), ..Self::default() };
         let there =
@@ -223,7 +229,7 @@ impl ModuleSources {
         if file.path.is_absolute() {
             loaded.read_files(locate::locate(&file, &shared.options), &file, shared);
         } else if loaded.kallsyms.is_none() {
-            loaded.quality.missing.push(Missing::Unknown);
+            loaded.quality.missing.push(MissingDataReason::Unknown);
         }
         loaded
     }
@@ -247,7 +253,7 @@ impl ModuleSources {
                     loaded
                         .quality
                         .missing
-                        .push(Missing::NotElf { path: path.clone(), why: error.to_string() });
+                        .push(MissingDataReason::NotElf { path: path.clone(), why: error.to_string() });
                 }
             }
         }
@@ -258,7 +264,7 @@ impl ModuleSources {
                 listed = table;
             }
             // A process with a jitdump needs no map.
-            Err(Missing::PerfMap { .. }) if loaded.quality.binary.is_some() => {}
+            Err(MissingDataReason::PerfMap { .. }) if loaded.quality.binary.is_some() => {}
             Err(missing) => loaded.quality.missing.push(missing),
         }
         if !dumped.is_empty() {
@@ -270,7 +276,7 @@ impl ModuleSources {
             for (range, name) in dumped.iter() {
                 names.replace(range, Cow::Borrowed(name));
             }
-            listed = Arc::new(Table::of(names.iter().map(|(range, name)| (range, name.clone()))));
+            listed = Arc::new(SymbolTable::of(names.iter().map(|(range, name)| (range, name.clone()))));
         }
         loaded.table = OnceLock::from(listed);
         loaded
@@ -278,7 +284,7 @@ impl ModuleSources {
 
     fn bpf(shared: &SharedSources) -> Self {
         let mut loaded = Self {
-            table: OnceLock::from(Arc::new(Table::of(
+            table: OnceLock::from(Arc::new(SymbolTable::of(
                 shared.ksymbols.iter().map(|(range, name)| (range, name.to_string_lossy())),
             ))),
             ..Self::default()
@@ -290,21 +296,21 @@ impl ModuleSources {
             }
         }
         if loaded.table().is_empty() && loaded.kallsyms.is_none() {
-            loaded.quality.missing.push(Missing::Unknown);
+            loaded.quality.missing.push(MissingDataReason::Unknown);
         }
         loaded
     }
 }
 
-fn hidden(error: KallsymsError) -> Missing {
+fn hidden(error: KallsymsError) -> MissingDataReason {
     match error {
-        KallsymsError::Hidden => Missing::KernelAddressesHidden {
+        KallsymsError::Hidden => MissingDataReason::KernelAddressesHidden {
             kptr_restrict: std::fs::read_to_string("/proc/sys/kernel/kptr_restrict")
                 .ok()
                 .and_then(|text| text.trim().parse().ok()),
         },
         KallsymsError::Unreadable { path, said } => {
-            Missing::Unreadable { path: path.into(), said: said.into() }
+            MissingDataReason::Unreadable { path: path.into(), said: said.into() }
         }
     }
 }

@@ -19,29 +19,29 @@ use super::files::image::Image;
 use super::files::locate::ModuleFiles;
 use super::jit::jitdump::Jitdump;
 use super::jit::perf_map::PerfMaps;
-use super::kernel::{self, Kallsyms, KallsymsError};
+use super::kernel::{self, KallsymsError, KallsymsTable};
 use super::tables::elf_symbols;
 use super::tables::sparse::SparseTable;
-use super::tables::table::{Builder, OwnedSymbol, Symbol, Table};
-use super::{BuildId, DataQuality, Missing, Options, SymbolQuery};
+use super::tables::table::{OwnedSymbol, Symbol, SymbolTable, SymbolTableBuilder};
+use super::{BuildId, MissingDataReason, ModuleDataQuality, SymbolOptions, SymbolQuery};
 use crate::address::{Avma, FileOffset, IntervalMap, Svma};
 pub(super) use placeholder::{Placeholder, Placeholders};
 
 /// Data that all modules share: the options, the kernel's symbols, and ksymbol and jitdump records.
 #[derive(Debug)]
 pub(super) struct SharedSources {
-    pub(super) options: Options,
-    kallsyms: OnceLock<Result<Arc<Kallsyms>, KallsymsError>>,
+    pub(super) options: SymbolOptions,
+    kallsyms: OnceLock<Result<Arc<KallsymsTable>, KallsymsError>>,
     running: OnceLock<Option<BuildId>>,
     ksymbols: IntervalMap<Arc<Path>>,
     jitdumps: Vec<(u32, PathBuf)>,
     pub(super) perf_maps: PerfMaps,
     /// Functions from the recording itself, by the file's path.
-    recorded: HashMap<PathBuf, Arc<Table>>,
+    recorded: HashMap<PathBuf, Arc<SymbolTable>>,
 }
 
 impl SharedSources {
-    pub(super) fn new(options: Options) -> Self {
+    pub(super) fn new(options: SymbolOptions) -> Self {
         Self {
             options,
             kallsyms: OnceLock::new(),
@@ -61,16 +61,16 @@ impl SharedSources {
         self.jitdumps.push((pid, path));
     }
 
-    pub(super) fn add_recorded(&mut self, path: PathBuf, functions: Table) {
+    pub(super) fn add_recorded(&mut self, path: PathBuf, functions: SymbolTable) {
         self.recorded.insert(path, Arc::new(functions));
     }
 
     /// Returns the kernel's functions: those of a given copy, or of the running kernel.
-    fn kallsyms(&self) -> Result<Arc<Kallsyms>, KallsymsError> {
+    fn kallsyms(&self) -> Result<Arc<KallsymsTable>, KallsymsError> {
         let read = || {
             let kallsyms = match self.options.kallsyms.as_deref() {
-                Some(given) => Kallsyms::read(given),
-                None => Kallsyms::running(self.options.cache.as_deref()),
+                Some(given) => KallsymsTable::read(given),
+                None => KallsymsTable::running(self.options.cache.as_deref()),
             };
             kallsyms.map(Arc::new)
         };
@@ -92,7 +92,7 @@ impl SharedSources {
 /// A module after the search for its files.
 #[derive(Debug, Default)]
 pub(super) struct ModuleSources {
-    quality: DataQuality,
+    quality: ModuleDataQuality,
     /// Cached remedy, since computing it may query the package manager.
     remedy: OnceLock<Option<String>>,
     /// Boxed, since most modules of a very large recording have no file.
@@ -100,11 +100,11 @@ pub(super) struct ModuleSources {
     numbering: Numbering,
     /// Functions by the file's addresses, read when a caller needs all of them. By memory addresses if there
     /// is no file.
-    table: OnceLock<Arc<Table>>,
+    table: OnceLock<Arc<SymbolTable>>,
     /// Functions from the recording, in the numbering of queries. A fallback if there is no other source.
-    recorded: Option<Arc<Table>>,
+    recorded: Option<Arc<SymbolTable>>,
     /// The kernel's functions, and by how much the kernel is higher in memory now than in the recording.
-    kallsyms: Option<(Arc<Kallsyms>, u64)>,
+    kallsyms: Option<(Arc<KallsymsTable>, u64)>,
     /// Memory from which the code can be read while it runs.
     memory: LiveMemory,
     /// Dumps of generated code.
@@ -118,7 +118,7 @@ struct OpenedFiles {
     /// Functions at single addresses.
     sparse: SparseTable,
     /// Variables, read on first use.
-    variables: OnceLock<Table>,
+    variables: OnceLock<SymbolTable>,
     cache: Option<Mutex<Cache>>,
     /// The error if line lookup failed for the whole file.
     bad_lines: OnceLock<String>,
@@ -153,16 +153,17 @@ impl Default for Numbering {
 
 impl ModuleSources {
     /// Returns the files that were found and the data that is missing.
-    pub(super) fn quality(&self) -> DataQuality {
+    pub(super) fn quality(&self) -> ModuleDataQuality {
         let mut quality = self.quality.clone();
         let Some(opened) = &self.opened else { return quality };
         if let Some(why) = opened.bad_lines.get() {
             quality.lines = false;
             let path = quality.debug.as_ref().or(quality.binary.as_ref()).cloned().unwrap_or_default();
-            quality.missing.push(Missing::BadLines { path, why: why.clone() });
+            quality.missing.push(MissingDataReason::BadLines { path, why: why.clone() });
         }
         let cut = opened.files.images().filter(|image| image.is_cut());
-        let cut: Vec<Missing> = cut.map(|image| Missing::Shortened { path: image.path.clone() }).collect();
+        let cut: Vec<MissingDataReason> =
+            cut.map(|image| MissingDataReason::Shortened { path: image.path.clone() }).collect();
         quality.missing.splice(0..0, cut);
         quality
     }
@@ -234,7 +235,7 @@ impl ModuleSources {
         })
     }
 
-    fn table(&self) -> &Table {
+    fn table(&self) -> &SymbolTable {
         let whole = |opened: &OpenedFiles| opened.sparse.whole(&opened.files);
         self.table.get_or_init(|| Arc::new(self.opened.as_deref().map(whole).unwrap_or_default()))
     }
@@ -253,7 +254,7 @@ impl ModuleSources {
         let Numbering::Offset(_) = self.numbering else { return None };
         let opened = self.opened.as_ref()?;
         let read = || {
-            let mut builder = Builder::default();
+            let mut builder = SymbolTableBuilder::default();
             for image in opened.files.images() {
                 if let Ok(file) = image.elf() {
                     builder.leave_names_in(image);

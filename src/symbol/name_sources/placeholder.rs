@@ -10,7 +10,8 @@ use object::read::{File, Object, ObjectSection};
 use crate::symbol::files::elf::is_code;
 use crate::symbol::tables::plt;
 
-type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
+/// Bytes of an ELF section.
+type SectionSlice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// A name for code without a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,13 +28,13 @@ pub(in crate::symbol) struct Placeholders<'a> {
     /// Start, end and name of each section.
     sections: Vec<(u64, u64, &'a str)>,
     stubs: Vec<(u64, u64)>,
-    functions: Option<Functions<'a>>,
+    functions: Option<UnwindFunctions<'a>>,
 }
 
 /// The unwind tables, with the linker's index of them.
-struct Functions<'a> {
-    frames: EhFrame<Bytes<'a>>,
-    index: gimli::ParsedEhFrameHdr<Bytes<'a>>,
+struct UnwindFunctions<'a> {
+    frames: EhFrame<SectionSlice<'a>>,
+    index: gimli::ParsedEhFrameHdr<SectionSlice<'a>>,
     bases: gimli::BaseAddresses,
 }
 
@@ -49,7 +50,7 @@ impl<'a> Placeholders<'a> {
             module,
             sections: code.filter_map(section).collect(),
             stubs: plt::places(file),
-            functions: Functions::of(file),
+            functions: UnwindFunctions::of(file),
         }
     }
 
@@ -69,7 +70,7 @@ impl<'a> Placeholders<'a> {
     }
 }
 
-impl<'a> Functions<'a> {
+impl<'a> UnwindFunctions<'a> {
     fn of(file: &File<'a>) -> Option<Self> {
         let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
         let address_size = if file.is_64() { 8 } else { 4 };
@@ -101,7 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::symbol::files::locate;
-    use crate::symbol::{Module, Options};
+    use crate::symbol::{SymbolModule, SymbolOptions};
 
     #[test]
     fn functions_are_told_apart_as_the_symbol_table_does() {
@@ -136,7 +137,7 @@ mod tests {
 
     /// Looks up an address in a small file with one byte changed.
     fn ask_changed(at: usize, byte: u8, address: u64) {
-        let vdso = locate::locate(&Module::vdso(), &Options::from_environment()).binary;
+        let vdso = locate::locate(&SymbolModule::vdso(), &SymbolOptions::from_environment()).binary;
         let mut bytes = vdso.map(|image| image.to_vec()).unwrap_or_default();
         if let Some(place) = bytes.get_mut(at) {
             *place = byte;

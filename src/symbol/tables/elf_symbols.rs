@@ -1,7 +1,7 @@
 //! Functions and variables from an ELF file's symbol tables.
 //!
-//! Receives a parsed file; adds its symbols to a [`Builder`]. Decides which entries of a table are functions.
-//! Leaves stubs to [`plt`](super::plt), and the choice among several names of an address to
+//! Receives a parsed file; adds its symbols to a [`SymbolTableBuilder`]. Decides which entries of a table are
+//! functions. Leaves stubs to [`plt`](super::plt), and the choice among several names of an address to
 //! [`table`](super::table).
 
 use std::borrow::Cow;
@@ -9,12 +9,12 @@ use std::borrow::Cow;
 use object::read::{File, Object, ObjectSection, ObjectSymbol};
 use object::{ObjectKind, SymbolFlags, elf};
 
-use super::table::{Builder, Rank};
+use super::table::{NameRank, SymbolTableBuilder};
 use crate::symbol::files::elf::{is_code, layout};
 
 /// Adds the functions of both symbol tables. Calls `step` at intervals, when the data read so far may be
 /// released.
-pub(in crate::symbol) fn add_symbols(file: &File<'_>, into: &mut Builder, step: &dyn Fn()) {
+pub(in crate::symbol) fn add_symbols(file: &File<'_>, into: &mut SymbolTableBuilder, step: &dyn Fn()) {
     /// About a megabyte of a table.
     const STEP: usize = 1 << 15;
     let places = layout(file);
@@ -46,7 +46,7 @@ pub(in crate::symbol) fn add_symbols(file: &File<'_>, into: &mut Builder, step: 
         if is_mapping_symbol(name) {
             return;
         }
-        let rank = Rank { function, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
+        let rank = NameRank { function, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
         into.add(address, symbol.size(), end, rank, &text(name));
     };
     for (number, symbol) in file.symbols().chain(file.dynamic_symbols()).enumerate() {
@@ -58,7 +58,7 @@ pub(in crate::symbol) fn add_symbols(file: &File<'_>, into: &mut Builder, step: 
 }
 
 /// Adds the variables of both symbol tables.
-pub(in crate::symbol) fn add_variables(file: &File<'_>, into: &mut Builder) {
+pub(in crate::symbol) fn add_variables(file: &File<'_>, into: &mut SymbolTableBuilder) {
     for symbol in file.symbols().chain(file.dynamic_symbols()) {
         let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
         let (kind, binding) = (st_info.st_type(), st_info.st_bind());
@@ -68,7 +68,7 @@ pub(in crate::symbol) fn add_variables(file: &File<'_>, into: &mut Builder) {
         let Ok(name) = symbol.name_bytes() else { continue };
         let (start, size) = (symbol.address(), symbol.size());
         let rank =
-            Rank { function: true, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
+            NameRank { function: true, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
         into.add(start, size, start.saturating_add(size), rank, &text(name));
     }
 }

@@ -12,7 +12,7 @@ use object::Architecture;
 use object::read::{File, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::table::{Builder, Rank};
+use super::table::{NameRank, SymbolTableBuilder};
 
 /// Maximum number of stubs; no legitimate file has more.
 const MOST_STUBS: usize = 1 << 20;
@@ -29,7 +29,7 @@ pub fn places(file: &File<'_>) -> Vec<(u64, u64)> {
 }
 
 /// Adds the stubs of a file.
-pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
+pub fn add_stubs(file: &File<'_>, into: &mut SymbolTableBuilder) {
     let find = match file.architecture() {
         Architecture::X86_64 => x86_64,
         Architecture::Aarch64 => aarch64,
@@ -55,7 +55,7 @@ pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
     let slots = slots(file, &stubs.iter().map(|(.., slot)| *slot).collect());
     for (address, len, slot) in stubs {
         let Some(symbol) = slots.get(&slot) else { continue };
-        let rank = Rank { function: true, strong: true, global: false };
+        let rank = NameRank { function: true, strong: true, global: false };
         into.add(address, len as u64, u64::MAX, rank, &format!("{symbol}@plt"));
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! Receives a module's files and addresses; returns the function at each, and remembers it for its whole
 //! range. Scans the tables once per batch of new addresses, and releases their pages afterwards. Gives the
-//! same names as a complete [`Table`], which it can also build.
+//! same names as a complete [`SymbolTable`], which it can also build.
 
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::table::{Builder, OwnedSymbol, Table, WantedAddresses};
+use super::table::{OwnedSymbol, SymbolTable, SymbolTableBuilder, WantedAddresses};
 use super::{elf_symbols, plt};
 use crate::address::IntervalMap;
 use crate::symbol::files::elf;
@@ -15,12 +15,12 @@ use crate::symbol::files::image::Image;
 use crate::symbol::files::locate::ModuleFiles;
 
 /// Address ranges, each with one result.
-type Known = IntervalMap<Option<OwnedSymbol>>;
+type KnownRanges = IntervalMap<Option<OwnedSymbol>>;
 
 /// The results so far.
 #[derive(Debug, Default)]
 pub(in crate::symbol) struct SparseTable {
-    known: Mutex<Known>,
+    known: Mutex<KnownRanges>,
     /// Functions without a symbol whose bounds are known.
     nameless: Mutex<IntervalMap<()>>,
     /// The decompressed `.gnu_debugdata` symbol tables.
@@ -65,8 +65,8 @@ impl SparseTable {
         nameless.find(address).map(|(range, ())| range)
     }
 
-    fn walk(&self, few: WantedAddresses, files: &ModuleFiles, known: &mut Known) {
-        let mut builder = Builder::for_few(few);
+    fn walk(&self, few: WantedAddresses, files: &ModuleFiles, known: &mut KnownRanges) {
+        let mut builder = SymbolTableBuilder::for_few(few);
         self.add_all(files, &mut builder);
         let (table, few) = builder.finish_few();
         let mut behind = 0;
@@ -79,8 +79,8 @@ impl SparseTable {
     }
 
     /// Builds the table of all functions of the files.
-    pub(in crate::symbol) fn whole(&self, files: &ModuleFiles) -> Table {
-        let mut builder = Builder::default();
+    pub(in crate::symbol) fn whole(&self, files: &ModuleFiles) -> SymbolTable {
+        let mut builder = SymbolTableBuilder::default();
         files.images().for_each(|image| builder.leave_names_in(image));
         self.add_all(files, &mut builder);
         let table = builder.finish();
@@ -88,7 +88,7 @@ impl SparseTable {
         table
     }
 
-    fn add_all(&self, files: &ModuleFiles, into: &mut Builder) {
+    fn add_all(&self, files: &ModuleFiles, into: &mut SymbolTableBuilder) {
         for image in files.images() {
             let Ok(file) = image.elf() else { continue };
             elf_symbols::add_symbols(&file, into, &|| image.release());

@@ -22,7 +22,7 @@ use crate::symbol::files::image::Image;
 /// Follows perf: sized before unsized, not weak before weak, global before local, fewer leading underscores,
 /// longer. If a lower-ranked symbol extends further, its name applies after the end of the better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Rank {
+pub struct NameRank {
     /// Whether it is a function, or at least not a bare label.
     pub function: bool,
     /// Whether its binding is not weak.
@@ -65,13 +65,13 @@ struct SymbolEntry {
     end: u64,
     /// The table gave no size; `end` is an upper bound.
     open: bool,
-    rank: Rank,
+    rank: NameRank,
     /// Number of leading underscores of the name.
     underscores: u32,
     name: NameAt,
 }
 
-/// Location of a name: the number of a file of [`Names`], or [`OWN`], and the position in it.
+/// Location of a name: the number of a file of [`NameStore`], or [`OWN`], and the position in it.
 #[derive(Debug, Clone, Copy)]
 struct NameAt {
     file: u8,
@@ -84,14 +84,14 @@ const OWN: u8 = u8::MAX;
 
 /// The names of symbols. Names in a file are not copied: a compiler's take tens of megabytes.
 #[derive(Debug, Default)]
-struct Names {
+struct NameStore {
     files: Vec<Image>,
     own: String,
     /// Total size of all names.
     bytes: usize,
 }
 
-impl Names {
+impl NameStore {
     /// Adds a name; `None` if the limit is reached.
     fn add(&mut self, name: &str) -> Option<NameAt> {
         let len = u32::try_from(name.len()).ok()?;
@@ -120,18 +120,18 @@ impl Names {
 
 /// Collects symbols.
 #[derive(Debug, Default)]
-pub struct Builder {
+pub struct SymbolTableBuilder {
     entries: Vec<SymbolEntry>,
-    names: Names,
+    names: NameStore,
     /// If set, keeps only symbols that affect these addresses.
     only: Option<WantedAddresses>,
 }
 
 /// The finished table.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct SymbolTable {
     entries: Vec<SymbolEntry>,
-    names: Names,
+    names: NameStore,
     /// Addresses at which the result changes, each with the index of the entry from there on, or [`NONE`].
     cuts: Vec<(u64, u32)>,
 }
@@ -209,7 +209,7 @@ impl WantedAddresses {
 
     /// Propagates boundaries. Each was recorded only at the adjacent addresses, but also bounds those further
     /// away if no closer one exists.
-    fn settle(&mut self) {
+    fn propagate_boundaries(&mut self) {
         for at in 1..self.around.len() {
             self.around[at].0 = self.around[at].0.max(self.around[at - 1].0);
         }
@@ -240,7 +240,7 @@ impl WantedAddresses {
 /// Maximum size of a module's names together; pmc ignores names beyond it.
 const MOST_NAME_BYTES: usize = 1 << 30;
 
-impl Builder {
+impl SymbolTableBuilder {
     /// Creates a builder for a table of a few addresses, which needs no memory for the others.
     pub fn for_few(few: WantedAddresses) -> Self {
         Self { only: Some(few), ..Self::default() }
@@ -263,7 +263,7 @@ impl Builder {
 
     /// Adds a symbol. If `size` is 0, it extends to the next symbol, at most to `limit` (the end of its
     /// section).
-    pub fn add(&mut self, start: u64, size: u64, limit: u64, rank: Rank, name: &str) {
+    pub fn add(&mut self, start: u64, size: u64, limit: u64, rank: NameRank, name: &str) {
         let full = self.entries.len() >= NONE as usize / 2;
         let end = if size == 0 { limit } else { start.saturating_add(size) };
         if name.is_empty() || full || end <= start {
@@ -277,16 +277,16 @@ impl Builder {
 
     /// Builds the table: sorts the symbols, chooses among names with the same start, and ends the unsized
     /// ones.
-    pub fn finish(self) -> Table {
+    pub fn finish(self) -> SymbolTable {
         self.finish_few().0
     }
 
-    /// Like [`Builder::finish`]; also returns the ranges around the wanted addresses.
-    pub fn finish_few(self) -> (Table, WantedAddresses) {
+    /// Like [`SymbolTableBuilder::finish`]; also returns the ranges around the wanted addresses.
+    pub fn finish_few(self) -> (SymbolTable, WantedAddresses) {
         let Self { mut entries, names, only } = self;
         let mut only = only;
         if let Some(few) = &mut only {
-            few.settle();
+            few.propagate_boundaries();
             entries.retain_mut(|e| !e.open || few.keeps_label(e.start, &mut e.end));
         }
         let few = only.unwrap_or_default();
@@ -306,7 +306,7 @@ impl Builder {
         end_the_open(&mut entries);
         entries.shrink_to_fit();
         let cuts = cut(&entries);
-        (Table { entries, names, cuts }, few)
+        (SymbolTable { entries, names, cuts }, few)
     }
 }
 
@@ -358,11 +358,11 @@ fn cut(entries: &[SymbolEntry]) -> Vec<(u64, u32)> {
     cuts
 }
 
-impl Table {
+impl SymbolTable {
     /// Builds a table of functions that do not overlap.
     pub fn of<'a>(functions: impl Iterator<Item = (Range<u64>, Cow<'a, str>)>) -> Self {
-        let mut builder = Builder::default();
-        let rank = Rank { function: true, strong: true, global: true };
+        let mut builder = SymbolTableBuilder::default();
+        let rank = NameRank { function: true, strong: true, global: true };
         for (range, name) in functions {
             builder.add(range.start, range.end - range.start, range.end, rank, &name);
         }
@@ -401,15 +401,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn table(symbols: &[(u64, u64, &str)]) -> Table {
-        let mut builder = Builder::default();
+    fn table(symbols: &[(u64, u64, &str)]) -> SymbolTable {
+        let mut builder = SymbolTableBuilder::default();
         for (start, size, name) in symbols {
-            builder.add(*start, *size, 1000, Rank::default(), name);
+            builder.add(*start, *size, 1000, NameRank::default(), name);
         }
         builder.finish()
     }
 
-    fn name(table: &Table, address: u64) -> &str {
+    fn name(table: &SymbolTable, address: u64) -> &str {
         table.find(address).map_or("-", |s| s.name)
     }
 
@@ -430,10 +430,10 @@ mod tests {
     #[test]
     fn names_that_stand_in_a_file_are_left_there() {
         let image = Image::held("file", b"\0main\0work\0".to_vec());
-        let mut builder = Builder::default();
+        let mut builder = SymbolTableBuilder::default();
         builder.leave_names_in(&image);
-        builder.add(10, 5, 99, Rank::default(), str::from_utf8(&image[6..10]).unwrap());
-        builder.add(20, 5, 99, Rank::default(), "another");
+        builder.add(10, 5, 99, NameRank::default(), str::from_utf8(&image[6..10]).unwrap());
+        builder.add(20, 5, 99, NameRank::default(), "another");
         let table = builder.finish();
         assert_eq!([name(&table, 12), name(&table, 22)], ["work", "another"]);
         assert_eq!(table.names.own, "another");
@@ -441,8 +441,8 @@ mod tests {
 
     #[test]
     fn the_best_name_of_a_place_is_shown() {
-        let mut builder = Builder::default();
-        let rank = |function, strong, global| Rank { function, strong, global };
+        let mut builder = SymbolTableBuilder::default();
+        let rank = |function, strong, global| NameRank { function, strong, global };
         builder.add(16, 8, 99, rank(true, false, true), "memcpy_weak");
         builder.add(16, 8, 99, rank(true, true, true), "__memcpy_long");
         builder.add(16, 8, 99, rank(true, true, true), "_memcpy");
@@ -461,9 +461,9 @@ mod tests {
             address in 0u64..400,
             others in prop::collection::vec(0u64..400, 0..6),
         ) {
-            let mut builder = Builder::default();
+            let mut builder = SymbolTableBuilder::default();
             for (at, (start, size)) in symbols.iter().enumerate() {
-                builder.add(*start, *size, 350, Rank::default(), &format!("s{at}"));
+                builder.add(*start, *size, 350, NameRank::default(), &format!("s{at}"));
             }
             let table = builder.finish();
             let scanned = table.iter().filter(|s| s.start <= address && address < s.end).max_by_key(|s| s.start);
@@ -473,10 +473,10 @@ mod tests {
             prop_assert!(scanned.is_some() || !is_covered);
             // A table for a few addresses gives the same results, also within the bounds that it returns.
             let wanted = others.iter().copied().chain([address]);
-            let mut few = Builder::for_few(WantedAddresses::new(wanted));
+            let mut few = SymbolTableBuilder::for_few(WantedAddresses::new(wanted));
             for (at, (start, size)) in symbols.iter().enumerate() {
                 if few.wants(*start, *size, 350) {
-                    few.add(*start, *size, 350, Rank::default(), &format!("s{at}"));
+                    few.add(*start, *size, 350, NameRank::default(), &format!("s{at}"));
                 }
             }
             let (alone, few) = few.finish_few();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use super::{AnnotateFacts, AnnotateLayout, operands};
-use crate::profile::annotate::{Listing, ListingRow, RowContent, Skid, SourceLine, VERSION, Value};
+use crate::profile::annotate::{Listing, ListingRow, RowContent, SampleValue, Skid, SourceLine, VERSION};
 use crate::text::as_json;
 use crate::view::json_document::list;
 
@@ -70,7 +70,7 @@ fn round(share: f64) -> f64 {
 }
 
 /// Returns one cost per event; null for an event without samples.
-fn costs(listing: &Listing, value: impl Fn(usize) -> Value, layout: &AnnotateLayout) -> Json {
+fn costs(listing: &Listing, value: impl Fn(usize) -> SampleValue, layout: &AnnotateLayout) -> Json {
     let cost = |event: usize| {
         let value = value(event);
         if value.samples == 0 {

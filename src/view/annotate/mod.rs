@@ -238,7 +238,7 @@ fn file_name(path: &str, full: bool) -> String {
 mod tests {
     use super::*;
     use crate::profile::annotate::arrows::lanes;
-    use crate::profile::annotate::{ListingRow, RowContent, Target};
+    use crate::profile::annotate::{InstructionTarget, ListingRow, RowContent};
 
     #[test]
     fn targets_have_their_names() {
@@ -246,7 +246,7 @@ mod tests {
         let make = |operands: &str, flow, address, name: Option<(&str, u64)>| Instruction {
             operands: operands.into(),
             flow,
-            target: Some(Target { address, name: name.map(|(n, o)| (n.to_owned(), o)) }),
+            target: Some(InstructionTarget { address, name: name.map(|(n, o)| (n.to_owned(), o)) }),
             ..Instruction::default()
         };
         let call = make("0x2000", Flow::Call, 0x2000, Some(("puts@plt", 0)));
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(operands(&listing, &tail), "evil?[2J+0x10");
         let data = Instruction {
             operands: "0x10(%rip), %rax".into(),
-            refers: Some(Target { address: 0x4000, name: None }),
+            refers: Some(InstructionTarget { address: 0x4000, name: None }),
             ..Instruction::default()
         };
         assert_eq!(operands(&listing, &data), "0x10(%rip), %rax  # 4000");

@@ -12,8 +12,8 @@ use std::io::{self, Write};
 
 use super::text::{ListingPage, PLAIN, is_code, notes, place, trust};
 use super::{AnnotateFacts, AnnotateLayout, source_line};
-use crate::profile::annotate::{Listing, ListingRow, PercentBasis, RowContent, Value};
-use crate::symbol::code::disassemble::{Instruction, Target};
+use crate::profile::annotate::{Listing, ListingRow, PercentBasis, RowContent, SampleValue};
+use crate::symbol::code::disassemble::{Instruction, InstructionTarget};
 use crate::text::{clean, hex};
 
 pub(super) fn write(
@@ -123,7 +123,7 @@ fn row(out: &mut dyn Write, page: &ListingPage<'_>, row: &ListingRow, wide: usiz
 
 /// Returns the operands with names of targets, as objdump writes them: `jle 1200 <inner+0x60>`.
 fn operands(instruction: &Instruction) -> String {
-    let place = |target: &Target| match &target.name {
+    let place = |target: &InstructionTarget| match &target.name {
         Some((name, 0)) => format!("{:x} <{}>", target.address, clean(name)),
         Some((name, into)) => format!("{:x} <{}+{into:#x}>", target.address, clean(name)),
         None => format!("{:x}", target.address),
@@ -159,7 +159,7 @@ fn lines(out: &mut dyn Write, page: &ListingPage<'_>, wide: usize) -> io::Result
 }
 
 /// Returns the numbers of a row, one per event.
-fn costs(page: &ListingPage<'_>, value: impl Fn(usize) -> Value) -> String {
+fn costs(page: &ListingPage<'_>, value: impl Fn(usize) -> SampleValue) -> String {
     let (layout, wide) = (page.layout, column(page.layout));
     let mut text = String::new();
     for at in &page.events {

@@ -16,7 +16,9 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use super::{AnnotateFacts, AnnotateLayout, all_arrows, file_name, operands, source_line};
-use crate::profile::annotate::{Listing, ListingEvent, ListingRow, RowContent, Skid, SourceLine, Value};
+use crate::profile::annotate::{
+    Listing, ListingEvent, ListingRow, RowContent, SampleValue, Skid, SourceLine,
+};
 use crate::profile::sampled::trust::losses;
 use crate::sort;
 use crate::text::{clean, hex, width};
@@ -131,7 +133,7 @@ impl<'a> ListingPage<'a> {
     }
 
     /// Returns the cost columns of a row.
-    fn costs(&self, value: impl Fn(usize) -> Value) -> String {
+    fn costs(&self, value: impl Fn(usize) -> SampleValue) -> String {
         let mut text = String::new();
         for at in &self.events {
             let of = value(*at);
@@ -211,7 +213,7 @@ impl<'a> ListingPage<'a> {
     /// Summarizes the rows above or below the window.
     fn left_out(&self, out: &mut dyn Write, rows: &[ListingRow], where_: &str) -> io::Result<()> {
         let Some(&first) = self.events.first().filter(|_| !rows.is_empty()) else { return Ok(()) };
-        let mut sum = Value::default();
+        let mut sum = SampleValue::default();
         for row in rows.iter().filter(|row| is_code(row)) {
             sum += row.value(first);
         }
@@ -232,7 +234,11 @@ impl<'a> ListingPage<'a> {
     }
 
     /// Returns the most expensive window of `layout.rows` consecutive rows.
-    pub(super) fn window<'v>(&self, count: usize, values: impl Fn(usize) -> &'v [Value]) -> Range<usize> {
+    pub(super) fn window<'v>(
+        &self,
+        count: usize,
+        values: impl Fn(usize) -> &'v [SampleValue],
+    ) -> Range<usize> {
         let Some(&event) = self.events.first().filter(|_| self.layout.rows < count) else { return 0..count };
         let period = |at: usize| values(at).get(event).map_or(0, |value| u128::from(value.period));
         let size = self.layout.rows;

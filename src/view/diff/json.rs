@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{DiffLayout, wanted};
 use crate::profile::diff::{Compute, Diff, DiffChange, DiffEvent, DiffRow, VERSION};
-use crate::profile::sampled::{RowCell, Value};
+use crate::profile::sampled::{RowCell, SampleValue};
 use crate::profile::statistics::SIGNIFICANCE;
 use crate::text::as_json;
 use crate::view::json_document::list;
@@ -55,8 +55,8 @@ fn points(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
 
-fn costs(event: &DiffEvent, values: &[Value]) -> Json {
-    let cost = |(file, value): (usize, &Value)| {
+fn costs(event: &DiffEvent, values: &[SampleValue]) -> Json {
+    let cost = |(file, value): (usize, &SampleValue)| {
         let part = event.part(file, value);
         let (low, high) = part.interval();
         json!({
@@ -64,7 +64,7 @@ fn costs(event: &DiffEvent, values: &[Value]) -> Json {
             "samples": value.samples, "period": value.period,
         })
     };
-    let recorded = |(file, _): &(usize, &Value)| event.totals[*file].is_some();
+    let recorded = |(file, _): &(usize, &SampleValue)| event.totals[*file].is_some();
     values.iter().enumerate().map(|side| recorded(&side).then(|| cost(side))).collect()
 }
 

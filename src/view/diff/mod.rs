@@ -9,7 +9,7 @@ mod text;
 use std::io::{self, Write};
 
 use crate::profile::diff::{ChangeVerdict, Compute, Diff, DiffChange, DiffEvent, DiffRow};
-use crate::profile::sampled::Value;
+use crate::profile::sampled::SampleValue;
 use crate::terminal::Paint;
 use crate::units::duration;
 
@@ -75,7 +75,7 @@ fn value(compute: Compute, change: &DiffChange) -> String {
 }
 
 /// Formats one recording's part of a line: its time if times are compared, otherwise its share.
-fn part(comparison: &Diff, event: &DiffEvent, values: &[Value], file: usize) -> String {
+fn part(comparison: &Diff, event: &DiffEvent, values: &[SampleValue], file: usize) -> String {
     match (values[file].samples, comparison.compute) {
         (0, _) => "-".to_owned(),
         (_, Compute::Time) => duration(values[file].period as f64),

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 
 use super::{DiffLayout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
 use crate::profile::diff::{ChangeVerdict, Compute, Diff, DiffEvent, DiffRow, tree::DiffNode};
-use crate::profile::sampled::{CodeKind, RowCell, SortKey, Value};
+use crate::profile::sampled::{CodeKind, RowCell, SampleValue, SortKey};
 use crate::sort;
 use crate::terminal::theme::TextRole;
 use crate::text::{clean, cut, width};
@@ -55,7 +55,7 @@ pub(super) fn write(out: &mut dyn Write, diff: &Diff, layout: &DiffLayout) -> io
     trust(&mut out, diff)
 }
 
-fn amount(event: &DiffEvent, value: &Value) -> String {
+fn amount(event: &DiffEvent, value: &SampleValue) -> String {
     if event.name.contains("cpu-clock") || event.name.contains("task-clock") {
         duration(value.period as f64)
     } else {
@@ -532,7 +532,7 @@ mod tests {
         let mut diff = compared(2, &["prog"]);
         diff.compute = Compute::Time;
         for line in &mut diff.events[0].lines {
-            line.values = vec![Value { samples: 300, period: 30_000_000, ..Value::default() }; 2];
+            line.values = vec![SampleValue { samples: 300, period: 30_000_000, ..SampleValue::default() }; 2];
             let share = line.changes[0].expect("a change").share;
             let (value, interval) = (Some(1_500_000.0), (1_000_000.0, 2_000_000.0));
             line.changes[0] =
@@ -547,7 +547,7 @@ mod tests {
     /// which groups of six have the same numbers.
     fn compared(files: usize, programs: &[&str]) -> Diff {
         let mut diff = Diff { keys: vec![SortKey::Dso, SortKey::Symbol], ..Diff::default() };
-        let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
+        let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
         for file in 0..files {
             let path = format!("/some/folder/{file}.data");
             diff.files.push(DiffFile { path, samples: 1000, ..DiffFile::default() });

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::profile::sampled::StackProfile;
-use crate::session::Location;
+use crate::session::CodeLocation;
 use crate::text::clean;
 use crate::units::S;
 
@@ -30,7 +30,7 @@ const MOST_BINS: u64 = 1 << 20;
 /// Converts file offsets to link-time addresses.
 pub trait LinkAddresses {
     /// Returns the link-time address of a location.
-    fn address(&self, location: &Location) -> Option<u64>;
+    fn address(&self, location: &CodeLocation) -> Option<u64>;
 
     /// Returns the size of a module's addresses in bytes: 4 or 8.
     fn width(&self, module: u32) -> usize;

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use super::{ExportContents, function_name};
 use crate::profile::sampled::code::is_library;
 use crate::profile::sampled::{StackProfile, StringId};
-use crate::session::Kind;
+use crate::session::ModuleKind;
 use crate::sort;
 use crate::text::{clean, hex};
 
@@ -246,14 +246,14 @@ impl<'a> PprofBuilder<'a> {
         let mut modules: Vec<u32> = ends.keys().copied().collect();
         sort::by_key(&mut modules, |number| {
             let module = &stacks.modules[*number as usize];
-            let is_no_program = module.kind != Kind::File || is_library(&module.short_name());
+            let is_no_program = module.kind != ModuleKind::File || is_library(&module.short_name());
             (is_no_program, Reverse(ends[number].2), *number)
         });
         for number in modules {
             let module = &stacks.modules[number as usize];
             let (first, last, _) = ends[&number];
             // Use the mapping of the module's first process, extended to cover other used parts of the file.
-            let mapped = module.mapping.filter(|_| module.kind == Kind::File);
+            let mapped = module.mapping.filter(|_| module.kind == ModuleKind::File);
             let start = mapped.map_or(first & !0xfff, |mapping| mapping.start.0.min(first & !0xfff));
             let limit = mapped.map_or(0, |mapping| mapping.start.0.saturating_add(mapping.len));
             let offset = mapped
@@ -281,7 +281,7 @@ impl<'a> PprofBuilder<'a> {
     fn address(&self, number: u32) -> u64 {
         let location = self.stacks.location(number);
         let module = location.module().map(|module| &self.stacks.modules[module as usize]);
-        match module.filter(|module| module.kind == Kind::File).and_then(|module| module.mapping) {
+        match module.filter(|module| module.kind == ModuleKind::File).and_then(|module| module.mapping) {
             Some(mapping) => mapping.start.0.wrapping_add(location.offset).wrapping_sub(mapping.offset.0),
             None => location.offset,
         }

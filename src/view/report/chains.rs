@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use super::{ChainShape, ReportLayout, tree};
-use crate::profile::sampled::{CallTree, Profile, ProfileEvent, Value};
+use crate::profile::sampled::{CallTree, Profile, ProfileEvent, SampleValue};
 use crate::sort;
 use crate::terminal::Paint;
 
@@ -22,7 +22,7 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let order = if layout.callee { "called function first" } else { "caller first" };
     writeln!(out, "Call chains, {order}, from {}%", layout.branch_limit)?;
-    let mut ends: Vec<(u32, Value)> = Vec::new();
+    let mut ends: Vec<(u32, SampleValue)> = Vec::new();
     let mut above: Vec<Option<u32>> = vec![None; tree.nodes.len()];
     for (number, node) in tree.nodes.iter().enumerate() {
         node.children.iter().for_each(|child| above[*child as usize] = Some(number as u32));

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use super::{ReportLayout, cell, percent};
-use crate::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, TableRow, Value};
+use crate::profile::sampled::{Profile, ProfileEvent, RowCell, SampleValue, ShareOf, TableRow};
 use crate::sort;
 use crate::text::{cut, width};
 use crate::units::thousands;
@@ -25,7 +25,7 @@ const NARROWEST: usize = 16;
 #[derive(Default)]
 struct HierarchyBranch {
     cell: Option<RowCell>,
-    own: Value,
+    own: SampleValue,
     below: Vec<usize>,
 }
 

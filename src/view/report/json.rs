@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::{IN_MODES, ReportColumn, ReportLayout, cell};
-use crate::profile::sampled::{CallTree, Profile, ProfileEvent, RowCell, ShareOf, Value};
+use crate::profile::sampled::{CallTree, Profile, ProfileEvent, RowCell, SampleValue, ShareOf};
 use crate::text::as_json;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
@@ -84,7 +84,7 @@ struct CostJson {
     latency: Option<f64>,
 }
 
-fn cost(event: &ProfileEvent, value: &Value) -> CostJson {
+fn cost(event: &ProfileEvent, value: &SampleValue) -> CostJson {
     let share = event.share_by(ShareOf::Period, value.period);
     let round = |share: f64| (share * 1e6).round() / 1e4;
     CostJson {
@@ -139,7 +139,7 @@ fn rows(
             object.insert("total".into(), serde_json::to_value(cost(event, &row.total))?);
         }
         for &mode in &modes {
-            let value = Value { period: row.in_mode(mode), ..Value::default() };
+            let value = SampleValue { period: row.in_mode(mode), ..SampleValue::default() };
             object.insert(IN_MODES[mode].into(), cost(event, &value).percent.into());
         }
         for (name, weight) in ["weight", "weight2", "weight3"].into_iter().zip(row.own.weights()) {

@@ -61,7 +61,7 @@ pub enum ReportColumn {
     TotalLatency,
     /// Own share in one CPU mode, in percent; the mode is an index into [`MODES`].
     InMode(usize),
-    /// Average weight of a sample; an index into [`Value::weights`].
+    /// Average weight of a sample; an index into [`SampleValue::weights`].
     Weight(usize),
     /// Number of samples.
     Samples,

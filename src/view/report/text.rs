@@ -312,15 +312,19 @@ pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::sampled::{ProfileQuality, RowCell, SortKey, Value};
+    use crate::profile::sampled::{ProfileQuality, RowCell, SampleValue, SortKey};
 
     /// Writes a name that contains a separator and is so wide that the table for human readers truncates it.
     fn written(is_piped: bool) -> String {
         let mut profile = Profile { keys: vec![SortKey::Dso, SortKey::Symbol], ..Profile::default() };
         let dso = profile.texts.add(&"d".repeat(WIDEST + 9));
         let symbol = profile.texts.add("main");
-        let value =
-            |samples: u64| Value { samples, period: samples, squares: samples as f64, ..Value::default() };
+        let value = |samples: u64| SampleValue {
+            samples,
+            period: samples,
+            squares: samples as f64,
+            ..SampleValue::default()
+        };
         let row = TableRow {
             cells: vec![RowCell::Text(dso), RowCell::Symbol('.', symbol)],
             own: value(1234),
@@ -355,7 +359,7 @@ mod tests {
     #[test]
     fn one_long_name_does_not_widen_all_lines_of_a_pipe() {
         let mut profile = Profile { keys: vec![SortKey::Symbol, SortKey::Dso], ..Profile::default() };
-        let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
+        let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
         let mut event =
             ProfileEvent { name: "cpu-clock".to_owned(), total: value(20), ..ProfileEvent::default() };
         let long = "T".repeat(1000);
@@ -389,7 +393,7 @@ mod tests {
     #[test]
     fn callers_that_every_program_has_are_one_row() {
         let mut profile = Profile { keys: vec![SortKey::Symbol], has_totals: true, ..Profile::default() };
-        let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
+        let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
         let mut event =
             ProfileEvent { name: "cpu-clock".to_owned(), total: value(100), ..ProfileEvent::default() };
         for (name, own) in [("_start", 0), ("work", 60), ("main", 40), ("start_thread", 0), ("clone3", 0)] {
@@ -431,8 +435,12 @@ mod tests {
             "数据库::查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询",
         ];
         let comm = profile.texts.add("a program");
-        let value =
-            |samples: u64| Value { samples, period: samples, squares: samples as f64, ..Value::default() };
+        let value = |samples: u64| SampleValue {
+            samples,
+            period: samples,
+            squares: samples as f64,
+            ..SampleValue::default()
+        };
         let mut event =
             ProfileEvent { name: "cycles".repeat(9), total: value(900), ..ProfileEvent::default() };
         let mut tree = crate::profile::sampled::CallTree { roots: vec![0], ..Default::default() };

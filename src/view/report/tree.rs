@@ -15,7 +15,7 @@ use super::{ChainShape, ChainUnit, ReportLayout};
 use crate::profile::sampled::boilerplate;
 use crate::profile::sampled::chain_tree::ChainLink;
 use crate::profile::sampled::tree::CallNode;
-use crate::profile::sampled::{CallTree, CodeKind, Profile, ProfileEvent, Value};
+use crate::profile::sampled::{CallTree, CodeKind, Profile, ProfileEvent, SampleValue};
 use crate::sort;
 use crate::terminal::theme::TextRole;
 use crate::text::{clean, width};
@@ -64,7 +64,7 @@ pub(super) fn write(
         let callers = folded.iter().find(|callers| callers.first == number);
         let mut node = &tree.nodes[callers.map_or(number, |callers| callers.last) as usize];
         let whole = &node.total;
-        let share = |value: &Value| event.share(event.cost(value));
+        let share = |value: &SampleValue| event.share(event.cost(value));
         let total = share(whole);
         let numbers = format!(
             "  {}  {}  ",
@@ -122,7 +122,7 @@ pub(super) fn write(
 
 /// Whether a function passes all of its cost to one callee, so that both share a line.
 fn passes_on(event: &ProfileEvent, node: &CallNode, next: &CallNode) -> bool {
-    let share = |value: &Value| event.share(event.cost(value));
+    let share = |value: &SampleValue| event.share(event.cost(value));
     share(&next.total) >= 0.998 * share(&node.total) && share(&node.own) <= 0.001 * share(&node.total)
 }
 
@@ -183,11 +183,17 @@ struct PendingBranch<'a> {
     is_last: bool,
     depth: usize,
     /// Cost of the parent branch.
-    above: &'a Value,
+    above: &'a SampleValue,
 }
 
 /// Pushes branches in reverse order, so that the first is popped first.
-fn push<'a>(open: &mut Vec<PendingBranch<'a>>, list: &[u32], rails: &str, depth: usize, above: &'a Value) {
+fn push<'a>(
+    open: &mut Vec<PendingBranch<'a>>,
+    list: &[u32],
+    rails: &str,
+    depth: usize,
+    above: &'a SampleValue,
+) {
     open.extend(list.iter().enumerate().rev().map(|(at, number)| PendingBranch {
         number: *number,
         rails: rails.to_owned(),
@@ -198,7 +204,12 @@ fn push<'a>(open: &mut Vec<PendingBranch<'a>>, list: &[u32], rails: &str, depth:
 }
 
 /// Formats the number in front of a branch.
-pub(super) fn amount(event: &ProfileEvent, layout: &ReportLayout, value: &Value, above: &Value) -> String {
+pub(super) fn amount(
+    event: &ProfileEvent,
+    layout: &ReportLayout,
+    value: &SampleValue,
+    above: &SampleValue,
+) -> String {
     match layout.unit {
         ChainUnit::Period => format!("{:>14}", value.period),
         ChainUnit::Count => format!("{:>9}", value.samples),
@@ -238,7 +249,7 @@ mod tests {
     fn callers_that_every_program_has_are_one_where_they_call() {
         let written = |names: &[&str], own: u64, layout: &ReportLayout| {
             let mut profile = Profile::default();
-            let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
+            let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
             let mut tree = CallTree { roots: vec![0], ..CallTree::default() };
             for (at, name) in names.iter().enumerate() {
                 tree.nodes.push(CallNode {

@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use super::{ChainPosition, ChainShape, ChainUnit, ReportFormat, ReportLayout, tree};
-use crate::profile::sampled::{ChainNode, ChainTree, Profile, ProfileEvent, TableRow, Value};
+use crate::profile::sampled::{ChainNode, ChainTree, Profile, ProfileEvent, SampleValue, TableRow};
 use crate::sort;
 
 /// Margin before all chains but folded ones.
@@ -63,7 +63,7 @@ impl<'a> ChainWriter<'a> {
         }
     }
 
-    fn cost(&self, value: &Value) -> u64 {
+    fn cost(&self, value: &SampleValue) -> u64 {
         self.event.cost(value)
     }
 
@@ -73,7 +73,7 @@ impl<'a> ChainWriter<'a> {
     }
 
     /// Formats the number in front of a chain; a percentage is `cost` in proportion to `all`.
-    fn amount(&self, value: &Value, cost: u64, all: u64) -> String {
+    fn amount(&self, value: &SampleValue, cost: u64, all: u64) -> String {
         match self.layout.unit {
             ChainUnit::Period => value.period.to_string(),
             ChainUnit::Count => value.samples.to_string(),
@@ -216,7 +216,7 @@ struct BranchStart<'a> {
     /// The total that percentages refer to.
     all: u64,
     /// Cost of all branches here, including omitted ones.
-    above: &'a Value,
+    above: &'a SampleValue,
 }
 
 #[cfg(test)]
@@ -230,7 +230,7 @@ mod tests {
     fn written(shape: ChainShape, unit: ChainUnit, omits_first: bool) -> String {
         let mut profile = Profile::default();
         let dso = profile.texts.add("app");
-        let value = |samples: u64| Value { samples, period: samples * 10, ..Value::default() };
+        let value = |samples: u64| SampleValue { samples, period: samples * 10, ..SampleValue::default() };
         let mut node = |names: &[&str], own: u64, total: u64, children: &[u32]| {
             let link = |name: &&str| ChainLink {
                 symbol: profile.texts.add(name),

@@ -18,8 +18,8 @@ use super::records;
 use crate::abi::{Context, context, read_format};
 use crate::profile::script::{DumpedRecord, SampleOwner};
 use crate::record::decode::page_size;
-use crate::record::sample::{Branches, ReadValues, Registers};
-use crate::record::{Record, Sample, Words, kind};
+use crate::record::sample::{Branches, ReadValues, SampledRegisters};
+use crate::record::{Record, RecordWords, Sample, kind};
 use crate::text::clean;
 
 /// Bytes per line.
@@ -189,7 +189,7 @@ fn name(context: Context) -> Option<&'static str> {
 }
 
 /// Writes the callers recorded by the processor, after the kernel's part of the chain.
-fn calls(out: &mut dyn Write, chain: Words<'_>, branches: Branches<'_>) -> io::Result<()> {
+fn calls(out: &mut dyn Write, chain: RecordWords<'_>, branches: Branches<'_>) -> io::Result<()> {
     let kernel = chain.iter().position(|word| word == context::USER).map(|at| at + 1);
     let (Some(kernel), Some(newest)) = (kernel, branches.iter().next()) else { return Ok(()) };
     writeln!(out, "... LBR call chain: nr:{}", kernel + 1 + branches.len())?;
@@ -226,7 +226,7 @@ fn branches(out: &mut dyn Write, branches: Branches<'_>, are_calls: bool) -> io:
 fn registers(
     out: &mut dyn Write,
     whose: &str,
-    registers: &Registers<'_>,
+    registers: &SampledRegisters<'_>,
     is_aarch64: bool,
 ) -> io::Result<()> {
     let abi = ["none", "32-bit", "64-bit"].get(registers.abi as usize).unwrap_or(&"unknown");

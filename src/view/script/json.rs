@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::ScriptLayout;
 use crate::profile::script::{AddressFunction, AddressFunctions, ScriptBranch, ScriptEntry};
-use crate::record::sample::Registers;
+use crate::record::sample::SampledRegisters;
 use crate::record::{Record, kind};
 use crate::text::as_json;
 
@@ -58,7 +58,7 @@ fn more(
             object.insert(name.to_owned(), value);
         }
     };
-    let registers = |registers: Registers<'_>| {
+    let registers = |registers: SampledRegisters<'_>| {
         let numbers = (0..64).filter(|number| registers.mask >> number & 1 == 1);
         let pairs = numbers.zip(registers.values.iter());
         let named = pairs

@@ -10,7 +10,7 @@ use super::digits::{decimal, hex, padded};
 use super::places::{dso, symbol};
 use crate::profile::script::{AddressFunction, ScriptBranch, ScriptEntry, ScriptField, ScriptFields};
 use crate::record::decode::page_size;
-use crate::record::sample::Registers;
+use crate::record::sample::SampledRegisters;
 use crate::text::clean;
 
 /// Width of the field `flags` in columns.
@@ -89,7 +89,7 @@ impl ScriptWriter<'_> {
         }
     }
 
-    fn registers(&mut self, registers: &Registers<'_>) {
+    fn registers(&mut self, registers: &SampledRegisters<'_>) {
         let _ = write!(self.out, " ABI:{} ", registers.abi);
         let numbers = (0..64).filter(|number| registers.mask >> number & 1 == 1);
         for (number, value) in numbers.zip(registers.values.iter()) {

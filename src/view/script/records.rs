@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use crate::abi::aux_flag;
 use crate::abi::misc;
-use crate::record::{CpuMap, FileId, Record, Update, kind};
+use crate::record::{CpuMap, MappedFileId, Record, Update, kind};
 use crate::text::clean;
 
 /// Names of the namespaces, in the order of their numbers.
@@ -33,10 +33,10 @@ pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'
         Record::Mmap2(map2) => {
             let map = &map2.map;
             let file = match map2.file {
-                FileId::Inode { major, minor, inode, generation } => {
+                MappedFileId::Inode { major, minor, inode, generation } => {
                     format!("{major:02x}:{minor:02x} {inode} {generation}")
                 }
-                FileId::BuildId(id) => {
+                MappedFileId::BuildId(id) => {
                     format!("<{}>", crate::text::hex(id, ""))
                 }
             };

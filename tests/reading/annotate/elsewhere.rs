@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use pmc::symbol::disassemble::{Flow, Instruction, Syntax};
-use pmc::symbol::{Module, Options, Symbolizer};
+use pmc::symbol::{SymbolModule, SymbolOptions, Symbolizer};
 use serde_json::Value;
 
 use super::lab::Lab;
@@ -162,9 +162,9 @@ int main(int argc, char **argv) { return outer(argc, argv[0]); }
 
 /// pmc's disassembly of a function in a program.
 fn ours(program: &Path, function: &str) -> Vec<Instruction> {
-    let options = Options { cache: None, live: false, ..Options::from_environment() };
+    let options = SymbolOptions { cache: None, live: false, ..SymbolOptions::from_environment() };
     let mut symbolizer = Symbolizer::new(options).unwrap();
-    let id = symbolizer.add(Module::file(program));
+    let id = symbolizer.add(SymbolModule::file(program));
     let (start, size) =
         symbolizer.symbols(id).find(|s| s.name == function).map(|s| (s.start, s.end - s.start)).unwrap();
     let code = symbolizer.code(id, start, size, None).unwrap();

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use pmc::abi::Attr;
 use pmc::abi::attr::Flag;
 use pmc::abi::sample_type;
-use pmc::perfdata::{Features, Options, RecordedEvent, Writer};
-use pmc::record::{FileId, Mmap, Mmap2, Thread, encode};
+use pmc::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
+use pmc::record::{MappedFileId, Mmap, Mmap2, Thread, encode};
 
 use crate::kit::{self, oracle};
 
@@ -79,7 +79,7 @@ pub(super) fn write_samples(
     }
     let event = RecordedEvent { attr, ids: vec![ID], name: Some("cpu-clock".to_owned()) };
     let mut writer =
-        Writer::create(path, &[event], &Features::default(), Options::default()).expect("it begins");
+        Writer::create(path, &[event], &Features::default(), WriteOptions::default()).expect("it begins");
     let trailer = pmc::record::SampleLayout::new(&attr_of(path)).trailer_size();
     let mut sideband = encode::Encoder::new(trailer);
     sideband.comm(WHO, b"deep");
@@ -88,7 +88,7 @@ pub(super) fn write_samples(
         // GNU ld places data one page further in memory than in the file.
         let addr = BASE + if prot == 5 { offset } else { offset + 0x1000 };
         let map = Mmap { thread: WHO, addr, len: 0x1000, pgoff: offset, is_data: prot != 5, name: file };
-        let inode = FileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
+        let inode = MappedFileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
         sideband.mmap2(&Mmap2 { map, file: inode, prot, flags: 2 });
     }
     writer.append(&[sideband.bytes()]).expect("it is written");

@@ -7,8 +7,8 @@ use object::{Object, ObjectSection, ObjectSegment, SectionKind, SegmentFlags};
 use pmc::abi::Attr;
 use pmc::abi::attr::Flag;
 use pmc::abi::sample_type;
-use pmc::perfdata::{Features, Options, RecordedEvent, Writer};
-use pmc::record::{FileId, Mmap, Mmap2, SampleLayout, Thread, encode};
+use pmc::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
+use pmc::record::{MappedFileId, Mmap, Mmap2, SampleLayout, Thread, encode};
 
 use super::against::scripts_agree;
 use super::branches::Dice;
@@ -30,7 +30,7 @@ fn places(records: &mut encode::Encoder, path: &Path, base: u64, count: usize, d
         let name = path.as_os_str().as_encoded_bytes();
         let map =
             Mmap { thread: WHO, addr: base + segment.address(), len: size, pgoff, is_data: false, name };
-        let file = FileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
+        let file = MappedFileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
         records.mmap2(&Mmap2 { map, file, prot: 5, flags: 2 });
     }
     let mut places = Vec::new();
@@ -85,7 +85,7 @@ fn wherever_a_sample_falls_the_lines_are_perfs() {
     }
     let event = RecordedEvent { attr, ids: vec![ID], name: Some("cpu-clock".to_owned()) };
     let path = lab.path("everywhere");
-    let mut writer = Writer::create(&path, &[event], &Features::default(), Options::default()).unwrap();
+    let mut writer = Writer::create(&path, &[event], &Features::default(), WriteOptions::default()).unwrap();
     writer.append(&[records.bytes()]).unwrap();
     writer.finish(&Features::default()).unwrap();
     scripts_agree(&path, &["-F", "ip,sym,symoff,dso"]);

@@ -4,7 +4,7 @@
 use pmc::abi::Attr;
 use pmc::abi::attr::Flag;
 use pmc::abi::{branch_sample_type, sample_type};
-use pmc::perfdata::{Features, Options, RecordedEvent, Writer};
+use pmc::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
 
 use super::against::{pmc_json, script};
 use crate::kit;
@@ -57,7 +57,7 @@ fn write_whole(path: &std::path::Path, mut attr: Attr, features: &Features, reco
     attr.set(Flag::SampleIdAll, true);
     let event = RecordedEvent { attr, ids: vec![7], name: Some("cpu-clock".to_owned()) };
     let mut writer =
-        Writer::create(path, &[event], &Features::default(), Options::default()).expect("it begins");
+        Writer::create(path, &[event], &Features::default(), WriteOptions::default()).expect("it begins");
     for record in records {
         writer.append(&[record]).expect("it is written");
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use pmc::abi::sample_type;
-use pmc::perfdata::{Features, feature::Raw};
+use pmc::perfdata::{Features, feature::RawSection};
 use serde_json::Value;
 
 use super::branches::{BASE, BRANCHES, ID, addresses, write_samples};
@@ -49,7 +49,7 @@ fn write(path: &Path, program: &Path, has_branches: bool, counts: [u64; 3]) {
         false => (SAMPLE, 0),
     };
     // perf looks for branches only if the header announces them.
-    let branch_stack = has_branches.then(Raw::default);
+    let branch_stack = has_branches.then(RawSection::default);
     write_samples(path, program, layout, &Features { branch_stack, ..Features::default() }, &samples);
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pmc::symbol::{BuildId, Depth, Missing, Module, Options};
+use pmc::symbol::{BuildId, Depth, MissingDataReason, SymbolModule, SymbolOptions};
 
 use super::{Built, C, build, kit, offsets, plain, resolve, spelled};
 
@@ -21,10 +21,10 @@ fn build_id(built: &Built) -> BuildId {
 fn at_outer(
     built: &Built,
     address: u64,
-    options: Options,
+    options: SymbolOptions,
     id: Option<BuildId>,
-) -> (Vec<String>, pmc::symbol::DataQuality) {
-    let module = Module { build_id: id, ..Module::file(&built.path) };
+) -> (Vec<String>, pmc::symbol::ModuleDataQuality) {
+    let module = SymbolModule { build_id: id, ..SymbolModule::file(&built.path) };
     let (symbolizer, id, answer) =
         resolve(options, module, &offsets(&built.path, &[address]), Depth::Inlines);
     (spelled(&symbolizer, &answer, 0), symbolizer.quality(id))
@@ -48,18 +48,18 @@ fn a_stripped_program_is_named_by_its_debug_file() {
     let (bare, trust) = at_outer(&built, start, plain(), Some(id));
     assert!(bare.is_empty(), "{bare:?}");
     assert!(
-        matches!(&trust.missing[..], [Missing::Stripped { build_id: Some(b), .. }] if *b == id),
+        matches!(&trust.missing[..], [MissingDataReason::Stripped { build_id: Some(b), .. }] if *b == id),
         "{trust:?}"
     );
 
-    let with = Options { debug_dirs: vec![built.folder().join("debug")], ..plain() };
+    let with = SymbolOptions { debug_dirs: vec![built.folder().join("debug")], ..plain() };
     let (named, trust) = at_outer(&built, start, with.clone(), Some(id));
     assert_eq!(named, whole);
     assert_eq!(trust.debug.as_deref(), Some(&*place));
 
     // Without the program itself, its build-id is enough to find the debug file.
     std::fs::rename(&built.path, built.folder().join("moved")).unwrap();
-    let module = Module { build_id: Some(id), ..Module::file(&built.path) };
+    let module = SymbolModule { build_id: Some(id), ..SymbolModule::file(&built.path) };
     let queries = offsets(&built.folder().join("moved"), &[start]);
     let (symbolizer, module, answer) = resolve(with, module, &queries, Depth::Inlines);
     assert_eq!(spelled(&symbolizer, &answer, 0), whole);
@@ -98,7 +98,7 @@ fn a_file_of_another_build_is_not_used_and_said() {
     let recorded = BuildId::new(&[7; 20]).unwrap();
     let (frames, trust) = at_outer(&built, start, plain(), Some(recorded));
     assert!(frames.is_empty());
-    let want = Missing::OtherBuild { path: built.path.clone(), recorded, found: Some(found) };
+    let want = MissingDataReason::OtherBuild { path: built.path.clone(), recorded, found: Some(found) };
     assert_eq!(trust.missing, [want]);
 }
 
@@ -114,8 +114,8 @@ fn the_cache_of_perf_is_used() {
     std::fs::create_dir_all(&place).unwrap();
     let queries = offsets(&built.path, &[start]);
     std::fs::rename(&built.path, place.join("elf")).unwrap();
-    let options = Options { build_id_caches: vec![built.folder().join("cache")], ..plain() };
-    let module = Module { build_id: Some(id), ..Module::file(&built.path) };
+    let options = SymbolOptions { build_id_caches: vec![built.folder().join("cache")], ..plain() };
+    let module = SymbolModule { build_id: Some(id), ..SymbolModule::file(&built.path) };
     let (symbolizer, _, answer) = resolve(options, module, &queries, Depth::Inlines);
     assert_eq!(spelled(&symbolizer, &answer, 0), whole);
 }
@@ -165,7 +165,7 @@ fn the_packed_symbol_table_names_a_stripped_program() {
     built.run("objcopy", &["--add-section", ".gnu_debugdata=mini.xz", "prog"]);
     let (named, trust) = at_outer(&built, start, plain(), None);
     assert_eq!(named, ["outer ??:?"]);
-    assert!(matches!(&trust.missing[..], [Missing::Lines { .. }]), "{trust:?}");
+    assert!(matches!(&trust.missing[..], [MissingDataReason::Lines { .. }]), "{trust:?}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_second_time_comes_out_of_the_cache() {
     let built = build("gcc", ("a.c", C), &["-O2", "-g", "-Wl,--build-id"]);
     let (start, id) = (outer(&built), build_id(&built));
     let cache = built.folder().join("cache");
-    let options = Options { cache: Some(cache.clone()), ..plain() };
+    let options = SymbolOptions { cache: Some(cache.clone()), ..plain() };
     let (first, _) = at_outer(&built, start, options.clone(), Some(id));
     let kept = cache.join("symbols").join(id.path());
     assert!(kept.is_file());
@@ -217,10 +217,10 @@ fn a_deleted_program_is_read_through_its_process() {
     let program = std::fs::canonicalize(&built.path).unwrap();
     kit::wait_for("the program", || std::fs::read_link(&exe).is_ok_and(|exe| exe == program));
     std::fs::remove_file(&built.path).unwrap();
-    let module = Module {
+    let module = SymbolModule {
         build_id: Some(id),
         pid: Some(child.id()),
-        ..Module::file(Path::new(&format!("{} (deleted)", built.path.display())))
+        ..SymbolModule::file(Path::new(&format!("{} (deleted)", built.path.display())))
     };
     let (symbolizer, _, answer) = resolve(plain(), module, &queries, Depth::Inlines);
     let got = spelled(&symbolizer, &answer, 0);

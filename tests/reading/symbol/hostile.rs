@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use pmc::address::FileOffset;
-use pmc::symbol::{Depth, Module, SymbolQuery, elf};
+use pmc::symbol::{Depth, SymbolModule, SymbolQuery, elf};
 
 use super::{C, build, kit, plain, resolve, text};
 
@@ -48,7 +48,7 @@ fn mutated_files_are_survived() {
         }
         std::fs::write(&path, &bytes).unwrap();
         let one = Instant::now();
-        let _ = resolve(plain(), Module::file(&path), &queries, Depth::Inlines);
+        let _ = resolve(plain(), SymbolModule::file(&path), &queries, Depth::Inlines);
         assert!(one.elapsed() < kit::PATIENCE, "round {round} took {:?}", one.elapsed());
     }
 }
@@ -119,7 +119,8 @@ fn nesting_without_end_is_refused_and_the_name_stays() {
             .and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok())
             .unwrap();
         let queries = super::offsets(&built.path, &[start + 4]);
-        let (symbolizer, id, answer) = resolve(plain(), Module::file(&built.path), &queries, Depth::Inlines);
+        let (symbolizer, id, answer) =
+            resolve(plain(), SymbolModule::file(&built.path), &queries, Depth::Inlines);
         assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).raw, "main");
         assert_eq!(symbolizer.quality(id).lines, lines, "{:?}", symbolizer.quality(id));
     }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use pmc::address::{Avma, FileOffset, Mapping};
-use pmc::symbol::{Depth, Kind, Missing, Module, Options, Request, SymbolQuery, Symbolizer};
+use pmc::symbol::{
+    Depth, MissingDataReason, SymbolModule, SymbolModuleKind, SymbolOptions, SymbolQuery, SymbolRequest,
+    Symbolizer,
+};
 
 use super::{kit, offsets, plain, resolve};
 
@@ -23,7 +26,7 @@ fn the_c_library_of_this_machine_is_named_as_nm_does() {
     assert!(functions.len() > 1000);
     let middles: Vec<u64> = functions.iter().map(|(start, size, _)| start + size / 2).collect();
     let (symbolizer, _, answer) =
-        resolve(plain(), Module::file(libc), &offsets(libc, &middles), Depth::Names);
+        resolve(plain(), SymbolModule::file(libc), &offsets(libc, &middles), Depth::Names);
     for (index, (start, _, name)) in functions.iter().enumerate() {
         let frame = answer.frames(index).first().unwrap_or_else(|| panic!("nothing in {name}"));
         let function = symbolizer.names().function(frame.function);
@@ -60,12 +63,12 @@ fn names_looked_for_a_few_at_a_time_are_those_of_the_whole_table() {
         (seed >> 33) % below
     };
     let new = |alone, placeholders| {
-        let mut symbolizer = Symbolizer::new(Options { alone, placeholders, ..plain() }).unwrap();
-        let module = symbolizer.add(Module::file(&libc));
+        let mut symbolizer = Symbolizer::new(SymbolOptions { alone, placeholders, ..plain() }).unwrap();
+        let module = symbolizer.add(SymbolModule::file(&libc));
         (symbolizer, module)
     };
     let name = |symbolizer: &mut Symbolizer, module, query: SymbolQuery| {
-        let request = Request { module, queries: &[query] };
+        let request = SymbolRequest { module, queries: &[query] };
         let answer = symbolizer.resolve(&[request], Depth::Names, &|_| {}).remove(0);
         let function = answer.frames(0).first().map(|frame| symbolizer.names().function(frame.function));
         let symbol = function.filter(|function| !function.is_placeholder).map(|function| &*function.raw);
@@ -85,8 +88,9 @@ fn names_looked_for_a_few_at_a_time_are_those_of_the_whole_table() {
             })
             .collect();
         let queries = offsets(&libc, &addresses);
-        let answers =
-            few.resolve(&[Request { module: of_few, queries: &queries }], Depth::Names, &|_| {}).remove(0);
+        let answers = few
+            .resolve(&[SymbolRequest { module: of_few, queries: &queries }], Depth::Names, &|_| {})
+            .remove(0);
         for (at, query) in queries.iter().enumerate() {
             let frame = answers.frames(at).first();
             let found = frame.map(|frame| few.names().function(frame.function).raw.to_string());
@@ -127,8 +131,8 @@ fn kept_kernel_functions_are_those_that_the_kernel_says() {
     queries.push(SymbolQuery::from(Avma(0xffff_ffff_ffff_f000)));
     let cache = tempfile::tempdir().unwrap();
     let names = |cache: Option<&Path>| {
-        let options = Options { cache: cache.map(Path::to_path_buf), ..plain() };
-        let (symbolizer, _, answer) = resolve(options, Module::kernel(), &queries, Depth::Names);
+        let options = SymbolOptions { cache: cache.map(Path::to_path_buf), ..plain() };
+        let (symbolizer, _, answer) = resolve(options, SymbolModule::kernel(), &queries, Depth::Names);
         let name =
             |at| Some(symbolizer.names().function(answer.frames(at).first()?.function).raw.to_string());
         (0..queries.len()).map(name).collect::<Vec<_>>()
@@ -178,7 +182,7 @@ fn kernel_functions_are_those_of_kallsyms() {
     let some: Vec<(u64, &str)> = functions.into_iter().filter(|(a, _)| *a < end).step_by(97).collect();
     let queries: Vec<SymbolQuery> =
         some.iter().map(|(address, _)| SymbolQuery::from(Avma(*address))).collect();
-    let (symbolizer, id, answer) = resolve(plain(), Module::kernel(), &queries, Depth::Inlines);
+    let (symbolizer, id, answer) = resolve(plain(), SymbolModule::kernel(), &queries, Depth::Inlines);
     for (index, (address, _)) in some.iter().enumerate() {
         let function = symbolizer.names().function(answer.frames(index)[0].function);
         assert_eq!(function.start, Some(*address));
@@ -195,15 +199,17 @@ fn kernel_functions_are_those_of_kallsyms() {
         .and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok())
         .unwrap();
     let lower = 16 << 20;
-    let module = Module {
-        kind: Kind::Kernel { reference: Some(Arc::new(("_text".into(), Avma(text_start - lower)))) },
-        ..Module::kernel()
+    let module = SymbolModule {
+        kind: SymbolModuleKind::Kernel {
+            reference: Some(Arc::new(("_text".into(), Avma(text_start - lower)))),
+        },
+        ..SymbolModule::kernel()
     };
     let moved: Vec<SymbolQuery> =
         some.iter().map(|(address, _)| SymbolQuery::from(Avma(*address - lower))).collect();
     let (again, _, other) = resolve(plain(), module, &moved, Depth::Names);
     for index in 0..some.len() {
-        let name = |s: &Symbolizer, a: &pmc::symbol::Answer| {
+        let name = |s: &Symbolizer, a: &pmc::symbol::AddressFrames| {
             s.names().function(a.frames(index)[0].function).raw.clone()
         };
         assert_eq!(name(&again, &other), name(&symbolizer, &answer));
@@ -215,12 +221,12 @@ fn hidden_kernel_addresses_are_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let hidden = folder.path().join("kallsyms");
     std::fs::write(&hidden, "0000000000000000 T _text\n0000000000000000 T do_it\n").unwrap();
-    let options = Options { kallsyms: Some(hidden), ..plain() };
+    let options = SymbolOptions { kallsyms: Some(hidden), ..plain() };
     let query = SymbolQuery::from(Avma(0xffff_ffff_8100_0000));
-    let (symbolizer, id, answer) = resolve(options, Module::kernel(), &[query], Depth::Names);
+    let (symbolizer, id, answer) = resolve(options, SymbolModule::kernel(), &[query], Depth::Names);
     assert!(answer.frames(0).is_empty());
     let trust = symbolizer.quality(id);
-    assert!(matches!(&trust.missing[..], [Missing::KernelAddressesHidden { .. }]), "{trust:?}");
+    assert!(matches!(&trust.missing[..], [MissingDataReason::KernelAddressesHidden { .. }]), "{trust:?}");
 }
 
 #[test]
@@ -233,7 +239,7 @@ fn the_vdso_has_names() {
     let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
     let (start, end) = (u64::from_str_radix(start, 16).unwrap(), u64::from_str_radix(end, 16).unwrap());
     let mapping = Mapping { start: Avma(start), len: end - start, offset: FileOffset(0) };
-    let module = Module::vdso();
+    let module = SymbolModule::vdso();
     let queries: Vec<SymbolQuery> =
         (start..end).step_by(16).filter_map(|a| module.kind.query(&mapping, Avma(a))).collect();
     let (symbolizer, _, _) = resolve(plain(), module, &queries, Depth::Inlines);
@@ -249,17 +255,17 @@ fn a_jit_is_named_by_its_perf_map() {
         .unwrap();
     let queries =
         [0x7f12_3000_0010u64, 0x7f12_3000_0044, 0x7f12_3000_0050].map(|a| SymbolQuery::from(Avma(a)));
-    let (symbolizer, id, answer) = resolve(plain(), Module::anonymous(pid), &queries, Depth::Inlines);
+    let (symbolizer, id, answer) = resolve(plain(), SymbolModule::anonymous(pid), &queries, Depth::Inlines);
     std::fs::remove_file(&path).unwrap();
     let name =
         |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
     assert_eq!([name(0), name(1), name(2)], [Some("LazyCompile:*hot /app.js:3"), Some("stub"), None]);
     assert!(symbolizer.quality(id).missing.is_empty());
 
-    let (symbolizer, id, _) = resolve(plain(), Module::anonymous(pid), &queries, Depth::Names);
+    let (symbolizer, id, _) = resolve(plain(), SymbolModule::anonymous(pid), &queries, Depth::Names);
     let missing = symbolizer.quality(id).missing;
     assert!(
-        matches!(&missing[..], [Missing::PerfMap { said, .. }] if said.contains("No such file")),
+        matches!(&missing[..], [MissingDataReason::PerfMap { said, .. }] if said.contains("No such file")),
         "{missing:?}"
     );
 }
@@ -268,10 +274,11 @@ fn a_jit_is_named_by_its_perf_map() {
 fn a_given_vmlinux_that_cannot_be_read_is_told() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().join("absent"), folder.path().to_owned()] {
-        let mut symbolizer = Symbolizer::new(Options { vmlinux: Some(path.clone()), ..plain() }).unwrap();
-        let id = symbolizer.add(Module::kernel());
+        let mut symbolizer =
+            Symbolizer::new(SymbolOptions { vmlinux: Some(path.clone()), ..plain() }).unwrap();
+        let id = symbolizer.add(SymbolModule::kernel());
         let missing = symbolizer.quality(id).missing;
-        let is_it = |one: &Missing| matches!(one, Missing::Unreadable { path: its, .. } if **its == *path);
+        let is_it = |one: &MissingDataReason| matches!(one, MissingDataReason::Unreadable { path: its, .. } if **its == *path);
         assert!(missing.iter().any(is_it), "{missing:?}");
     }
 }
@@ -283,14 +290,18 @@ fn a_perf_map_that_is_a_link_or_a_pipe_is_refused() {
     std::fs::create_dir(&tmp).unwrap();
     std::fs::write(folder.path().join("real"), "1000 10 evil\n").unwrap();
     std::os::unix::fs::symlink(folder.path().join("real"), tmp.join("perf-77.map")).unwrap();
-    let options = Options { symfs: Some(folder.path().into()), ..plain() };
-    let (_, _, answer) =
-        resolve(options.clone(), Module::anonymous(77), &[SymbolQuery::from(Avma(0x1004))], Depth::Names);
+    let options = SymbolOptions { symfs: Some(folder.path().into()), ..plain() };
+    let (_, _, answer) = resolve(
+        options.clone(),
+        SymbolModule::anonymous(77),
+        &[SymbolQuery::from(Avma(0x1004))],
+        Depth::Names,
+    );
     assert!(answer.frames(0).is_empty());
     if kit::need_program("mkfifo") {
         super::run("mkfifo", &["perf-78.map"], &tmp);
         let (_, _, answer) =
-            resolve(options, Module::anonymous(78), &[SymbolQuery::from(Avma(0x1004))], Depth::Names);
+            resolve(options, SymbolModule::anonymous(78), &[SymbolQuery::from(Avma(0x1004))], Depth::Names);
         assert!(answer.frames(0).is_empty());
     }
 }
@@ -353,13 +364,14 @@ fn a_jitdump_gives_names_lines_bytes_and_times() {
     );
     assert_eq!(dump.latest(0x1002).unwrap().name, "newer");
     assert_eq!(dump.bytes(dump.latest(0x3000).unwrap()), [0xcc; 8]);
-    let mut symbolizer = Symbolizer::new(Options { live: false, ..plain() }).unwrap();
-    let id = symbolizer.add(Module::anonymous(77));
+    let mut symbolizer = Symbolizer::new(SymbolOptions { live: false, ..plain() }).unwrap();
+    let id = symbolizer.add(SymbolModule::anonymous(77));
     symbolizer.add_jitdump(77, path.clone());
     let queries =
         [SymbolQuery::from(Avma(0x1002)), SymbolQuery::from(Avma(0x3004)), SymbolQuery::from(Avma(0x100a))];
-    let answer =
-        symbolizer.resolve(&[Request { module: id, queries: &queries }], Depth::Names, &|_| {}).remove(0);
+    let answer = symbolizer
+        .resolve(&[SymbolRequest { module: id, queries: &queries }], Depth::Names, &|_| {})
+        .remove(0);
     let name =
         |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
     assert_eq!([name(0), name(1), name(2)], [Some("newer"), Some("cold"), None]);
@@ -380,14 +392,14 @@ fn functions_in_the_recording_name_only_files_that_are_not_here() {
         object::File::parse(&*bytes).unwrap().section_by_name(".text").unwrap().file_range().unwrap().0;
     let gone = PathBuf::from("/nowhere/lib.so");
     for alone in [false, true] {
-        let mut symbolizer = Symbolizer::new(Options { live: false, alone, ..plain() }).unwrap();
+        let mut symbolizer = Symbolizer::new(SymbolOptions { live: false, alone, ..plain() }).unwrap();
         for path in [&here, &gone] {
             let functions = [(0..u64::MAX, "recorded".into())].into_iter();
             symbolizer.add_recorded(path.clone(), functions);
         }
         let name = |path: &Path, query: SymbolQuery, symbolizer: &mut Symbolizer| {
-            let id = symbolizer.add(Module::file(path));
-            let request = Request { module: id, queries: &[query] };
+            let id = symbolizer.add(SymbolModule::file(path));
+            let request = SymbolRequest { module: id, queries: &[query] };
             let answer = symbolizer.resolve(&[request], Depth::Names, &|_| {}).remove(0);
             answer.frames(0).first().map(|frame| symbolizer.names().function(frame.function).name.to_string())
         };
@@ -400,13 +412,15 @@ fn functions_in_the_recording_name_only_files_that_are_not_here() {
 
 #[test]
 fn bpf_programs_are_known_by_their_records() {
-    let mut symbolizer = Symbolizer::new(Options { live: false, ..plain() }).unwrap();
+    let mut symbolizer = Symbolizer::new(SymbolOptions { live: false, ..plain() }).unwrap();
     symbolizer.add_ksymbol(Avma(0xffff_ffff_c000_1000), 0x80, Path::new("bpf_prog_abc_count").into());
-    let id = symbolizer.add(Module { kind: Kind::Bpf, ..Module::file("bpf_prog_abc_count") });
+    let id = symbolizer
+        .add(SymbolModule { kind: SymbolModuleKind::Bpf, ..SymbolModule::file("bpf_prog_abc_count") });
     let queries =
         [SymbolQuery::from(Avma(0xffff_ffff_c000_1010)), SymbolQuery::from(Avma(0xffff_ffff_c000_1080))];
-    let answer =
-        symbolizer.resolve(&[Request { module: id, queries: &queries }], Depth::Names, &|_| {}).remove(0);
+    let answer = symbolizer
+        .resolve(&[SymbolRequest { module: id, queries: &queries }], Depth::Names, &|_| {})
+        .remove(0);
     assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).name, "bpf_prog_abc_count");
     assert!(answer.frames(1).is_empty());
 }

@@ -1,6 +1,6 @@
 //! Programs of several compilers and kinds: names, lines and inlined functions at every address.
 
-use pmc::symbol::{Depth, Module};
+use pmc::symbol::{Depth, SymbolModule};
 
 use super::{Built, C, CPP, build, compare, kit, offsets, plain, resolve};
 
@@ -56,7 +56,7 @@ fn a_static_program_agrees() {
     let start = u64::from_str_radix(outer.split(' ').next().unwrap(), 16).unwrap();
     assert!(start >= 0x40_0000);
     let queries = offsets(&built.path, &[start]);
-    let (symbolizer, id, answer) = resolve(plain(), Module::file(&built.path), &queries, Depth::Names);
+    let (symbolizer, id, answer) = resolve(plain(), SymbolModule::file(&built.path), &queries, Depth::Names);
     assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).raw, "outer");
     assert_eq!(symbolizer.address(id, queries[0]), Some(start));
 }
@@ -94,7 +94,7 @@ fn main() { println!("{}", busy(std::env::args().count() as u64 * 100)); }
         let busy = listed.lines().find(|l| l.contains("4busy")).unwrap();
         let start = u64::from_str_radix(busy.split(' ').next().unwrap(), 16).unwrap();
         let (symbolizer, _, answer) =
-            resolve(plain(), Module::file(&built.path), &offsets(&built.path, &[start]), Depth::Names);
+            resolve(plain(), SymbolModule::file(&built.path), &offsets(&built.path, &[start]), Depth::Names);
         let function = symbolizer.names().function(answer.frames(0)[0].function);
         assert_eq!(&*function.name, "a::busy", "{mangling:?}");
         assert_eq!(function.start, Some(start));
@@ -140,7 +140,8 @@ fn stubs_are_named_after_what_they_call() {
             .collect();
         let addresses: Vec<u64> = stubs.iter().map(|(address, _)| *address + 4).collect();
         let queries = offsets(&built.path, &addresses);
-        let (symbolizer, _, answer) = resolve(plain(), Module::file(&built.path), &queries, Depth::Names);
+        let (symbolizer, _, answer) =
+            resolve(plain(), SymbolModule::file(&built.path), &queries, Depth::Names);
         assert!(!stubs.is_empty());
         for (index, (address, name)) in stubs.iter().enumerate() {
             let frame =

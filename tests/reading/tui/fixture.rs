@@ -8,7 +8,7 @@ use pmc::profile::sampled::query::{ThreadSum, TimeSums};
 use pmc::profile::sampled::tree::CallNode;
 use pmc::profile::sampled::{
     CallTree, FunctionRef, ModuleQuality, Profile, ProfileEvent, ProfileQuality, Query, QueryAnswer, RowCell,
-    SortKey, StackDirection, TableRow, Value,
+    SampleValue, SortKey, StackDirection, TableRow,
 };
 use pmc::terminal::Colours;
 use pmc::terminal::theme::Background;
@@ -19,8 +19,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 
-pub(crate) fn value(samples: u64) -> Value {
-    Value { samples, period: samples * 1000, squares: samples as f64 * 1e6, ..Value::default() }
+pub(crate) fn value(samples: u64) -> SampleValue {
+    SampleValue { samples, period: samples * 1000, squares: samples as f64 * 1e6, ..SampleValue::default() }
 }
 
 /// Function, module, level, self samples, total samples.

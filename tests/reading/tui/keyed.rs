@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pmc::profile::annotate::ListingNote;
 use pmc::profile::sampled::{FunctionRef, Query, RowCell, ShareOf, StackDirection};
-use pmc::session::Value;
+use pmc::session::SampleValue;
 use pmc::tui::keys::Pane;
 use pmc::tui::state::ScreenEffect;
 use pmc::tui::{EngineStatus, EngineUpdates, LiveCommand, ViewFormat};
@@ -53,7 +53,7 @@ fn shares_of_time_by_the_clock() {
         let mut known = answer(query);
         known.profile.has_latency = true;
         let event = &mut known.profile.events[0];
-        let set = |value: &mut Value, latency| value.more.get_or_insert_default().latency = latency;
+        let set = |value: &mut SampleValue, latency| value.more.get_or_insert_default().latency = latency;
         event.share_of = query.share_of;
         set(&mut event.total, 4000);
         event.rows.iter_mut().map(|row| &mut row.own).for_each(|own| set(own, own.samples * 2));

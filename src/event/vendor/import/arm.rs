@@ -5,11 +5,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::fields::{number, text, word};
-use super::tables::{Event, Owner};
-use super::{Reader, json_files};
+use super::tables::{ImportedEvent, TableOwner};
+use super::{TableImporter, json_files};
 
 /// Reads the files of a directory; `false` if none of them has this format.
-pub(super) fn read(folder: &Path, reader: &mut Reader) -> bool {
+pub(super) fn read(folder: &Path, reader: &mut TableImporter) -> bool {
     let mut found = false;
     for path in json_files(folder) {
         let document = match reader.parse(&path) {
@@ -29,19 +29,19 @@ pub(super) fn read(folder: &Path, reader: &mut Reader) -> bool {
         let Some(id) = number(&document, "cpuid").filter(|id| *id >> 20 == 0) else { continue };
         let midr = (id >> 12) << 24 | 0xf << 16 | (id & 0xfff) << 4;
         let table = format!("{core}.events.tsv");
-        let owner = Owner { cpuid: format!("{midr:#018x}"), model: core, pmu: String::new() };
+        let owner = TableOwner { cpuid: format!("{midr:#018x}"), model: core, pmu: String::new() };
         reader.tables.own(owner, &table);
         let counters = match number(&document, "counters") {
             Some(number @ 1..=64) => format!("0-{}", number - 1),
             _ => String::new(),
         };
         for event in events.iter().filter_map(Value::as_object) {
-            let event = number(event, "code").filter(|code| *code <= 0xffff).map(|code| Event {
+            let event = number(event, "code").filter(|code| *code <= 0xffff).map(|code| ImportedEvent {
                 name: word(event, "name").into_owned(),
                 terms: format!("event={code:#x}"),
                 counters: counters.clone(),
                 text: text(event, &["description"]),
-                ..Event::default()
+                ..ImportedEvent::default()
             });
             reader.tables.event(&table, event);
         }

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::tables::{Event, Metric};
+use super::tables::{ImportedEvent, ImportedMetric};
 
 /// An object of a file.
 pub(super) type Object = Map<String, Value>;
@@ -66,22 +66,22 @@ fn is_set(object: &Object, field: &str) -> bool {
 }
 
 /// Part of an event's code is not a number, or is too large.
-struct Unreadable;
+struct UnreadableCode;
 
 /// Part of an event's code; 0 if missing.
-fn code(object: &Object, field: &str) -> Result<u64, Unreadable> {
+fn code(object: &Object, field: &str) -> Result<u64, UnreadableCode> {
     Ok(code_if_any(object, field)?.unwrap_or(0))
 }
 
 /// Part of an event's code, the first of alternatives; `None` if it is missing or an empty word.
-fn code_if_any(object: &Object, field: &str) -> Result<Option<u64>, Unreadable> {
+fn code_if_any(object: &Object, field: &str) -> Result<Option<u64>, UnreadableCode> {
     if matches!(object.get(field), Some(Value::Array(_) | Value::Object(_))) {
-        return Err(Unreadable);
+        return Err(UnreadableCode);
     }
     let text = word(object, field);
     let of_word = |word: &str| match number_of(word) {
         None if !["", "na", "null", "tbd"].contains(&word.trim().to_ascii_lowercase().as_str()) => {
-            Err(Unreadable)
+            Err(UnreadableCode)
         }
         number => Ok(number),
     };
@@ -90,8 +90,8 @@ fn code_if_any(object: &Object, field: &str) -> Result<Option<u64>, Unreadable> 
 }
 
 /// The code shifted above the lowest eight bits.
-fn above(code: u64) -> Result<u64, Unreadable> {
-    code.checked_mul(0x100).ok_or(Unreadable)
+fn above(code: u64) -> Result<u64, UnreadableCode> {
+    code.checked_mul(0x100).ok_or(UnreadableCode)
 }
 
 /// The PMU of a `Unit`; empty for the cores.
@@ -124,17 +124,17 @@ pub(super) fn pmu(unit: &str) -> String {
 
 /// Converts an event; `None` if its name is missing or its code is invalid. `experimental` applies to all
 /// events of the file.
-pub(super) fn event(object: &Object, experimental: bool) -> Option<Event> {
+pub(super) fn event(object: &Object, experimental: bool) -> Option<ImportedEvent> {
     coded(object, experimental).ok()
 }
 
-fn coded(object: &Object, experimental: bool) -> Result<Event, Unreadable> {
+fn coded(object: &Object, experimental: bool) -> Result<ImportedEvent, UnreadableCode> {
     let name = word(object, "EventName")
         .replace("OFFCORE_RESPONSE_0", "OFFCORE_RESPONSE")
         .replace(":request=", ".")
         .replace(":response=", ".");
     if name.is_empty() {
-        return Err(Unreadable);
+        return Err(UnreadableCode);
     }
     let pmu = pmu(&word(object, "Unit"));
     let is_core = pmu.is_empty();
@@ -201,7 +201,7 @@ fn coded(object: &Object, experimental: bool) -> Result<Event, Unreadable> {
     for (field, key) in [("EventCode", "event2"), ("UMask", "umask2")] {
         extra.extend(second(field).map(|value| format!("{key}={value:#x}")));
     }
-    Ok(Event {
+    Ok(ImportedEvent {
         name,
         pmu,
         terms: terms.join(","),
@@ -214,7 +214,7 @@ fn coded(object: &Object, experimental: bool) -> Result<Event, Unreadable> {
 }
 
 /// Adds a register that is set along with the event.
-fn register(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -> Result<(), Unreadable> {
+fn register(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -> Result<(), UnreadableCode> {
     let (index, value) = (code_if_any(object, "MSRIndex")?, code_if_any(object, "MSRValue")?);
     let Some(value) = value else { return Ok(()) };
     match index {
@@ -228,7 +228,7 @@ fn register(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -
 }
 
 /// Adds the terms of a filter, or the register that the user must set.
-fn filter(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -> Result<(), Unreadable> {
+fn filter(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -> Result<(), UnreadableCode> {
     let filter = word(object, "Filter");
     let plain = |c: char| c.is_ascii_alphanumeric() || "_:[]".contains(c);
     let given: Vec<&str> = filter.split(',').map(str::trim).filter(|term| !term.is_empty()).collect();
@@ -314,7 +314,7 @@ fn flags(object: &Object, experimental: bool) -> String {
 }
 
 /// Converts a metric in perf's language; `None` if its name or formula is missing, or does not fit a table.
-pub(super) fn metric(object: &Object) -> Option<Metric> {
+pub(super) fn metric(object: &Object) -> Option<ImportedMetric> {
     let formula = |field: &str| {
         let text = line(object, field, usize::MAX);
         (text.len() <= LONGEST_FORMULA).then_some(text)
@@ -327,7 +327,7 @@ pub(super) fn metric(object: &Object) -> Option<Metric> {
     let long = line(object, "PublicDescription", LONGEST_TEXT);
     let locate = long.split_once("Sample with: ").map_or("", |(_, rest)| rest);
     let locate = locate.split(". ").next().unwrap_or_default().trim_end_matches('.');
-    Some(Metric {
+    Some(ImportedMetric {
         // The kernel's tree has `power_self_refresh %`; the unit is not part of the name.
         name: word(object, "MetricName").trim_end_matches([' ', '%']).to_owned(),
         scale: line(object, "ScaleUnit", 100),
@@ -346,7 +346,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(value: Value) -> Event {
+    fn read(value: Value) -> ImportedEvent {
         event(value.as_object().unwrap(), false).unwrap()
     }
 

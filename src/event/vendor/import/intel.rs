@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::tables::Owner;
-use super::{Reader, below, fields};
+use super::tables::TableOwner;
+use super::{TableImporter, below, fields};
 
 /// Reads the files named by the map: columns CPU, version, file, kind, core type, native ID, role of the
 /// core.
-pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut Reader) {
+pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut TableImporter) {
     let mut seen = BTreeSet::new();
     for row in map {
         let [cpuid, _, path, kind, _, _, role] = [0, 1, 2, 3, 4, 5, 6].map(|column| row[column].as_str());
@@ -37,7 +37,7 @@ pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut Reader) {
             _ => "cpu",
         };
         let table = format!("{model}.{suffix}.tsv");
-        reader.tables.own(Owner { cpuid: cpuid.to_owned(), model: name, pmu: pmu.to_owned() }, &table);
+        reader.tables.own(TableOwner { cpuid: cpuid.to_owned(), model: name, pmu: pmu.to_owned() }, &table);
         // Several CPUs name the same file.
         if !seen.insert(file.clone()) {
             continue;

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::fields::{self, Object, word};
-use super::tables::Owner;
-use super::{Reader, below, folders, json_files};
+use super::tables::TableOwner;
+use super::{TableImporter, below, folders, json_files};
 
 /// Entries that others refer to, by lower-case name.
 type Standard = BTreeMap<String, Object>;
 
 /// Reads the directories named by the map: columns CPU, version, directory, kind.
-pub(super) fn read(arch: &Path, map: &[Vec<String>], reader: &mut Reader) {
+pub(super) fn read(arch: &Path, map: &[Vec<String>], reader: &mut TableImporter) {
     let standard = standard(arch, reader);
     let mut done: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
     for row in map {
@@ -30,7 +30,7 @@ pub(super) fn read(arch: &Path, map: &[Vec<String>], reader: &mut Reader) {
         for (pmu, file) in &done[path] {
             // The name of Arm's core PMU differs by machine.
             let pmu = if cpuid.starts_with("0x") && pmu == "cpu" { "" } else { pmu };
-            let owner = Owner { cpuid: cpuid.to_owned(), model: model.clone(), pmu: pmu.to_owned() };
+            let owner = TableOwner { cpuid: cpuid.to_owned(), model: model.clone(), pmu: pmu.to_owned() };
             reader.tables.own(owner, file);
         }
     }
@@ -41,7 +41,7 @@ fn model_files(
     folder: &Path,
     model: &str,
     standard: &Standard,
-    reader: &mut Reader,
+    reader: &mut TableImporter,
 ) -> Vec<(String, String)> {
     let mut tables = Vec::new();
     let mut paths = json_files(folder);
@@ -79,7 +79,7 @@ fn model_files(
     tables
 }
 
-fn standard(arch: &Path, reader: &mut Reader) -> Standard {
+fn standard(arch: &Path, reader: &mut TableImporter) -> Standard {
     let mut standard = Standard::new();
     for path in json_files(arch) {
         for object in reader.objects(&path, "Events") {

@@ -24,7 +24,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use tables::Tables;
+use tables::ImportedTables;
 
 /// Maximum file size; the largest real file has about 12 MB.
 const LARGEST_FILE: u64 = 128 << 20;
@@ -33,7 +33,7 @@ const MOST_FILES: usize = 20_000;
 
 /// Summary of an import.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct VendorImportSummary {
     /// The kind of data: `Intel's perfmon`.
     pub form: &'static str,
     /// Number of CPU models.
@@ -52,15 +52,15 @@ pub struct Summary {
 ///
 /// # Errors
 /// The directory is none of the three kinds, nothing in it can be read, or `into` cannot be written.
-pub fn import(from: &Path, into: &Path) -> Result<Summary> {
+pub fn import(from: &Path, into: &Path) -> Result<VendorImportSummary> {
     let listed = fs::read_dir(from).map_err(|error| {
         Error::io(format!("reading the folder {}", from.display()), error)
             .try_this("name the directory with the copy")
     })?;
     drop(listed);
-    let mut reader = Reader { tables: Tables::default(), unread: Vec::new(), files: 0 };
+    let mut reader = TableImporter { tables: ImportedTables::default(), unread: Vec::new(), files: 0 };
     let form = read(from, &mut reader)?;
-    let Reader { tables, unread, files } = reader;
+    let TableImporter { tables, unread, files } = reader;
     let (events, metrics) = tables.count();
     if events + metrics == 0 {
         let error = Error::new(format!("no event could be read below {}", from.display()));
@@ -77,18 +77,18 @@ pub fn import(from: &Path, into: &Path) -> Result<Summary> {
     let models = tables.models();
     let left_out = tables.left_out;
     tables.write(into, form.folder())?;
-    Ok(Summary { form: form.name(), models, events, metrics, left_out, unread })
+    Ok(VendorImportSummary { form: form.name(), models, events, metrics, left_out, unread })
 }
 
 /// The kind of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ImportTreeKind {
     Intel,
     Arm,
     Kernel,
 }
 
-impl Form {
+impl ImportTreeKind {
     fn name(self) -> &'static str {
         match self {
             Self::Intel => "Intel's perfmon",
@@ -107,15 +107,15 @@ impl Form {
 }
 
 /// Detects the kind of the tree and reads it.
-fn read(from: &Path, reader: &mut Reader) -> Result<Form> {
+fn read(from: &Path, reader: &mut TableImporter) -> Result<ImportTreeKind> {
     let kernel = ["", "arch", "pmu-events/arch", "tools/perf/pmu-events/arch"].map(|below| from.join(below));
     if let Some(map) = reader.map(&from.join("mapfile.csv")) {
         if map.iter().any(|row| row[2].ends_with(".json")) {
             intel::read(from, &map, reader);
-            return Ok(Form::Intel);
+            return Ok(ImportTreeKind::Intel);
         }
         kernel::read(from, &map, reader);
-        return Ok(Form::Kernel);
+        return Ok(ImportTreeKind::Kernel);
     }
     for arch in kernel {
         let mut found = false;
@@ -126,12 +126,12 @@ fn read(from: &Path, reader: &mut Reader) -> Result<Form> {
             }
         }
         if found {
-            return Ok(Form::Kernel);
+            return Ok(ImportTreeKind::Kernel);
         }
     }
     for folder in [from.join("pmu"), from.to_owned()] {
         if arm::read(&folder, reader) {
-            return Ok(Form::Arm);
+            return Ok(ImportTreeKind::Arm);
         }
     }
     Err(Error::new(format!("{} holds no events that pmc can read", from.display()))
@@ -140,13 +140,13 @@ fn read(from: &Path, reader: &mut Reader) -> Result<Form> {
 }
 
 /// Reads files and collects the results.
-struct Reader {
-    tables: Tables,
+struct TableImporter {
+    tables: ImportedTables,
     unread: Vec<(PathBuf, String)>,
     files: usize,
 }
 
-impl Reader {
+impl TableImporter {
     /// The rows of a `mapfile.csv` without its heading, at least seven columns each; `None` if there is
     /// none.
     fn map(&mut self, path: &Path) -> Option<Vec<Vec<String>>> {

@@ -18,7 +18,7 @@ const MAP: &str = "cpuid\tmodel\tpmu\tcoretype\tnativeid\tfiles";
 
 /// An event, in the columns of a table.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct ImportedEvent {
     pub name: String,
     /// Empty for core events.
     pub pmu: String,
@@ -32,7 +32,7 @@ pub(super) struct Event {
 
 /// A metric, in the columns of a table.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Metric {
+pub(super) struct ImportedMetric {
     pub name: String,
     pub scale: String,
     pub groups: String,
@@ -46,7 +46,7 @@ pub(super) struct Metric {
 
 /// The owner of files: a line of the map.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Owner {
+pub(super) struct TableOwner {
     /// The pattern for the CPU's ID.
     pub cpuid: String,
     pub model: String,
@@ -56,19 +56,19 @@ pub(super) struct Owner {
 
 /// Everything read so far.
 #[derive(Debug, Default)]
-pub(super) struct Tables {
+pub(super) struct ImportedTables {
     /// By file, then by PMU and lower-case name.
-    events: BTreeMap<String, BTreeMap<(String, String), Event>>,
-    metrics: BTreeMap<String, BTreeMap<String, Metric>>,
+    events: BTreeMap<String, BTreeMap<(String, String), ImportedEvent>>,
+    metrics: BTreeMap<String, BTreeMap<String, ImportedMetric>>,
     /// In the order of the source maps, since the first match wins.
-    owners: Vec<(Owner, Vec<String>)>,
+    owners: Vec<(TableOwner, Vec<String>)>,
     /// Number of entries with an invalid name or code.
     pub left_out: usize,
 }
 
-impl Tables {
+impl ImportedTables {
     /// Adds an event to a file (`skylakex.core.tsv`). The first event of a name is kept.
-    pub(super) fn event(&mut self, file: &str, event: Option<Event>) {
+    pub(super) fn event(&mut self, file: &str, event: Option<ImportedEvent>) {
         match event.filter(|event| is_name(&event.name) && (event.pmu.is_empty() || is_name(&event.pmu))) {
             Some(event) => {
                 let key = (event.pmu.clone(), event.name.to_ascii_lowercase());
@@ -79,7 +79,7 @@ impl Tables {
     }
 
     /// Adds a metric to a file (`skylakex.metrics.tsv`).
-    pub(super) fn metric(&mut self, file: &str, metric: Option<Metric>) {
+    pub(super) fn metric(&mut self, file: &str, metric: Option<ImportedMetric>) {
         match metric.filter(|metric| is_name(&metric.name) && !metric.expr.is_empty()) {
             Some(metric) => {
                 let key = metric.name.to_ascii_lowercase();
@@ -90,7 +90,7 @@ impl Tables {
     }
 
     /// Sets the owner of a file.
-    pub(super) fn own(&mut self, owner: Owner, file: &str) {
+    pub(super) fn own(&mut self, owner: TableOwner, file: &str) {
         let plain = |text: &str| text.len() < 400 && !text.contains(char::is_control);
         if !plain(&owner.cpuid) || owner.cpuid.is_empty() || !is_name(&owner.model) {
             self.left_out += 1;
@@ -137,7 +137,9 @@ impl Tables {
         let write = |path: &Path, text: &str| fs::write(path, text).map_err(|error| failed(path, error));
         for (file, events) in &self.events {
             let mut text = format!("{EVENTS}\n");
-            for Event { name, pmu, terms, counters, flags, period, extra, text: said } in events.values() {
+            for ImportedEvent { name, pmu, terms, counters, flags, period, extra, text: said } in
+                events.values()
+            {
                 let period = period.map_or(String::new(), |period| period.to_string());
                 let row = [name, pmu, terms, counters, flags, &period, extra, said].map(String::as_str);
                 let _ = writeln!(text, "{}", row.join("\t"));
@@ -146,7 +148,7 @@ impl Tables {
         }
         for (file, metrics) in &self.metrics {
             let mut text = format!("{METRICS}\n");
-            for Metric { name, scale, groups, level, parent, expr, threshold, locate, text: said } in
+            for ImportedMetric { name, scale, groups, level, parent, expr, threshold, locate, text: said } in
                 metrics.values()
             {
                 let level = level.map_or(String::new(), |level| level.to_string());
@@ -156,7 +158,7 @@ impl Tables {
             write(&home.join(file), &text)?;
         }
         let mut map = format!("{MAP}\n");
-        for (Owner { cpuid, model, pmu }, files) in &self.owners {
+        for (TableOwner { cpuid, model, pmu }, files) in &self.owners {
             let is_there =
                 |file: &&String| self.events.contains_key(*file) || self.metrics.contains_key(*file);
             let files: Vec<String> =

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::{Expr, Names, Scope, Value, until_nul};
+use super::{Expr, KernelNames, PrintScope, PrintValue, until_nul};
 use crate::text::{self, Digits};
 
 /// The flags, width and precision between `%` and its letter, and the letters after `%p`.
 #[derive(Debug, Clone)]
-pub(super) struct Conversion {
+pub(super) struct PrintConversion {
     minus: bool,
     zero: bool,
     alternate: bool,
@@ -16,7 +16,7 @@ pub(super) struct Conversion {
     precision: Option<Size>,
     /// Size of the number in bytes: 1 for `hh`, 2 for `h`, 8 for `l`, `ll`, `z`, `L`, else 4.
     bytes: u32,
-    kind: Kind,
+    kind: ConversionKind,
 }
 
 /// A width or a precision.
@@ -29,7 +29,7 @@ enum Size {
 
 /// The format of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ConversionKind {
     Text,
     Character,
     Signed,
@@ -77,7 +77,7 @@ impl Size {
         Some(Self::Fixed(number))
     }
 
-    fn evaluate(&self, scope: &Scope<'_>) -> Option<usize> {
+    fn evaluate(&self, scope: &PrintScope<'_>) -> Option<usize> {
         match self {
             Self::Fixed(size) => Some(*size),
             Self::Argument(expr) => Some(scope.number(expr)?.clamp(0, WIDEST as i64) as usize),
@@ -106,7 +106,7 @@ impl Pointer {
     }
 }
 
-impl Conversion {
+impl PrintConversion {
     /// Parses a conversion at the start of a text, and returns the rest, or `None` for an unknown conversion.
     /// `star` returns the arguments for `*`.
     pub(super) fn parse(text: &str, mut star: impl FnMut() -> Option<Expr>) -> Option<(Self, &str)> {
@@ -135,14 +135,14 @@ impl Conversion {
             };
         }
         let kind = match take(&mut left, |_| true)? {
-            'd' | 'i' => Kind::Signed,
-            'u' => Kind::Unsigned,
-            'x' => Kind::Hex,
-            'X' => Kind::UpperHex,
-            'o' => Kind::Octal,
-            'c' => Kind::Character,
-            's' => Kind::Text,
-            'p' => Kind::Pointer(Pointer::parse(&mut left)?),
+            'd' | 'i' => ConversionKind::Signed,
+            'u' => ConversionKind::Unsigned,
+            'x' => ConversionKind::Hex,
+            'X' => ConversionKind::UpperHex,
+            'o' => ConversionKind::Octal,
+            'c' => ConversionKind::Character,
+            's' => ConversionKind::Text,
+            'p' => ConversionKind::Pointer(Pointer::parse(&mut left)?),
             _ => return None,
         };
         Some((Self { minus, zero, alternate, plus, width, precision, bytes, kind }, left))
@@ -151,9 +151,9 @@ impl Conversion {
     /// Appends a value; `None` if it has the wrong type, or if the payload does not contain a width.
     pub(super) fn print(
         &self,
-        scope: &Scope<'_>,
-        value: Value<'_>,
-        names: Names<'_>,
+        scope: &PrintScope<'_>,
+        value: PrintValue<'_>,
+        names: KernelNames<'_>,
         out: &mut String,
     ) -> Option<()> {
         let width = self.width.evaluate(scope)?;
@@ -162,23 +162,23 @@ impl Conversion {
             None => None,
         };
         match (self.kind, value) {
-            (Kind::Pointer(pointer), value) => self.pointer(pointer, value, width, names, out)?,
-            (Kind::Text, Value::Text(text)) => self.pad(cut(&text, precision), width, out),
-            (Kind::Text, Value::Bytes(bytes)) => {
+            (ConversionKind::Pointer(pointer), value) => self.pointer(pointer, value, width, names, out)?,
+            (ConversionKind::Text, PrintValue::Text(text)) => self.pad(cut(&text, precision), width, out),
+            (ConversionKind::Text, PrintValue::Bytes(bytes)) => {
                 self.pad(cut(&String::from_utf8_lossy(until_nul(bytes)), precision), width, out);
             }
-            (Kind::Text, Value::Number(address)) => {
+            (ConversionKind::Text, PrintValue::Number(address)) => {
                 match names.texts.and_then(|texts| texts.get(&(address as u64))) {
                     Some(text) => self.pad(cut(text, precision), width, out),
                     None => self.address(address, width, out),
                 }
             }
-            (Kind::Character, Value::Number(c)) => {
+            (ConversionKind::Character, PrintValue::Number(c)) => {
                 self.pad(char::from(c as u8).encode_utf8(&mut [0; 4]), width, out);
             }
-            (_, Value::Number(number)) => self.number(number, width, precision, out),
-            (_, Value::Text(text)) => self.pad(&text, width, out),
-            (_, Value::Bytes(bytes)) => self.pad(&text::hex(bytes, " "), width, out),
+            (_, PrintValue::Number(number)) => self.number(number, width, precision, out),
+            (_, PrintValue::Text(text)) => self.pad(&text, width, out),
+            (_, PrintValue::Bytes(bytes)) => self.pad(&text::hex(bytes, " "), width, out),
         }
         Some(())
     }
@@ -189,11 +189,11 @@ impl Conversion {
         let signed = number << unused >> unused;
         let marked = |mark: &'static str| if self.alternate && unsigned != 0 { mark } else { "" };
         let (before, digits) = match self.kind {
-            Kind::Signed if signed < 0 => ("-", Digits::decimal(signed.unsigned_abs())),
-            Kind::Signed => (if self.plus { "+" } else { "" }, Digits::decimal(signed as u64)),
-            Kind::Unsigned => ("", Digits::decimal(unsigned)),
-            Kind::Octal => (if self.alternate { "0" } else { "" }, Digits::octal(unsigned)),
-            Kind::UpperHex => (marked("0X"), Digits::upper_hex(unsigned)),
+            ConversionKind::Signed if signed < 0 => ("-", Digits::decimal(signed.unsigned_abs())),
+            ConversionKind::Signed => (if self.plus { "+" } else { "" }, Digits::decimal(signed as u64)),
+            ConversionKind::Unsigned => ("", Digits::decimal(unsigned)),
+            ConversionKind::Octal => (if self.alternate { "0" } else { "" }, Digits::octal(unsigned)),
+            ConversionKind::UpperHex => (marked("0X"), Digits::upper_hex(unsigned)),
             _ => (marked("0x"), Digits::hex(unsigned)),
         };
         let digits = digits.as_str();
@@ -213,33 +213,34 @@ impl Conversion {
     fn pointer(
         &self,
         pointer: Pointer,
-        value: Value<'_>,
+        value: PrintValue<'_>,
         width: usize,
-        names: Names<'_>,
+        names: KernelNames<'_>,
         out: &mut String,
     ) -> Option<()> {
         match (pointer, value) {
-            (Pointer::Number, Value::Number(address)) => self.address(address, width, out),
-            (Pointer::Code { has_offset }, Value::Number(address)) => match (names.code)(address as u64) {
+            (Pointer::Number, PrintValue::Number(address)) => self.address(address, width, out),
+            (Pointer::Code { has_offset }, PrintValue::Number(address)) => match (names.code)(address as u64)
+            {
                 Some((name, offset)) if has_offset && offset > 0 => {
                     self.pad(&format!("{name}+0x{offset:x}"), width, out);
                 }
                 Some((name, _)) => self.pad(&name, width, out),
                 None => self.address(address, width, out),
             },
-            (Pointer::Uuid, Value::Bytes(bytes)) => {
+            (Pointer::Uuid, PrintValue::Bytes(bytes)) => {
                 let bytes: &[u8; 16] = bytes.first_chunk()?;
                 for (at, byte) in bytes.iter().enumerate() {
                     let between = if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" };
                     let _ = write!(out, "{between}{byte:02x}");
                 }
             }
-            (Pointer::Mac, Value::Bytes(bytes)) => out.push_str(&text::hex(bytes.get(..6)?, ":")),
-            (Pointer::Ipv4, Value::Bytes(bytes)) => {
+            (Pointer::Mac, PrintValue::Bytes(bytes)) => out.push_str(&text::hex(bytes.get(..6)?, ":")),
+            (Pointer::Ipv4, PrintValue::Bytes(bytes)) => {
                 let address: [u8; 4] = *bytes.first_chunk()?;
                 let _ = write!(out, "{}", std::net::Ipv4Addr::from(address));
             }
-            (Pointer::Ipv6, Value::Bytes(bytes)) => {
+            (Pointer::Ipv6, PrintValue::Bytes(bytes)) => {
                 let address: [u8; 16] = *bytes.first_chunk()?;
                 let _ = write!(out, "{}", std::net::Ipv6Addr::from(address));
             }

@@ -7,7 +7,7 @@ use crate::abi::TracepointField;
 /// Parses the format text and its arguments.
 pub(super) fn print(text: &str, fields: &[TracepointField]) -> Option<(String, Vec<Expr>)> {
     let tokens = tokens(text)?;
-    let mut p = Parser { tokens: &tokens, fields, depth: 0 };
+    let mut p = PrintParser { tokens: &tokens, fields, depth: 0 };
     let format = p.text()?;
     let mut arguments = Vec::new();
     while p.accept(",") {
@@ -16,7 +16,7 @@ pub(super) fn print(text: &str, fields: &[TracepointField]) -> Option<(String, V
     p.tokens.is_empty().then_some((format, arguments))
 }
 
-struct Parser<'a> {
+struct PrintParser<'a> {
     tokens: &'a [Token],
     fields: &'a [TracepointField],
     depth: u32,
@@ -39,7 +39,7 @@ const LEVELS: [&[&str]; 10] = [
 /// Maximum nesting depth of expressions; the kernel's deepest have some 20 levels.
 const DEEPEST: u32 = 100;
 
-impl Parser<'_> {
+impl PrintParser<'_> {
     fn accept(&mut self, sign: &str) -> bool {
         let found = matches!(self.tokens.first(), Some(Token::Sign(s)) if *s == sign);
         if found {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::{DiffTable, DiffTableRow, claims, numbers, titles, word};
 use crate::profile::diff::{Diff, DiffEvent, DiffRow};
-use crate::profile::sampled::{RowCell, Value};
+use crate::profile::sampled::{RowCell, SampleValue};
 use crate::units::thousands;
 use crate::view::diff::{DiffLayout, is_noise, wanted};
 use crate::view::remarks::Remarks;
@@ -52,7 +52,7 @@ pub(super) fn write(
 
 /// Writes a call chain, one frame per line, innermost first.
 fn frames(out: &mut dyn Write, diff: &Diff, line: &DiffRow, layout: &DiffLayout) -> io::Result<()> {
-    let cycles = |value: &Value| value.weights()[0].checked_div(value.samples);
+    let cycles = |value: &SampleValue| value.weights()[0].checked_div(value.samples);
     if line.values.iter().any(|value| value.weights()[0] > 0) {
         let all = line.values.iter().map(|value| cycles(value).map_or("-".to_owned(), thousands));
         writeln!(out, "    cycles: {}", all.collect::<Vec<_>>().join(", "))?;
