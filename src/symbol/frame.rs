@@ -30,8 +30,8 @@ pub struct Function {
     pub name: Arc<str>,
     /// The mangled name from the symbol table or debug information, for matching.
     pub raw: Arc<str>,
-    /// Start of its code, in the module's own address space ([`AddressFrames::address`]). `None` if only inlined
-    /// copies were seen or the start is unknown.
+    /// Start of its code, in the module's own address space ([`AddressFrames::address`]). `None` if only
+    /// inlined copies were seen or the start is unknown.
     pub start: Option<u64>,
     /// Size of its code in bytes; 0 if unknown.
     pub size: u64,

@@ -218,7 +218,9 @@ impl Recording<'_> {
             if self.options.contains(&"--buildid-mmap") || !is_marked(self.file) {
                 return;
             }
-            println!("the oracle's recording was spoiled by events with build-ids: {}", self.file.display());
+            let file = self.file.display();
+            let _ =
+                writeln!(std::io::stderr().lock(), "an event with build-ids spoiled perf's recording {file}");
             std::thread::sleep(Duration::from_millis(500));
         }
     }
