@@ -218,7 +218,7 @@ impl Writer {
         }
         new.put().map_err(Error::create(&self.path))?;
         let was = match there.standing {
-            Standing::OthersLink => "a link that another user made",
+            Standing::OthersLink => "a link created by another user",
             Standing::Fifo => "a pipe",
             Standing::Special | Standing::Nothing | Standing::File { .. } => return Ok(()),
         };

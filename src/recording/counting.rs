@@ -209,21 +209,20 @@ impl<'a> Counting<'a> {
         }
         if !is_on {
             return Err(Error::new(
-                "some are off (-D, --control) or left to somebody else (--reserve=yield), and nobody would \
-                 switch them on",
+                "some are disabled (-D, --control, --reserve=yield), and a holder would never enable them",
             ));
         }
         let mixed = !matches!(self.scope, Scope::Cpus(_))
             && self.set.counters().any(|(_, slot, _)| slot.tid.is_none());
         if mixed {
             return Err(Error::new(
-                "some of them are of whole CPUs and others of processes, and an entry is of one kind",
+                "some count whole CPUs and others processes, but an entry can contain only one kind",
             ));
         }
         let described = handover::describe_counters(&self.set, &self.scope);
         let (events, descriptors) = described.map_err(|error| Error::io("describing the counters", error))?;
         if descriptors.is_empty() {
-            return Err(Error::new("none of them is a kernel counter"));
+            return Err(Error::new("none of them are kernel events"));
         }
         let [_, name] = handover::names(std::process::id());
         handover::give(self.host, name, events, &descriptors)
@@ -318,7 +317,7 @@ impl Driven for Counting<'_> {
         match (&given, &self.command) {
             (Ok(()), Some(command)) => {
                 say::note(format!(
-                    "{} goes on as process {}, which nobody waits for",
+                    "{} continues as process {}; pmc does not wait for it",
                     command.comm, command.pid
                 ));
             }
@@ -369,7 +368,7 @@ fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&He
         Scope::Cpus(cpus) => cpus.iter().map(|cpu| TargetSlot { tid: None, cpu: Some(cpu) }).collect(),
         _ => threads.iter().map(|thread| TargetSlot { tid: Some(thread.tid), cpu: None }).collect(),
     };
-    let why = "each event needs a descriptor on every CPU or thread";
+    let why = "each event requires a descriptor on every CPU or thread";
     let less = "count fewer events, or on fewer CPUs (-C) or threads (-t)";
     set.refuse_unplaced(&slots, &online);
     targets::make_room(set.descriptors(slots.len()), "counters", why, less)?;
@@ -380,13 +379,13 @@ fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&He
         slots.iter().copied().filter(|&slot| set.open(slot) == Opened::Gone).collect();
     threads.retain(|thread| !gone.iter().any(|slot| slot.tid == Some(thread.tid)));
     if !gone.is_empty() && gone.len() < slots.len() {
-        let what = if matches!(scope, Scope::Cpus(_)) { "CPUs went off line" } else { "threads ended" };
+        let what = if matches!(scope, Scope::Cpus(_)) { "CPUs went offline" } else { "threads ended" };
         say::warn(&Warning::TargetsGone { count: gone.len(), what });
     }
     if !slots.is_empty() && gone.len() == slots.len() {
         return Err(match scope {
             Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went offline")),
-            _ => Error::new("the processes ended before their counters were open"),
+            _ => Error::new("the processes ended before pmc opened their counters"),
         });
     }
     Ok(threads)

@@ -302,7 +302,7 @@ impl Measurement {
     }
 }
 
-const NO_SUCH_EVENT: &str = "no event has that name: the order `evlist` prints them";
+const NO_SUCH_EVENT: &str = "unknown event name: the command `evlist` lists the names";
 
 /// Whether an event has the name in an order. True for an order without a name.
 fn is_there(driven: &impl Driven, name: Option<&str>) -> bool {
@@ -350,7 +350,8 @@ impl Wakers {
         control: Option<&Control>,
         stop: Option<BorrowedFd<'_>>,
     ) -> Result<Self> {
-        let watching = |error: rustix::io::Errno| Error::io("watching the rings", io::Error::from(error));
+        let watching =
+            |error: rustix::io::Errno| Error::io("watching the ring buffers", io::Error::from(error));
         let all = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(watching)?;
         for first in [0, TRIGGERS] {
             for (ring, fd) in rings(driven, first).iter().flat_map(|rings| rings.descriptors_to_watch()) {

@@ -96,7 +96,7 @@ const RUNTIMES: &[Runtime] = &[
         name: "BEAM",
         is_of: |program| program.file.file_name().is_some_and(|name| name == BEAM),
         lacks: |program| {
-            let why = "this BEAM has no option to write them";
+            let why = "this BEAM cannot write them";
             Lack::when(!program.holds("JPperf"), "Erlang", why, runtime_names::ERLANG)
         },
         variable: Some(Variable { name: "ERL_AFLAGS", values: &["+JPperf true"], is_list: true }),
@@ -106,7 +106,7 @@ const RUNTIMES: &[Runtime] = &[
         is_of: |program| (program.has)("luaJIT_setmode"),
         lacks: |program| {
             let lacks = !program.holds("/tmp/perf-%d.map");
-            Lack::when(lacks, "Lua", "this LuaJIT was built not to write them", runtime_names::LUAJIT)
+            Lack::when(lacks, "Lua", "this LuaJIT was built without support for them", runtime_names::LUAJIT)
         },
         variable: None,
     },
@@ -115,7 +115,7 @@ const RUNTIMES: &[Runtime] = &[
         is_of: |program| (program.has)("ruby_sysinit"),
         lacks: |program| {
             let lacks = !program.is_told("--yjit-perf") && !program.inherits("RUBYOPT", "--yjit-perf");
-            Lack::when(lacks, "Ruby", "only YJIT writes them, and only when told to", runtime_names::RUBY)
+            Lack::when(lacks, "Ruby", "only YJIT writes them, if enabled", runtime_names::RUBY)
         },
         variable: None,
     },
@@ -123,7 +123,7 @@ const RUNTIMES: &[Runtime] = &[
         name: "PHP",
         is_of: |program| (program.has)("php_execute_script"),
         lacks: |program| {
-            let why = "only its JIT writes them, and only when told to";
+            let why = "only its JIT writes them, if enabled";
             Lack::when(!program.mentions("opcache.jit_debug"), "PHP", why, runtime_names::PHP)
         },
         variable: None,
@@ -132,7 +132,7 @@ const RUNTIMES: &[Runtime] = &[
         name: "Perl",
         // Programs that embed Perl import the same functions.
         is_of: |program| (program.has)("perl_run") && program.is_called("perl"),
-        lacks: |_| Lack::when(true, "Perl", "perl never writes them", runtime_names::PERL),
+        lacks: |_| Lack::when(true, "Perl", "perl does not write them", runtime_names::PERL),
         variable: None,
     },
 ];

@@ -61,7 +61,7 @@ fn skeleton(line: &str) -> String {
     // A sample in a stripped library has no symbol.
     let line = line.split_once(" reach a root,").map_or(line, |(before, _)| before);
     // On a busy machine, few runs may not show a difference.
-    let line = if line.contains("No difference between B and A is shown") {
+    let line = if line.contains("No difference between B and A detected") {
         "B is 1 times as fast as A.".to_owned()
     } else {
         line.replace("no difference shown", "faster")

@@ -349,21 +349,24 @@ impl Shown {
     fn idle(&self, column: usize, span: &Span<'_>, machine: &Machine<'_>) -> Reason {
         let spec = &self.specs[column];
         if matches!(spec.source, Source::Held(_)) {
-            return Reason::new("its holder has ended, or has let it go", "pmc persist list");
+            return Reason::new("its holder has ended or has released it", "pmc persist list");
         }
         let Some(attr) = spec.attr() else {
             if machine.is_elsewhere {
-                return Reason::new("the recorder kept no value of it", "");
+                return Reason::new("the recording does not contain its value", "");
             }
-            return Reason::new("there is no command whose time could be taken", "give a command to run");
+            return Reason::new("no command to measure the time of", "give a command to run");
         };
         if span.off {
-            return Reason::new("counting was off", "an order to enable, or a shorter delay (-D)");
+            return Reason::new(
+                "counting was disabled",
+                "send the command enable, or use a shorter delay (-D)",
+            );
         }
         if span.yielded_ns > 0 && spec.takes_counter() {
             return Reason::new(
-                "the counters were left to whoever holds the reservation",
-                "pmc info shows the holder",
+                "another program had reserved the counters",
+                "pmc info shows which program holds the reservation",
             );
         }
         if self.columns.iter().zip(&self.blind).any(|((own, _), blind)| *own == column && *blind) {
@@ -373,10 +376,10 @@ impl Shown {
             );
         }
         if attr.kind() == kind::SOFTWARE || attr.kind() == kind::TRACEPOINT {
-            return Reason::new("nothing ran there while it was counted", "");
+            return Reason::new("nothing ran there while pmc counted", "");
         }
         if machine.is_elsewhere {
-            return Reason::new("it was never on a counter while this was recorded", "");
+            return Reason::new("it never had a counter during the recording", "");
         }
         reason(refusal::never_ran(attr, machine.facts()))
     }

@@ -349,7 +349,7 @@ impl<'a> Counted<'a> {
         }
         let Some(&event) = events.get(operand) else {
             return Err(Reason::new(
-                format!("`{name}` is not among the counted events"),
+                format!("`{name}` is not a counted event"),
                 format!("add it: -e {name}"),
             ));
         };
@@ -362,7 +362,7 @@ impl<'a> Counted<'a> {
                 Some(reason) => {
                     Reason { cause: format!("{name} has no count: {}", reason.cause), ..reason.clone() }
                 }
-                None => Reason::new(format!("{name} is not counted in this place"), ""),
+                None => Reason::new(format!("{name} is not counted here"), ""),
             }),
         }
     }

@@ -57,7 +57,7 @@ fn form(path: &str) -> Result<ExportForm, String> {
     if path.ends_with(".data") {
         return Ok(ExportForm::PerfData);
     }
-    let unknown = |_| format!("a file's end says what it is: {}, .data", Format::endings());
+    let unknown = |_| format!("the file name needs one of these extensions: {}, .data", Format::endings());
     Format::of_file(Path::new(path)).map(ExportForm::Format).map_err(unknown)
 }
 
@@ -174,7 +174,7 @@ impl State {
             PromptKind::Search | PromptKind::Filter => {
                 let typed = if prompt.kind == PromptKind::Search { &self.search } else { &self.filter };
                 if typed.is_plain {
-                    let words = "is not a regular expression: searching for the text itself";
+                    let words = "is not a regular expression: searching for the literal text";
                     self.said = Some(format!("{:?} {words}", typed.text));
                 }
             }

@@ -223,7 +223,7 @@ pub fn write(out: &mut dyn Write, format: Format, contents: &Contents<'_>) -> io
         Format::Pprof => pprof::write(out, contents),
         Format::Callgrind => callgrind::write(out, contents),
         Format::Gmon => {
-            Err(io::Error::other("files for gprof are a folder: pmc export --format gmon -o DIR"))
+            Err(io::Error::other("for gprof, which requires a directory: pmc export --format gmon -o DIR"))
         }
         Format::Json => report::write(out, contents.answer, &table(report::Form::Json)),
         Format::Csv => report::write(out, contents.answer, &table(report::Form::Csv)),

@@ -109,7 +109,7 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
         let time = table.time();
         writeln!(
             out,
-            "#{} hardware events off for {off} of {of}: reserved by somebody else",
+            "#{} hardware events off for {off} of {of}: reserved by another program",
             time.get(1..).unwrap_or_default().trim_end()
         )?;
     }
