@@ -95,7 +95,7 @@ fn duty(action: Action, pane: Pane) -> Duty {
         (Action::Decay, _) => (&[], Shown("decaying")),
         (Action::Slower, _) => (&[], Shown("update every 0.6")),
         (Action::Faster, _) => (&[], Shown("update every 0.15")),
-        // A process's child processes inherit its events: that a rate is changed is tried on CPUs.
+        // A process's children inherit its events: that a rate is changed is tried on CPUs.
         (Action::SampleLess | Action::SampleMore, _) => (&[], Shown("child processes inherit it")),
         (Action::Redraw, _) => (&[], Same),
         (Action::Suspend, _) => (&[], Shown("stopped here")),
