@@ -61,42 +61,42 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
 
     $completions = @(switch ($command) {
         'pmc' {
-            [CompletionResult]::new('--buildid-dir', '--buildid-dir', [CompletionResultType]::ParameterName, 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]')
-            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Show long text through the pager, whatever the setting `pager.COMMAND` says')
-            [CompletionResult]::new('--paginate', '--paginate', [CompletionResultType]::ParameterName, 'Show long text through the pager, whatever the setting `pager.COMMAND` says')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--buildid-dir', '--buildid-dir', [CompletionResultType]::ParameterName, 'Build-id cache directory [default: $PERF_BUILDID_DIR, else ~/.debug]')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Use a pager for long text, overriding the setting `pager.COMMAND`')
+            [CompletionResult]::new('--paginate', '--paginate', [CompletionResultType]::ParameterName, 'Use a pager for long text, overriding the setting `pager.COMMAND`')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
-            [CompletionResult]::new('profile', 'profile', [CompletionResultType]::ParameterValue, 'Record a command, or what runs, and show where the time went')
+            [CompletionResult]::new('profile', 'profile', [CompletionResultType]::ParameterValue, 'Record a command or running processes, and show where the time went')
             [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
-            [CompletionResult]::new('stat-record', 'stat-record', [CompletionResultType]::ParameterValue, 'Count events into a file (`pmc stat record`)')
-            [CompletionResult]::new('stat-report', 'stat-report', [CompletionResultType]::ParameterValue, 'Show the counts of such a file (`pmc stat report`)')
-            [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Sample where time goes, into a file')
+            [CompletionResult]::new('stat-record', 'stat-record', [CompletionResultType]::ParameterValue, 'Write counts to a file (`pmc stat record`)')
+            [CompletionResult]::new('stat-report', 'stat-report', [CompletionResultType]::ParameterValue, 'Show the counts in such a file (`pmc stat report`)')
+            [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Sample a command, running processes or whole CPUs into a file')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Show where the time went in a recording')
             [CompletionResult]::new('top', 'top', [CompletionResultType]::ParameterValue, 'Show where time goes right now')
-            [CompletionResult]::new('annotate', 'annotate', [CompletionResultType]::ParameterValue, 'Show what each instruction and source line of a function cost')
-            [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Compare recordings, and tell differences from noise')
+            [CompletionResult]::new('annotate', 'annotate', [CompletionResultType]::ParameterValue, 'Show the cost of each instruction and source line of a function')
+            [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Compare recordings, and distinguish differences from noise')
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
-            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Write a recording in a form that other programs and people read')
+            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Convert a recording to a form that people or other programs can read')
             [CompletionResult]::new('flamegraph', 'flamegraph', [CompletionResultType]::ParameterValue, 'Draw a flame graph of a recording')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
-            [CompletionResult]::new('inject', 'inject', [CompletionResultType]::ParameterValue, 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked')
-            [CompletionResult]::new('data', 'data', [CompletionResultType]::ParameterValue, 'Turn a recording into another format')
-            [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Keep the files of recordings by build-id, list and remove what is kept')
-            [CompletionResult]::new('archive', 'archive', [CompletionResultType]::ParameterValue, 'Pack up the files that a recording''s names come from')
-            [CompletionResult]::new('kallsyms', 'kallsyms', [CompletionResultType]::ParameterValue, 'Show where symbols of the running kernel lie')
-            [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show and change perf''s settings, as far as pmc heeds them')
-            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
-            [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
-            [CompletionResult]::new('persist', 'persist', [CompletionResultType]::ParameterValue, 'Keep events running with nobody looking, for whoever comes later')
-            [CompletionResult]::new('start', 'start', [CompletionResultType]::ParameterValue, 'Count on all CPUs with nobody looking, until `pmc stop`')
-            [CompletionResult]::new('stop', 'stop', [CompletionResultType]::ParameterValue, 'Show what `pmc start` has counted, and end it')
+            [CompletionResult]::new('inject', 'inject', [CompletionResultType]::ParameterValue, 'Rewrite a recording: add build-ids, add JIT code as files, unwind stacks, decompress')
+            [CompletionResult]::new('data', 'data', [CompletionResultType]::ParameterValue, 'Convert a recording to another data format')
+            [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Manage the build-id cache: add, list and remove files')
+            [CompletionResult]::new('archive', 'archive', [CompletionResultType]::ParameterValue, 'Archive the files needed to resolve a recording''s symbols')
+            [CompletionResult]::new('kallsyms', 'kallsyms', [CompletionResultType]::ParameterValue, 'Show the addresses of symbols in the running kernel')
+            [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show and change the perf settings that pmc uses')
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that this machine can count; pmc tries each one')
+            [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, which processes use its counters, and what this user may do')
+            [CompletionResult]::new('persist', 'persist', [CompletionResultType]::ParameterValue, 'Keep events running without a recorder, to be read later')
+            [CompletionResult]::new('start', 'start', [CompletionResultType]::ParameterValue, 'Count on all CPUs in the background until `pmc stop`')
+            [CompletionResult]::new('stop', 'stop', [CompletionResultType]::ParameterValue, 'Show the counts since `pmc start`, and stop counting')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
             [CompletionResult]::new('version', 'version', [CompletionResultType]::ParameterValue, 'Show the version')
-            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Show the commands, or the options of one')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'List the commands, or show the options of one')
             break
         }
         'pmc;profile' {
@@ -114,7 +114,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--html', '--html', [CompletionResultType]::ParameterName, 'Also write the result to this self-contained HTML page')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Also export the result next to the recording: svg, folded, firefox, speedscope, pprof, callgrind, … (see pmc export)')
             [CompletionResult]::new('--theme', '--theme', [CompletionResultType]::ParameterName, 'Colours for a dark or light terminal; auto queries the terminal [default: $PMC_THEME, else auto]')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
             [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
             [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text even on a terminal')
@@ -176,7 +176,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format')
             [CompletionResult]::new('--tpebs-mode', '--tpebs-mode', [CompletionResultType]::ParameterName, 'tpebs-mode')
             [CompletionResult]::new('--iostat', '--iostat', [CompletionResultType]::ParameterName, 'iostat')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--metric-no-group', '--metric-no-group', [CompletionResultType]::ParameterName, 'Count the events of a metric individually, not as a group')
             [CompletionResult]::new('--metric-no-merge', '--metric-no-merge', [CompletionResultType]::ParameterName, 'Count all events of each metric, even if other metrics count the same events')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not count child processes')
@@ -286,7 +286,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format')
             [CompletionResult]::new('--tpebs-mode', '--tpebs-mode', [CompletionResultType]::ParameterName, 'tpebs-mode')
             [CompletionResult]::new('--iostat', '--iostat', [CompletionResultType]::ParameterName, 'iostat')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--metric-no-group', '--metric-no-group', [CompletionResultType]::ParameterName, 'Count the events of a metric individually, not as a group')
             [CompletionResult]::new('--metric-no-merge', '--metric-no-merge', [CompletionResultType]::ParameterName, 'Count all events of each metric, even if other metrics count the same events')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not count child processes')
@@ -361,7 +361,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--metric', '--metric', [CompletionResultType]::ParameterName, 'Define a metric: ''name=expression over events''')
             [CompletionResult]::new('--td-level', '--td-level', [CompletionResultType]::ParameterName, 'Number of --topdown levels to measure; each needs more counters [default: 1]')
             [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--append', '--append', [CompletionResultType]::ParameterName, 'With -o: append to the file')
             [CompletionResult]::new('--log-exit', '--log-exit', [CompletionResultType]::ParameterName, 'Show each thread''s counts at its end (recorded by stat --log-exit or record -s)')
             [CompletionResult]::new('--log-cswitch', '--log-cswitch', [CompletionResultType]::ParameterName, 'Show each thread''s counts between context switches (recorded by stat --log-cswitch)')
@@ -454,7 +454,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod')
             [CompletionResult]::new('--off-cpu-thresh', '--off-cpu-thresh', [CompletionResultType]::ParameterName, 'off-cpu-thresh')
             [CompletionResult]::new('--setup-filter', '--setup-filter', [CompletionResultType]::ParameterName, 'setup-filter')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--exclude-perf', '--exclude-perf', [CompletionResultType]::ParameterName, 'Exclude pmc''s own events from tracepoints')
             [CompletionResult]::new('--strict-freq', '--strict-freq', [CompletionResultType]::ParameterName, 'Fail if the kernel does not allow this frequency')
             [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Fail instead of falling back to another event or frequency')
@@ -584,7 +584,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--prefix', '--prefix', [CompletionResultType]::ParameterName, 'prefix')
             [CompletionResult]::new('--prefix-strip', '--prefix-strip', [CompletionResultType]::ParameterName, 'prefix-strip')
             [CompletionResult]::new('--percent-type', '--percent-type', [CompletionResultType]::ParameterName, 'percent-type')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-G', '-G ', [CompletionResultType]::ParameterName, 'Print call chains from the caller down')
             [CompletionResult]::new('--inverted', '--inverted', [CompletionResultType]::ParameterName, 'Print call chains from the caller down')
             [CompletionResult]::new('--tree', '--tree', [CompletionResultType]::ParameterName, 'Print one call tree below the table instead of call chains under each row (default on a terminal without -g)')
@@ -720,7 +720,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'j')
             [CompletionResult]::new('--branch-filter', '--branch-filter', [CompletionResultType]::ParameterName, 'branch-filter')
             [CompletionResult]::new('--sym-annotate', '--sym-annotate', [CompletionResultType]::ParameterName, 'sym-annotate')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Sample call chains by frame pointers')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Sample system-wide, on all CPUs (default)')
             [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Sample system-wide, on all CPUs (default)')
@@ -807,7 +807,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--objdump', '--objdump', [CompletionResultType]::ParameterName, 'objdump')
             [CompletionResult]::new('--addr2line', '--addr2line', [CompletionResultType]::ParameterName, 'addr2line')
             [CompletionResult]::new('--data-type', '--data-type', [CompletionResultType]::ParameterName, 'data-type')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Do not complete truncated stacks from other samples of the thread')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Also show the number of samples (in rows, instead of percentages)')
             [CompletionResult]::new('--show-nr-samples', '--show-nr-samples', [CompletionResultType]::ParameterName, 'Also show the number of samples (in rows, instead of percentages)')
@@ -880,7 +880,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Servers for missing files, instead of those in DEBUGINFOD_URLS')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Show only rows that the baseline has')
             [CompletionResult]::new('--baseline-only', '--baseline-only', [CompletionResultType]::ParameterName, 'Show only rows that the baseline has')
             [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Show the sum of periods')
@@ -952,7 +952,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--graph-function', '--graph-function', [CompletionResultType]::ParameterName, 'graph-function')
             [CompletionResult]::new('--max-blocks', '--max-blocks', [CompletionResultType]::ParameterName, 'max-blocks')
             [CompletionResult]::new('--addr-range', '--addr-range', [CompletionResultType]::ParameterName, 'addr-range')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-G', '-G ', [CompletionResultType]::ParameterName, 'Do not print call chains')
             [CompletionResult]::new('--hide-call-graph', '--hide-call-graph', [CompletionResultType]::ParameterName, 'Do not print call chains')
             [CompletionResult]::new('--stitch-lbr', '--stitch-lbr', [CompletionResultType]::ParameterName, 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread')
@@ -1042,7 +1042,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Servers for missing files, instead of those in DEBUGINFOD_URLS')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Do not complete truncated stacks from other samples of the thread')
             [CompletionResult]::new('--stitch-lbr', '--stitch-lbr', [CompletionResultType]::ParameterName, 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread')
             [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'Include only functions with a known name')
@@ -1091,7 +1091,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Servers for missing files, instead of those in DEBUGINFOD_URLS')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Do not complete truncated stacks from other samples of the thread')
             [CompletionResult]::new('--stitch-lbr', '--stitch-lbr', [CompletionResultType]::ParameterName, 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread')
             [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'Include only functions with a known name')
@@ -1113,7 +1113,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;evlist' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The same')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The same')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Show every field of each event''s perf_event_attr')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Show every field of each event''s perf_event_attr')
             [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Show the sample frequency or period')
@@ -1130,7 +1130,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;buildid-list' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The same')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The same')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-H', '-H ', [CompletionResultType]::ParameterName, 'List only files with samples')
             [CompletionResult]::new('--with-hits', '--with-hits', [CompletionResultType]::ParameterName, 'List only files with samples')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'Print the running kernel''s build-id')
@@ -1150,7 +1150,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Output file; `-` is stdout. An existing file is renamed to FILE.old')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Output file; `-` is stdout. An existing file is renamed to FILE.old')
-            [CompletionResult]::new('--known-build-ids', '--known-build-ids', [CompletionResultType]::ParameterName, 'Build-ids of files at these paths; file://LIST holds one pair per line')
+            [CompletionResult]::new('--known-build-ids', '--known-build-ids', [CompletionResultType]::ParameterName, 'Use these build-ids for the files at these paths; file://LIST contains one pair per line')
             [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'Look up the recorded files below this directory')
             [CompletionResult]::new('--itrace', '--itrace', [CompletionResultType]::ParameterName, 'itrace')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'k')
@@ -1160,7 +1160,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--vm-time-correlation', '--vm-time-correlation', [CompletionResultType]::ParameterName, 'vm-time-correlation')
             [CompletionResult]::new('--guest-data', '--guest-data', [CompletionResultType]::ParameterName, 'guest-data')
             [CompletionResult]::new('--guestmount', '--guestmount', [CompletionResultType]::ParameterName, 'guestmount')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Insert the build-ids of files with samples')
             [CompletionResult]::new('--build-ids', '--build-ids', [CompletionResultType]::ParameterName, 'Insert the build-ids of files with samples')
             [CompletionResult]::new('--buildid-all', '--buildid-all', [CompletionResultType]::ParameterName, 'Insert the build-ids of all mapped files')
@@ -1184,7 +1184,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;data' {
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('convert', 'convert', [CompletionResultType]::ParameterValue, 'Convert the samples to another format')
@@ -1202,7 +1202,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Overwrite an existing file')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'No effect: damage in a recording is always reported')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'No effect: damage in a recording is always reported')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
@@ -1222,7 +1222,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'With -a and -u: also fetch debug information from DEBUGINFOD_URLS and cache it')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'k')
             [CompletionResult]::new('--kcore', '--kcore', [CompletionResultType]::ParameterName, 'kcore')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-P', '-P ', [CompletionResultType]::ParameterName, 'Remove everything')
             [CompletionResult]::new('--purge-all', '--purge-all', [CompletionResultType]::ParameterName, 'Remove everything')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'List the cache')
@@ -1237,7 +1237,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         }
         'pmc;archive' {
             [CompletionResult]::new('--exclude-buildids', '--exclude-buildids', [CompletionResultType]::ParameterName, 'Exclude the build-ids listed in this file, one per line')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'Include the recording in the archive')
             [CompletionResult]::new('--unpack', '--unpack', [CompletionResultType]::ParameterName, 'Unpack into the build-id cache')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -1245,7 +1245,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;kallsyms' {
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'v')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'verbose')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -1253,7 +1253,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;config' {
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show all settings')
             [CompletionResult]::new('--list', '--list', [CompletionResultType]::ParameterName, 'Show all settings')
             [CompletionResult]::new('--system', '--system', [CompletionResultType]::ParameterName, 'Use only /etc/perfconfig')
@@ -1267,7 +1267,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--import', '--import', [CompletionResultType]::ParameterName, 'Import events and metrics from a copy of Intel''s perfmon, Arm''s data or the kernel''s pmu-events')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the list to this file')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the list to this file')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show attr fields, aliases, units, tracepoint fields and metric formulas')
             [CompletionResult]::new('--long', '--long', [CompletionResultType]::ParameterName, 'Show attr fields, aliases, units, tracepoint fields and metric formulas')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Show descriptions (default; --no-desc shows only names)')
@@ -1284,7 +1284,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;info' {
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Show only the recording''s header, like perf report --header-only')
             [CompletionResult]::new('--counters', '--counters', [CompletionResultType]::ParameterName, 'Show only the counters: number, class, width, how many are free, and the processes that use them')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes if a field changes its meaning)')
@@ -1294,7 +1294,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;persist' {
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('add', 'add', [CompletionResultType]::ParameterValue, 'Open an event and keep it running until it is removed')
@@ -1306,7 +1306,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('adopt', 'adopt', [CompletionResultType]::ParameterValue, 'Take over the events of a running `pmc record` or `pmc stat`, which then ends')
             [CompletionResult]::new('rm', 'rm', [CompletionResultType]::ParameterValue, 'Close entries, or forget lost ones')
             [CompletionResult]::new('hold', 'hold', [CompletionResultType]::ParameterValue, 'Run the holder in the foreground, as a service')
-            [CompletionResult]::new('attach', 'attach', [CompletionResultType]::ParameterValue, 'Take over an entry: record what it holds and what follows, until the end')
+            [CompletionResult]::new('attach', 'attach', [CompletionResultType]::ParameterValue, 'Take over an entry: record what it holds and all later records, until the end')
             break
         }
         'pmc;persist;add' {
@@ -1323,28 +1323,28 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--overwrite', '--overwrite', [CompletionResultType]::ParameterName, 'Keep the newest records when a ring buffer is full; every snapshot contains all of them (default)')
             [CompletionResult]::new('--normal', '--normal', [CompletionResultType]::ParameterName, 'Keep the oldest records when a ring buffer is full; a snapshot removes them')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the new entry as a JSON document')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;persist;list' {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;persist;show' {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;persist;read' {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
@@ -1352,33 +1352,33 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;persist;snapshot' {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Output file; `-` is stdout')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Output file; `-` is stdout')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;persist;rename' {
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;persist;adopt' {
             [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'Process id of a `pmc record` or `pmc stat`')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;persist;rm' {
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;persist;hold' {
             [CompletionResult]::new('--until-empty', '--until-empty', [CompletionResultType]::ParameterName, 'Detach from the terminal, and end when no entry is left (used by `add`)')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
@@ -1413,14 +1413,14 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print a JSON summary to stdout when done')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print errors only')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print errors only')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;start' {
             [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Also sample this event and keep the newest samples [default: cycles, or cpu-clock without hardware counters]')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
@@ -1428,7 +1428,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;stop' {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Output file for the samples of --profile')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Output file for the samples of --profile')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -1437,7 +1437,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         }
         'pmc;reserve' {
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Lock file to use instead of PCP''s')
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Stay in the foreground (the default)')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Run in the background once the lock is held; failures are reported first')
             [CompletionResult]::new('--create', '--create', [CompletionResultType]::ParameterName, 'Create a missing lock file, for an agent that starts later (requires root in PCP''s directory)')
@@ -1449,7 +1449,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;version' {
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Also show the features of this build')
             [CompletionResult]::new('--build-options', '--build-options', [CompletionResultType]::ParameterName, 'Also show the features of this build')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -1457,7 +1457,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;help' {
-            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'a')
             [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'all')
             [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'm')

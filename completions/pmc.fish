@@ -24,39 +24,39 @@ function __fish_pmc_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c pmc -n "__fish_pmc_needs_command" -l buildid-dir -d 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]' -r -F
-complete -c pmc -n "__fish_pmc_needs_command" -s p -l paginate -d 'Show long text through the pager, whatever the setting `pager.COMMAND` says'
-complete -c pmc -n "__fish_pmc_needs_command" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_needs_command" -l buildid-dir -d 'Build-id cache directory [default: $PERF_BUILDID_DIR, else ~/.debug]' -r -F
+complete -c pmc -n "__fish_pmc_needs_command" -s p -l paginate -d 'Use a pager for long text, overriding the setting `pager.COMMAND`'
+complete -c pmc -n "__fish_pmc_needs_command" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "profile" -d 'Record a command, or what runs, and show where the time went'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "profile" -d 'Record a command or running processes, and show where the time went'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "record" -d 'Sample where time goes, into a file'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-record" -d 'Write counts to a file (`pmc stat record`)'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-report" -d 'Show the counts in such a file (`pmc stat report`)'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "record" -d 'Sample a command, running processes or whole CPUs into a file'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "report" -d 'Show where the time went in a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "top" -d 'Show where time goes right now'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "annotate" -d 'Show the cost of each instruction and source line of a function'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recordings, and distinguish differences from noise'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "export" -d 'Write a recording in a form that other programs and people read'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "export" -d 'Convert a recording to a form that people or other programs can read'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "evlist" -d 'List the events of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "inject" -d 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "data" -d 'Turn a recording into another format'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-cache" -d 'Keep the files of recordings by build-id, list and remove what is kept'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "archive" -d 'Pack up the files that a recording\'s names come from'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "kallsyms" -d 'Show where symbols of the running kernel lie'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "config" -d 'Show and change perf\'s settings, as far as pmc heeds them'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that can be counted here, each tried'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "persist" -d 'Keep events running with nobody looking, for whoever comes later'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "start" -d 'Count on all CPUs with nobody looking, until `pmc stop`'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "stop" -d 'Show what `pmc start` has counted, and end it'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "inject" -d 'Rewrite a recording: add build-ids, add JIT code as files, unwind stacks, decompress'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "data" -d 'Convert a recording to another data format'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-cache" -d 'Manage the build-id cache: add, list and remove files'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "archive" -d 'Archive the files needed to resolve a recording\'s symbols'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "kallsyms" -d 'Show the addresses of symbols in the running kernel'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "config" -d 'Show and change the perf settings that pmc uses'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that this machine can count; pmc tries each one'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, which processes use its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "persist" -d 'Keep events running without a recorder, to be read later'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "start" -d 'Count on all CPUs in the background until `pmc stop`'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "stop" -d 'Show the counts since `pmc start`, and stop counting'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'Show the commands, or the options of one'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'List the commands, or show the options of one'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s p -l pid -d 'Profile these running processes, by number or name' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l duration -l timeout -d 'Stop after this time, in milliseconds or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s F -l freq -d 'Sample frequency in Hz, or `max`' -r
@@ -68,7 +68,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l format -d 'Also expo
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l theme -d 'Colours for a dark or light terminal; auto queries the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
 dark\t''
 light\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s a -l all-cpus -d 'Profile everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plain text even on a terminal'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) name their generated code'
@@ -113,7 +113,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l td-level -d 'Number of 
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l tpebs-mode -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l iostat -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-group -d 'Count the events of a metric individually, not as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-merge -d 'Count all events of each metric, even if other metrics count the same events'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s i -l no-inherit -d 'Do not count child processes'
@@ -197,7 +197,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l td-level -d 'Num
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l openmetrics -d 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l tpebs-mode -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l iostat -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-group -d 'Count the events of a metric individually, not as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-merge -d 'Count all events of each metric, even if other metrics count the same events'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s i -l no-inherit -d 'Do not count child processes'
@@ -252,7 +252,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s M -l metrics -d 
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric -d 'Define a metric: \'name=expression over events\'' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l td-level -d 'Number of --topdown levels to measure; each needs more counters [default: 1]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l openmetrics -d 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l append -d 'With -o: append to the file'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-exit -d 'Show each thread\'s counts at its end (recorded by stat --log-exit or record -s)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-cswitch -d 'Show each thread\'s counts between context switches (recorded by stat --log-cswitch)'
@@ -327,7 +327,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu-thresh -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Exclude pmc\'s own events from tracepoints'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail if the kernel does not allow this frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail instead of falling back to another event or frequency'
@@ -429,7 +429,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l objdump -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix-strip -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-type -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s G -l inverted -d 'Print call chains from the caller down'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tree -d 'Print one call tree below the table instead of call chains under each row (default on a terminal without -g)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l children -d 'Include callees in the cost of a function (default with call chains)'
@@ -536,7 +536,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s j -l branch-filter -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l sym-annotate -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s g -d 'Sample call chains by frame pointers'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Sample system-wide, on all CPUs (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s i -l no-inherit -d 'Do not sample child processes'
@@ -611,7 +611,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l objdump -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l addr2line -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l data-type -r
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Also show the number of samples (in rows, instead of percentages)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l show-total-period -d 'Also show the sum of periods (in rows, instead of percentages)'
@@ -663,7 +663,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l symfs -d 'Root director
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Servers for missing files, instead of those in DEBUGINFOD_URLS' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s b -l baseline-only -d 'Show only rows that the baseline has'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s p -l period -d 'Show the sum of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s F -l formula -d 'Show how each value was computed'
@@ -714,7 +714,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s G -l hide-call-graph -d 'Do not print call chains'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr -d 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
@@ -780,7 +780,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l symfs -d 'Root direct
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l debuginfod -d 'Servers for missing files, instead of those in DEBUGINFOD_URLS' -r
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l stitch-lbr -d 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s U -l hide-unresolved -d 'Include only functions with a known name'
@@ -813,7 +813,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l symfs -d 'Root di
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l debuginfod -d 'Servers for missing files, instead of those in DEBUGINFOD_URLS' -r
-complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l stitch-lbr -d 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s U -l hide-unresolved -d 'Include only functions with a known name'
@@ -827,7 +827,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-debuginfod -d 
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s q -l quiet -d 'Print no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The same' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show every field of each event\'s perf_event_attr'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s F -l freq -d 'Show the sample frequency or period'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s g -l group -d 'Show groups in braces'
@@ -835,7 +835,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l trace-fields -d 'Show
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s i -l input -d 'The same' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s H -l with-hits -d 'List only files with samples'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 'Print the running kernel\'s build-id'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s m -l kernel-maps -d 'List the running kernel and its modules with build-ids and addresses'
@@ -844,7 +844,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s o -l output -d 'Output file; `-` is stdout. An existing file is renamed to FILE.old' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l known-build-ids -d 'Build-ids of files at these paths; file://LIST holds one pair per line' -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l known-build-ids -d 'Use these build-ids for the files at these paths; file://LIST contains one pair per line' -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l symfs -d 'Look up the recorded files below this directory' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s k -l vmlinux -r
@@ -853,7 +853,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand inject" -l unwind-style -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l vm-time-correlation -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guest-data -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guestmount -r
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s b -l build-ids -d 'Insert the build-ids of files with samples'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l buildid-all -d 'Insert the build-ids of all mapped files'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s B -l mmap2-buildids -d 'Drop mappings of files without samples, and identify the other files by build-id'
@@ -867,7 +867,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand inject" -l strip
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l aslr
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s s -l sched-stat
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -f -a "convert" -d 'Convert the samples to another format'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
@@ -878,7 +878,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l all -d 'Not supported: the document holds samples only'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s f -l force -d 'Overwrite an existing file'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s v -l verbose -d 'No effect: damage in a recording is always reported'
-complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s a -l add -d 'Add these files' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s r -l remove -d 'Remove the entries with the build-ids of these files' -r -F
@@ -888,21 +888,21 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s M -l missing -
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l target-ns -d 'With -a and -u: look up the files in the mount namespace of this process' -r
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l debuginfod -d 'With -a and -u: also fetch debug information from DEBUGINFOD_URLS and cache it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s k -l kcore -r
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s P -l purge-all -d 'Remove everything'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s l -l list -d 'List the cache'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s v -l verbose -d 'Print what happens to each file'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l exclude-buildids -d 'Exclude the build-ids listed in this file, one per line' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l all -d 'Include the recording in the archive'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l unpack -d 'Unpack into the build-id cache'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand config" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand config" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -s l -l list -d 'Show all settings'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l system -d 'Use only /etc/perfconfig'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l user -d 'Use only ~/.perfconfig'
@@ -910,7 +910,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand config" -s h -l help -d 'Print h
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l unit -d 'List only events of this PMU' -r
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l import -d 'Import events and metrics from a copy of Intel\'s perfmon, Arm\'s data or the kernel\'s pmu-events' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s o -l output -d 'Write the list to this file' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show attr fields, aliases, units, tracepoint fields and metric formulas'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s d -l desc -d 'Show descriptions (default; --no-desc shows only names)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-desc -d 'Do not show descriptions'
@@ -920,12 +920,12 @@ complete -c pmc -n "__fish_pmc_using_subcommand list" -l raw-dump -d 'Print the 
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one per line, without trying them (for shell completion)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l debug
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Show only the recording\'s header, like perf report --header-only'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l counters -d 'Show only the counters: number, class, width, how many are free, and the processes that use them'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes if a field changes its meaning)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "add" -d 'Open an event and keep it running until it is removed'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "list" -d 'List the held events, and those lost when a holder ended'
@@ -936,7 +936,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_sub
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "adopt" -d 'Take over the events of a running `pmc record` or `pmc stat`, which then ends'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "rm" -d 'Close entries, or forget lost ones'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "hold" -d 'Run the holder in the foreground, as a service'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "attach" -d 'Take over an entry: record what it holds and what follows, until the end'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "attach" -d 'Take over an entry: record what it holds and all later records, until the end'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s e -l event -d 'Event with modifiers and qualifiers, as for record' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l pages -d 'Pages per ring buffer [default: 512 KiB]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s C -l cpu -d 'Measure on these CPUs [default: all online CPUs]' -r
@@ -949,29 +949,29 @@ records\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l overwrite -d 'Keep the newest records when a ring buffer is full; every snapshot contains all of them (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l normal -d 'Keep the oldest records when a ring buffer is full; a snapshot removes them'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l json -d 'Print the new entry as a JSON document'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON document'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from list" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from list" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON document'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from show" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from show" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from read" -l json -d 'Print one JSON document'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from read" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from read" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from read" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from snapshot" -s o -l output -d 'Output file; `-` is stdout' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from snapshot" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from snapshot" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from snapshot" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rename" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rename" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rename" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from adopt" -l from -d 'Process id of a `pmc record` or `pmc stat`' -r
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from adopt" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from adopt" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from adopt" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rm" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rm" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rm" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from hold" -l until-empty -d 'Detach from the terminal, and end when no entry is left (used by `add`)'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from hold" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from hold" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from hold" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s o -l output -d 'Output file; `-` writes a stream to stdout' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l timeout -l duration -d 'Stop recording after this time, in milliseconds or with a unit (10s, 2m)' -r
@@ -998,27 +998,27 @@ complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcomm
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l json -d 'Print a JSON summary to stdout when done'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s q -l quiet -d 'Print errors only'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand start" -l profile -d 'Also sample this event and keep the newest samples [default: cycles, or cpu-clock without hardware counters]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand start" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand start" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand start" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stop" -s o -l output -d 'Output file for the samples of --profile' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand stop" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand stop" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stop" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand stop" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s f -d 'Lock file to use instead of PCP\'s' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s D -d 'Stay in the foreground (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Run in the background once the lock is held; failures are reported first'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l create -d 'Create a missing lock file, for an agent that starts later (requires root in PCP\'s directory)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l json -d 'Print a JSON object to stdout once the lock is held: file, holder, other holders, agents'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Print the version'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand version" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand version" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Also show the features of this build'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand help" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand help" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand help" -s a -l all
 complete -c pmc -n "__fish_pmc_using_subcommand help" -s m -l man
 complete -c pmc -n "__fish_pmc_using_subcommand help" -s i -l info

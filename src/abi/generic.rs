@@ -51,38 +51,34 @@ pub const CGROUP_SWITCHES: u64 = 11;
 
 /// All generic events except the cache events, in numerical order (`enum perf_hw_id`, `enum perf_sw_ids`).
 pub const GENERIC: &[GenericEvent] = &[
-    hardware(
-        CPU_CYCLES,
-        &["cpu-cycles", "cycles"],
-        "cycles while the CPU is not halted, at its current frequency",
-    ),
+    hardware(CPU_CYCLES, &["cpu-cycles", "cycles"], "unhalted cycles, at the CPU's current frequency"),
     hardware(1, &["instructions"], "instructions retired"),
-    hardware(2, &["cache-references"], "accesses to the last-level cache, usually"),
-    hardware(3, &["cache-misses"], "accesses that the last-level cache could not serve, usually"),
+    hardware(2, &["cache-references"], "usually accesses to the last-level cache"),
+    hardware(3, &["cache-misses"], "usually accesses that missed the last-level cache"),
     hardware(4, &["branch-instructions", "branches"], "branch instructions retired"),
-    hardware(5, &["branch-misses"], "branches whose target or direction was mispredicted"),
+    hardware(5, &["branch-misses"], "branches with a mispredicted target or direction"),
     hardware(6, &["bus-cycles"], "bus cycles"),
     hardware(
         7,
         &["stalled-cycles-frontend", "idle-cycles-frontend"],
-        "cycles in which no instructions could be issued for want of supply",
+        "cycles in which the front end supplied no instructions",
     ),
     hardware(
         8,
         &["stalled-cycles-backend", "idle-cycles-backend"],
-        "cycles in which no instruction could retire for want of resources",
+        "cycles in which no instruction retired because resources were busy",
     ),
-    hardware(9, &["ref-cycles"], "cycles while not halted, at a constant frequency"),
-    software(CPU_CLOCK, &["cpu-clock"], "time on the CPU by its high-resolution timer, nanoseconds"),
+    hardware(9, &["ref-cycles"], "unhalted cycles, at a constant frequency"),
+    software(CPU_CLOCK, &["cpu-clock"], "CPU time by a high-resolution timer, nanoseconds"),
     software(TASK_CLOCK, &["task-clock"], "time the task ran, nanoseconds"),
     software(PAGE_FAULTS, &["page-faults", "faults"], "page faults"),
     software(CONTEXT_SWITCHES, &["context-switches", "cs"], "switches to another task"),
-    software(CPU_MIGRATIONS, &["cpu-migrations", "migrations"], "moves of the task to another CPU"),
+    software(CPU_MIGRATIONS, &["cpu-migrations", "migrations"], "migrations of the task to another CPU"),
     software(MINOR_FAULTS, &["minor-faults"], "page faults served without reading from a disk"),
-    software(MAJOR_FAULTS, &["major-faults"], "page faults that had to wait for a disk"),
-    software(7, &["alignment-faults"], "unaligned accesses that the kernel mended"),
+    software(MAJOR_FAULTS, &["major-faults"], "page faults that waited for a disk"),
+    software(7, &["alignment-faults"], "unaligned accesses that the kernel fixed up"),
     software(8, &["emulation-faults"], "instructions that the kernel emulated"),
-    software(DUMMY, &["dummy"], "nothing: carries side-band records"),
+    software(DUMMY, &["dummy"], "counts nothing; carries side-band records"),
     software(BPF_OUTPUT, &["bpf-output"], "data that BPF programs write"),
     software(CGROUP_SWITCHES, &["cgroup-switches"], "switches to a task of another cgroup"),
 ];
@@ -125,7 +121,7 @@ const CACHES: [(CacheWord, &[u64]); 7] = [
     (CacheWord { names: &["dTLB", "d-tlb", "Data-TLB"], text: "data TLB" }, &[READ, WRITE, PREFETCH]),
     (CacheWord { names: &["iTLB", "i-tlb", "Instruction-TLB"], text: "instruction TLB" }, &[READ]),
     (CacheWord { names: &["branch", "branches", "bpu", "btb", "bpc"], text: "branch predictor" }, &[READ]),
-    (CacheWord { names: &["node"], text: "memory of the own NUMA node" }, &[READ, WRITE, PREFETCH]),
+    (CacheWord { names: &["node"], text: "memory of the local NUMA node" }, &[READ, WRITE, PREFETCH]),
 ];
 
 const READ: u64 = 0;

@@ -200,7 +200,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
     let compute = match request.compute {
         None if are_times => Compute::Time,
         Some(Compute::Time) if !are_times => {
-            return Err(Error::usage(format!("-c time: {} counts no time", clean(&names.join(", "))))
+            return Err(Error::usage(format!("-c time: {} does not measure time", clean(&names.join(", "))))
                 .try_this("-c delta-abs, or record both with -e cpu-clock"));
         }
         typed => typed.unwrap_or_default(),
@@ -209,7 +209,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
         for event in
             side.events.iter().filter(|event| !names.contains(&event.name) && event.total.samples > 0)
         {
-            notes.push(format!("{}: {} has no counterpart and is left out", side.file.path, event.name));
+            notes.push(format!("{}: {} has no counterpart and is omitted", side.file.path, event.name));
         }
     }
     if request.tree && sides.iter().any(|side| side.events.iter().all(|event| event.tree.is_none())) {
@@ -338,7 +338,7 @@ fn suspicion(event: &DiffEvent, keys: &[SortKey], texts: &StringTable) -> Option
         return None;
     };
     Some(format!(
-        "the same functions are in programs of different names ({} is one): -s sym compares them by name",
+        "the same functions are in programs with different names (such as {}): -s sym compares them by name",
         texts.get(name)
     ))
 }

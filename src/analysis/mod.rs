@@ -103,7 +103,7 @@ fn has_samples(session: &Session) -> Result<()> {
     }
     let path = session.reader.path().display();
     Err(Error::new(format!("{path} has no samples"))
-        .why("it holds the counts of stat record")
+        .why("it contains the counts of stat record")
         .try_this(format!("pmc stat report -i {path}")))
 }
 
@@ -236,7 +236,7 @@ impl Analysis {
         progress: &dyn ProgressSink,
     ) -> NamedSamples {
         let what = match &self.changes {
-            Some(_) if self.asks_servers => "finding names, by debuginfod too",
+            Some(_) if self.asks_servers => "looking up names, also with debuginfod",
             Some(_) => "finding names",
             None => "finding inlined functions",
         };

@@ -33,7 +33,7 @@ pub fn lost(session: &Session) -> u64 {
 /// Returns the notes about the file.
 pub fn notes(session: &Session) -> Vec<String> {
     let dropped = session.history.dropped_before().map(|_| {
-        "its mappings change so often that older ones were dropped to bound memory: early samples may be \
+        "its mappings change so often that pmc dropped old ones to save memory: early samples may be \
          misattributed"
             .to_owned()
     });
@@ -74,7 +74,7 @@ pub fn warn(session: &Session) -> Exit {
     let exit = warn_of_damage(session);
     let counted = |count: u64, words: &str| (count > 0).then(|| format!("{count} {words}"));
     let lost = counted(lost(session), "samples or records were lost while recording");
-    let unknown = counted(session.index.unknown_samples, "samples of no known event are left out");
+    let unknown = counted(session.index.unknown_samples, "samples of unknown events are omitted");
     let notes = session.notes().iter().filter(|note| !note.is_damage()).map(ToString::to_string);
     for what in notes.chain(lost).chain(unknown) {
         say::warn(&Warning::Recording { what });

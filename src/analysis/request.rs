@@ -167,7 +167,7 @@ impl AnalysisRequest {
                 names.extend(of_formats.map(|field| field.name.as_str()));
                 let near = text::nearest(&typed.field, names, 3).join(" or ");
                 let error = Error::usage(format!(
-                    "{:?} is neither a sort key nor a field of a tracepoint in the recording",
+                    "{:?} is neither a sort key nor a tracepoint field in the recording",
                     typed.field
                 ));
                 return Err(if near.is_empty() {
@@ -438,7 +438,7 @@ impl SampleSelection {
     /// Rejects filters on fields that were not recorded: no sample would match.
     fn check(&self, reader: &Reader) -> Result<()> {
         let cpus = ("CPU numbers", "pmc record --sample-cpu, or record whole CPUs (-a, -C)");
-        let threads = ("process and thread ids", "record again: pmc record always takes them");
+        let threads = ("process and thread ids", "record again: pmc record always includes them");
         let needs: [FilterNeed; 6] = [
             ("-C", self.cpus.is_some(), sample_type::CPU, cpus.0, cpus.1),
             ("--socket-filter", self.socket.is_some(), sample_type::CPU, cpus.0, cpus.1),
@@ -493,7 +493,7 @@ impl TimeSpan {
     pub fn parse(text: &str) -> Result<Self> {
         let bad = || {
             Error::usage(format!("invalid time range {text:?}"))
-                .try_this("FROM,TO in seconds (either may be omitted), or 10%-20%")
+                .try_this("use FROM,TO in seconds (either may be omitted), or 10%-20%")
         };
         if let Some((from, to)) = text.split_once('-').filter(|_| text.contains('%')) {
             let part = |word: &str| word.trim().trim_end_matches('%').parse::<f64>().map_err(|_| bad());

@@ -225,15 +225,12 @@ fn kept_calls(reader: &Reader) -> Result<u64> {
     let of_events = reader.events().iter().map(|event| event.attr.branch_sample_type());
     let mut of_calls = of_events.filter(|kinds| kinds & branch_sample_type::CALL_STACK != 0).peekable();
     if of_calls.peek().is_none() {
-        return Err(refused(
-            "no event was recorded with the calls that the processor keeps",
-            "record --call-graph lbr",
-        ));
+        return Err(refused("no event was recorded with LBR call chains", "record --call-graph lbr"));
     }
     if of_calls.all(|kinds| kinds & branch_sample_type::HW_INDEX == 0) {
         return Err(refused(
-            "it does not say which of the processor's records they were in (Linux has told it since 5.7)",
-            "the same without --stitch-lbr: each sample has the calls that were kept with it",
+            "the recording does not contain LBR indexes (Linux 5.7 or newer records them)",
+            "omit --stitch-lbr: each sample then has its own LBR call chain",
         ));
     }
     let features = reader.features();
@@ -242,8 +239,8 @@ fn kept_calls(reader: &Reader) -> Result<u64> {
     let kept = all.filter(|(name, _)| name == "branches").filter_map(|(_, value)| value.trim().parse().ok());
     kept.max().filter(|kept| *kept > 0).ok_or_else(|| {
         refused(
-            "it does not say how many calls the processor keeps (caps/branches of its PMU)",
-            "record with a perf or pmc that writes them, or read it without --stitch-lbr",
+            "the recording does not contain the number of LBR entries (caps/branches of the PMU)",
+            "record with a perf or pmc that writes it, or omit --stitch-lbr",
         )
     })
 }

@@ -12,13 +12,13 @@ use super::symbol_files::SymbolFiles;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc annotate                            the code of the costliest function; to a pipe, of the costliest few in rows
-  pmc annotate compress -M intel          one function, Intel's syntax
-  pmc annotate compress --source-only     source lines with their cost, no instructions
+  pmc annotate                            the hottest function; in a pipe, rows for the hottest few
+  pmc annotate compress -M intel          one function, Intel syntax
+  pmc annotate compress --source-only     source lines with their costs, no instructions
   pmc annotate --max-rows 30              the hottest part of each function
-  pmc annotate --json                     everything, as one document
-The instructions come from the program's file, /proc/kcore, a vmlinux or a jitdump; objdump is not needed.
-What the columns and the fields of --json mean: docs/annotate.md.")]
+  pmc annotate --json                     everything, as one JSON document
+Instructions come from the program's file, /proc/kcore, a vmlinux or a jitdump; objdump is not needed.
+docs/annotate.md explains the columns and the fields of --json.")]
 pub struct AnnotateArgs {
     /// Function name, with or without parameters (also -s) [default: the hottest functions]
     #[arg(value_name = "SYMBOL", conflicts_with = "symbol")]

@@ -9,9 +9,9 @@ use clap::Args;
 #[command(after_help = "\
 Examples:
   pmc archive                             perf.data.tar.bz2: unpack it with tar xvf … -C ~/.debug
-  pmc archive --all                       the recording and its files in one
-  pmc archive --unpack perf.all-….tar.bz2 the recording here, its files into the cache by build-id
-tar and bzip2 do the packing.")]
+  pmc archive --all                       the recording and its files in one archive
+  pmc archive --unpack perf.all-….tar.bz2 extract the recording here and its files to the build-id cache
+Requires tar and bzip2.")]
 pub struct ArchiveArgs {
     /// Recording [default: perf.data]; with --unpack, the archive [default: the only perf*.tar.bz2 here]
     #[arg(value_name = "FILE")]

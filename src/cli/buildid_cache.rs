@@ -8,11 +8,11 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc buildid-cache -a ./program          keep it: recordings find it after the next build, too
-  pmc buildid-cache -l                    what is kept
-  pmc buildid-cache -M perf.data          what a recording needs and is not kept
-  pmc buildid-cache -p ./program          remove all that was ever kept of this path
-The cache is perf's: --buildid-dir DIR before the command, $PERF_BUILDID_DIR, buildid.dir of perf's settings, or ~/.debug.")]
+  pmc buildid-cache -a ./program          recordings find this build even after the next one
+  pmc buildid-cache -l                    list the cache
+  pmc buildid-cache -M perf.data          what a recording needs and the cache lacks
+  pmc buildid-cache -p ./program          remove all cached builds of this path
+pmc uses perf's cache: --buildid-dir DIR before the command, $PERF_BUILDID_DIR, the setting buildid.dir, or ~/.debug.")]
 pub struct BuildidCacheArgs {
     /// Add these files
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]

@@ -6,10 +6,10 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc config -l                           what is set
+  pmc config -l                           all settings
   pmc config report.children              one key
   pmc config report.children=false        for this user, in ~/.perfconfig
-The files are perf's: $PERF_CONFIG alone, or /etc/perfconfig and ~/.perfconfig. Keys that pmc heeds: docs/report.md.")]
+pmc uses perf's files: only $PERF_CONFIG, or /etc/perfconfig and ~/.perfconfig. docs/report.md lists the supported keys.")]
 pub struct ConfigArgs {
     /// Keys to show (KEY) or set (KEY=VALUE)
     #[arg(value_name = "KEY[=VALUE]")]

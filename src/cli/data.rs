@@ -23,9 +23,9 @@ pub enum DataCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc data convert --to-json samples.json               one document in perf's shape, with callers and names
+  pmc data convert --to-json samples.json               one document in perf's format, with callers and names
   pmc data convert --to-json - | jq '.samples[0]'
-pmc script --json prints an object a line, with everything that was recorded.")]
+pmc script --json prints one object per line, with all recorded fields.")]
 pub struct ConvertArgs {
     /// Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short, long, value_name = "FILE")]

@@ -11,12 +11,12 @@ use super::symbol_files::SymbolFiles;
 #[command(after_help = "\
 Examples:
   pmc diff                                perf.data.old and perf.data
-  pmc diff before.data after.data -s sym  functions by name, whatever program they are in
-  pmc diff a.data b.data c.data           b and c, each against a
-  pmc diff --tree a.data b.data           where in the call tree it differs
+  pmc diff before.data after.data -s sym  functions by name, in any program
+  pmc diff a.data b.data c.data           compare b and c with a
+  pmc diff --tree a.data b.data           differences in the call tree
   pmc diff --stream a.data b.data         the hottest call chains, matched
-  pmc diff -c ratio -p a.data b.data      by how much the cost itself grew
-What counts as noise, and the fields of --json: docs/diff.md.")]
+  pmc diff -c ratio -p a.data b.data      ratio of the costs
+docs/diff.md explains noise and the fields of --json.")]
 pub struct DiffArgs {
     /// Recordings to compare, the baseline first [default: perf.data.old perf.data]
     #[arg(value_name = "FILE")]

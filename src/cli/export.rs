@@ -14,10 +14,10 @@ use super::symbol_files::SymbolFiles;
 Examples:
   pmc export -o perf.html                      a page for any browser: flame graph, functions, code, time
   pmc export -o perf.pb.gz                     for go tool pprof; .firefox.json, .speedscope.json, .callgrind
-  pmc export -c make --time 10%-20% -o a.svg   of a part of the recording
+  pmc export -c make --time 10%-20% -o a.svg   part of the recording
   pmc export --diff old.data -o diff.svg       what grew is red, what shrank is blue
   pmc record -o - -g -- make | pmc export -o make.svg
-The formats: docs/export.md.")]
+docs/export.md describes the formats.")]
 pub struct ExportArgs {
     /// Format: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon (a directory, for gprof), json
     /// or csv [default: from the file name]

@@ -8,8 +8,8 @@ use clap::Args;
 /// describe a recording.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Everything is tried, not looked up: counters are counted by opening events, and each
-verdict comes from the requests that the command would make. docs/info-and-list.md
+pmc tests everything: it opens events to count the counters, and it derives each
+verdict from the requests that the command would make. docs/info-and-list.md
 explains each line and the fields of --json.")]
 pub struct InfoArgs {
     /// Show the header, events, records and build-ids of this recording instead

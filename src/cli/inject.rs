@@ -8,10 +8,10 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc inject -i perf.data -o plain.data                 unpacked (record -z), a stream or a directory as one file
-  pmc record -o - … | pmc inject -b | pmc report        build-ids of what was hit, in the stream
-  pmc inject -j -i perf.data -o jitted.data             generated code becomes files that any perf reads
-  pmc inject --convert-callchain -i big.data -o small.data   copies of stacks become call chains")]
+  pmc inject -i perf.data -o plain.data                 decompress; turn a stream or directory into one file
+  pmc record -o - … | pmc inject -b | pmc report        add build-ids of files with samples
+  pmc inject -j -i perf.data -o jitted.data             write generated code to files that any perf can read
+  pmc inject --convert-callchain -i big.data -o small.data   replace stack copies with call chains")]
 pub struct InjectArgs {
     /// Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short, long, value_name = "FILE")]
@@ -37,7 +37,7 @@ pub struct InjectArgs {
     #[arg(long)]
     pub mmap2_buildid_all: bool,
 
-    /// Build-ids of files at these paths; file://LIST holds one pair per line
+    /// Use these build-ids for the files at these paths; file://LIST contains one pair per line
     #[arg(long, value_name = "ID PATH,…")]
     pub known_build_ids: Option<String>,
 

@@ -7,13 +7,13 @@ use clap::Args;
 /// List the events that this machine can count; pmc tries each one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Words narrow the list. These name kinds: hw, cache, sw, tool, pmu, vendor, raw, breakpoint,
-probe, marker, freebsd, tracepoint, metric, metricgroup; so does the name of a PMU, such as msr.
-Any other word is looked for in names and descriptions, and a pattern must fit the whole name:
-  pmc list hw cache            the generic events of the hardware
-  pmc list miss                everything about misses
-  pmc list vendor l3_miss      the events of the makers' manuals that have this in their names
-  pmc list 'sched:*' --long    the scheduler's tracepoints with their fields")]
+Words narrow the list. Kinds: hw, cache, sw, tool, pmu, vendor, raw, breakpoint,
+probe, marker, freebsd, tracepoint, metric, metricgroup, and names of PMUs, such as msr.
+pmc searches names and descriptions for any other word. A pattern must match the whole name:
+  pmc list hw cache            generic hardware events
+  pmc list miss                events related to misses
+  pmc list vendor l3_miss      vendor events with this in their names
+  pmc list 'sched:*' --long    scheduler tracepoints with their fields")]
 pub struct ListArgs {
     /// Kinds, search words, or patterns such as 'sched:*'
     #[arg(value_name = "WORD|GLOB")]

@@ -47,15 +47,15 @@ use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "pmc", version, about, infer_long_args = true, disable_help_subcommand = true)]
 pub struct Cli {
-    /// Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]
+    /// Build-id cache directory [default: $PERF_BUILDID_DIR, else ~/.debug]
     #[arg(long, value_name = "DIR")]
     pub buildid_dir: Option<std::path::PathBuf>,
 
-    /// Show long text through the pager, whatever the setting `pager.COMMAND` says
+    /// Use a pager for long text, overriding the setting `pager.COMMAND`
     #[arg(short, long)]
     pub paginate: bool,
 
-    /// Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)
+    /// Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)
     #[arg(long, global = true, display_order = 999)]
     pub no_pager: bool,
 
@@ -192,27 +192,27 @@ pub fn typed<A: Args>(words: impl IntoIterator<Item = std::ffi::OsString>) -> Re
 }
 
 commands! {
-    /// Record a command, or what runs, and show where the time went
+    /// Record a command or running processes, and show where the time went
     Profile(Box<profile::ProfileArgs>) = "profile",
     /// Count events
     Stat(Box<stat::StatArgs>) = "stat",
-    /// Count events into a file (`pmc stat record`)
+    /// Write counts to a file (`pmc stat record`)
     StatRecord(Box<stat::StatRecordArgs>) = "stat-record",
-    /// Show the counts of such a file (`pmc stat report`)
+    /// Show the counts in such a file (`pmc stat report`)
     StatReport(Box<stat::StatReportArgs>) = "stat-report",
-    /// Sample where time goes, into a file
+    /// Sample a command, running processes or whole CPUs into a file
     Record(Box<record::RecordArgs>) = "record",
     /// Show where the time went in a recording
     Report(Box<report::ReportArgs>) = "report",
     /// Show where time goes right now
     Top(Box<top::TopArgs>) = "top",
-    /// Show what each instruction and source line of a function cost
+    /// Show the cost of each instruction and source line of a function
     Annotate(Box<annotate::AnnotateArgs>) = "annotate",
-    /// Compare recordings, and tell differences from noise
+    /// Compare recordings, and distinguish differences from noise
     Diff(Box<diff::DiffArgs>) = "diff",
     /// Print the samples of a recording one by one
     Script(Box<script::ScriptArgs>) = "script",
-    /// Write a recording in a form that other programs and people read
+    /// Convert a recording to a form that people or other programs can read
     Export(Box<export::ExportArgs>) = "export",
     /// Draw a flame graph of a recording
     Flamegraph(Box<export::FlamegraphArgs>) = "flamegraph",
@@ -220,32 +220,32 @@ commands! {
     Evlist(evlist::EvlistArgs) = "evlist",
     /// List the build-ids of the files in a recording
     BuildidList(buildid_list::BuildidListArgs) = "buildid-list",
-    /// Write a recording anew: with build-ids, generated code as files, unwound, unpacked
+    /// Rewrite a recording: add build-ids, add JIT code as files, unwind stacks, decompress
     Inject(inject::InjectArgs) = "inject",
-    /// Turn a recording into another format
+    /// Convert a recording to another data format
     Data(data::DataArgs) = "data",
-    /// Keep the files of recordings by build-id, list and remove what is kept
+    /// Manage the build-id cache: add, list and remove files
     BuildidCache(buildid_cache::BuildidCacheArgs) = "buildid-cache",
-    /// Pack up the files that a recording's names come from
+    /// Archive the files needed to resolve a recording's symbols
     Archive(archive::ArchiveArgs) = "archive",
-    /// Show where symbols of the running kernel lie
+    /// Show the addresses of symbols in the running kernel
     Kallsyms(kallsyms::KallsymsArgs) = "kallsyms",
-    /// Show and change perf's settings, as far as pmc heeds them
+    /// Show and change the perf settings that pmc uses
     Config(config::ConfigArgs) = "config",
-    /// List the events that can be counted here, each tried
+    /// List the events that this machine can count; pmc tries each one
     List(list::ListArgs) = "list",
-    /// Show what this machine can measure, who holds its counters, and what this user may do
+    /// Show what this machine can measure, which processes use its counters, and what this user may do
     Info(info::InfoArgs) = "info",
-    /// Keep events running with nobody looking, for whoever comes later
+    /// Keep events running without a recorder, to be read later
     Persist(persist::PersistArgs) = "persist",
-    /// Count on all CPUs with nobody looking, until `pmc stop`
+    /// Count on all CPUs in the background until `pmc stop`
     Start(start::StartArgs) = "start",
-    /// Show what `pmc start` has counted, and end it
+    /// Show the counts since `pmc start`, and stop counting
     Stop(start::StopArgs) = "stop",
     /// Reserve the hardware counters
     Reserve(reserve::ReserveArgs) = "reserve",
     /// Show the version
     Version(version::VersionArgs) = "version",
-    /// Show the commands, or the options of one
+    /// List the commands, or show the options of one
     Help(help::HelpArgs) = "help",
 }

@@ -31,7 +31,7 @@ pub fn parse(words: &[OsString]) -> Option<Result<NetbsdCommand, &'static str>> 
                 let event = event.to_string_lossy().into_owned();
                 Ok(NetbsdCommand::Count { event, command: command.to_vec() })
             }
-            [_] => Err("no command to count in"),
+            [_] => Err("no command given"),
             _ => Err("option requires an argument -- c"),
         }),
         _ => None,
@@ -54,7 +54,7 @@ mod tests {
             Some(Ok(NetbsdCommand::Count { event: "cycles".into(), command }))
         };
         assert_eq!(read("-c cycles ls -l"), count(&["ls", "-l"]));
-        assert_eq!(read("-c cycles"), Some(Err("no command to count in")));
+        assert_eq!(read("-c cycles"), Some(Err("no command given")));
         assert_eq!(read("-c"), Some(Err("option requires an argument -- c")));
         assert_eq!(read("-C x"), Some(Err("-C stands alone")));
         assert_eq!((read("stat -C 0"), read("")), (None, None));

@@ -161,7 +161,7 @@ pub const OPTIONS: &[PerfOption] = &[
     // Options before the command.
     row("pmc", "--debug <variable>", Ignored("pmc has no debug output; warnings are always printed")),
     row("pmc", "--debug-file <file>", Ignored("pmc has no debug output; warnings are always printed")),
-    row("pmc", "--debugfs-dir <path>", Ignored("pmc finds tracefs by itself")),
+    row("pmc", "--debugfs-dir <path>", Ignored("pmc finds tracefs automatically")),
     row("pmc", "--html-path", NO_BOOK),
     // annotate
     row("annotate", "--code-with-type", NO_TYPES),

@@ -21,7 +21,7 @@ pub enum PersistCommand {
     /// What leaves the events with the holder.
     #[command(flatten)]
     Holding(HoldingCommand),
-    /// Take over an entry: record what it holds and what follows, until the end
+    /// Take over an entry: record what it holds and all later records, until the end
     Attach(Box<AttachArgs>),
 }
 
@@ -52,11 +52,11 @@ pub enum HoldingCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc persist add execs -e sched:sched_process_exec    who ran what, from now on
-  pmc persist add faults -e page-faults -p 4711        a process of one's own needs no privilege
-  pmc stat -e persistent/execs/ make                   counted while make ran
+  pmc persist add execs -e sched:sched_process_exec    log program executions from now on
+  pmc persist add faults -e page-faults -p 4711        your own process, without privileges
+  pmc stat -e persistent/execs/ make                   count while make runs
   pmc persist snapshot execs -o perf.data              the newest records
-A holder is started where none runs. It ends when nothing is held any more.")]
+pmc starts a holder if none runs. The holder ends when it has no entries.")]
 pub struct AddArgs {
     /// Name of the entry: letters, digits, `_`, `-`, `.`
     pub name: String,
@@ -145,9 +145,9 @@ pub struct RenameArgs {
 /// Keep the events of a running recording.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The recording ends, its file whole; its events go on in the holder, with their rings, and nothing between is missing.
-pmc stat prints what it has counted and ends; its counters go on from there. A command that either started goes on, too.
-kill -USR1 PID does the same; the entry is called record-PID or stat-PID then.")]
+The recorder ends and completes its file. The holder continues its events and ring buffers without a gap.
+pmc stat prints its counts and ends; its counters continue. A command that either started also continues.
+kill -USR1 PID does the same and names the entry record-PID or stat-PID.")]
 pub struct AdoptArgs {
     /// Name of the new entry: letters, digits, `_`, `-`, `.`
     pub name: String,
@@ -161,9 +161,9 @@ pub struct AdoptArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc persist attach execs -o execs.data                until the processes have ended, or SIGINT
+  pmc persist attach execs -o execs.data                until the processes end, or SIGINT
   pmc persist attach execs --switch-output=1m -z -- make
-What is sampled, on whom, how often and with which call chains was said when the events were opened.")]
+pmc persist add or pmc record chose the events, targets, sample rate and call chains when it opened the events.")]
 pub struct AttachArgs {
     /// Name or id of the entry
     pub name: String,
@@ -172,7 +172,7 @@ pub struct AttachArgs {
     #[command(flatten)]
     pub recording: RecordingOptions,
 
-    /// Command to run while recording; without one, the end of the processes or a signal ends the recording
+    /// Command to run while recording; without one, recording stops when the processes exit or on a signal
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

@@ -75,13 +75,13 @@ usage: pmcstat [options] [COMMAND [ARG]...]
   for the counters after them:
     -c LIST  CPUs [default: all]      -C  cumulative counts          -d  descendants, too
     -E  log counts at exits           -W  log counts at switches     -N  no call chains
-    -n RATE  events between samples   -U  user chains (always had)
+    -n RATE  events between samples   -U  user chains (always on)
   -t PID|REGEX  attach     -l SEC  end after     -w SEC  print every [default: 5]
   -o FILE  text output     -O FILE|HOST:PORT  log     -T  top mode     -f threshold=PERCENT
   -L  list events          -u SPEC  describe an event     -q, -v  quiet, verbose
   -R FILE  read a log: as text, or
     -G FILE  callers     -F FILE  callgrind     -m FILE  functions     -a FILE  lines of source
-    -g  gprof's files, -D DIR  where, -M FILE  which is which, -e  wide counters
+    -g  gprof's files, -D DIR  where, -M FILE  file map, -e  wide counters
     -z DEPTH  callers at most     -A, -I  address, offset in place of the function
     -c LIST, -i TID  some CPUs, one thread     -r DIR  root of files
 ";
@@ -179,11 +179,11 @@ impl PmcstatCommandLine {
             (has("am") && has("gG"), "options -m and -a are mutually exclusive with -g and -G"),
             (
                 has("R") && (has_target || !self.counters.is_empty()),
-                "option -R takes no command, no -t and no counters",
+                "option -R cannot be combined with a command, -t or counters",
             ),
             (
                 !self.targets.is_empty() && !process && !has("RLu"),
-                "option -t needs a process mode counter (-p or -P)",
+                "option -t requires a process mode counter (-p or -P)",
             ),
             (
                 !has_target && (process || has("dEW")),
@@ -200,7 +200,7 @@ impl PmcstatCommandLine {
             (has("AI") && !has("mG"), "options -A and -I require -m or -G"),
             (has("f") && !has("T"), "option -f requires -T"),
             (has("M") && !has("gR"), "option -M requires -g or -R"),
-            (counting && sampling && !has("O"), "option -O is required to count and sample at once"),
+            (counting && sampling && !has("O"), "option -O is required to count and sample at the same time"),
         ];
         rules.iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, words)| Err((*words).to_owned()))
     }
@@ -243,8 +243,8 @@ mod tests {
             ("-T -l 5 -S a", "-T and -l"),
             ("-m a", "at least one of"),
             ("-m a -p b true", "require -R"),
-            ("-R a true", "takes no command"),
-            ("-t 1 -s a", "needs a process mode"),
+            ("-R a true", "cannot be combined with a command"),
+            ("-t 1 -s a", "requires a process mode"),
             ("-d -s a true", "require a process mode"),
             ("-p a", "require a command"),
             ("-c 0 -p a true", "-c requires"),

@@ -13,13 +13,13 @@ use super::screen_options::ScreenOptions;
     args_override_self = true,
     after_help = "\
 Examples:
-  pmc profile -- ./program              record it, then look at it on the screen
-  pmc profile -p firefox --duration 5s  what runs under that name, for five seconds
+  pmc profile -- ./program              record a command, then show the profile
+  pmc profile -p firefox --duration 5s  processes with that name, for five seconds
   pmc profile -a --duration 10s         the whole machine
-  pmc profile -- gzip -c F >F.gz        the report goes to stderr: F.gz is gzip's
+  pmc profile -- gzip -c F >F.gz        the report goes to stderr, not to F.gz
   pmc profile -- make 2>&1 | less       the command's output, then the report
   pmc profile --html make.html -- make  a page for a colleague
-It is pmc record --call-graph auto,65528 -F 999, then pmc report or pmc export; these have more options."
+Equivalent to pmc record --call-graph auto,65528 -F 999, then pmc report or pmc export, which have more options."
 )]
 pub struct ProfileArgs {
     /// Profile these running processes, by number or name

@@ -11,25 +11,19 @@ use clap::{ArgAction, Args};
     version,
     disable_version_flag = true,
     after_help = "\
-The agent pmdaperfevent of Performance Co-Pilot keeps hardware counters busy on every CPU. It lets go of them while anybody \
-holds a shared lock on the first byte of its lock file. This command holds that lock: while COMMAND runs, or without COMMAND \
-until it gets SIGINT, SIGHUP or SIGTERM. No privilege is needed.
+The agent pmdaperfevent of Performance Co-Pilot uses hardware counters on every CPU. It releases them while any process holds a shared lock on the first byte of its lock file. This command holds that lock while COMMAND runs, or without COMMAND until it receives SIGINT, SIGHUP or SIGTERM. It requires no privileges.
 
-The lock is taken first; where an agent runs, it is then given 200 ms, twice its round, before COMMAND starts or the shell \
-gets its prompt back. Reservations share: another profiler that has reserved too still competes with yours, and is named.
+pmc takes the lock first. If an agent runs, pmc then waits 200 ms, twice the agent's polling interval, before it starts COMMAND or goes to the background. Reservations are shared: other profilers that also reserved the counters still compete with yours, and pmc names them.
 
-COMMAND's own options are left alone, and its exit status is passed on: 127 when it does not exist, 126 when it cannot be \
-executed, 128 + signal when a signal ended it. Signals sent to pmc go on to it. Without COMMAND the exit status is 0 when \
-a signal released the counters or the background holds them, 1 when they are not reserved, 2 for a wrong command line.
+pmc passes options after COMMAND to it, and returns its exit status: 127 if it does not exist, 126 if it cannot be executed, 128 + signal if a signal ended it. pmc forwards signals to COMMAND. Without COMMAND, the exit status is 0 if a signal released the counters or a background process holds them, 1 if they are not reserved, and 2 for an invalid command line.
 
-The lock file is perfevent/perflock below PCP_PMDAS_DIR: from the environment, else from the file named by PCP_CONF, else \
-$PCP_DIR/etc/pcp.conf, else /etc/pcp.conf; by default /var/lib/pcp/pmdas.
+The lock file is perfevent/perflock below PCP_PMDAS_DIR. pmc takes PCP_PMDAS_DIR from the environment, else from the file named by PCP_CONF, else from $PCP_DIR/etc/pcp.conf or /etc/pcp.conf. The default is /var/lib/pcp/pmdas.
 
 Examples:
-  pmc reserve perf record -a sleep 10      hold it while another profiler works
-  pmc reserve                              hold it until Ctrl-C
-  ln -s $(command -v pmc) perfalloc        under that name pmc behaves as PCP's perfalloc does
-More: docs/reservation.md"
+  pmc reserve perf record -a sleep 10      reserve while another profiler runs
+  pmc reserve                              reserve until Ctrl-C
+  ln -s $(command -v pmc) perfalloc        with this name, pmc behaves like PCP's perfalloc
+See docs/reservation.md."
 )]
 pub struct ReserveArgs {
     /// Stay in the foreground (the default)

@@ -11,11 +11,11 @@ use super::symbol_files::SymbolFiles;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc script                              as perf script prints it
+  pmc script                              the format of perf script
   pmc script | stackcollapse-perf.pl      flame graphs
   pmc script -F comm,tid,time,ip,sym      chosen fields
-  pmc script -F +srcline,-period          the usual fields, changed
-  pmc script --json                       one object a line
+  pmc script -F +srcline,-period          changes to the default fields
+  pmc script --json                       one object per line
 Fields: comm, pid, tid, misc, cpu, time, tod, event, period, trace, ip, sym, symoff, dso, srcline, srccode, addr,
 data_src, weight, ins_lat, phys_addr, data_page_size, code_page_size, cgroup, uregs, iregs, brstack, brstacksym,
 brstackoff, bpf-output, stream_id, dsoff; flags, synth, ipc and callindent are empty (pmc reads no instruction traces),

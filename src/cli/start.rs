@@ -8,11 +8,11 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc start page-faults:u page-faults:k         two counters, user mode's and the kernel's
-  pmc stop                                      a row for each counter, a column for each CPU; and they end
-  pmc start --profile=cpu-clock:k               sample the kernel into rings of memory
-  pmc stop -o kernel.data                       what is in them, for pmc report
-The events are entries of pmc persist (counter0, counter1, …, profile).")]
+  pmc start page-faults:u page-faults:k         one counter for user mode, one for the kernel
+  pmc stop                                      print a row per counter and a column per CPU, and stop
+  pmc start --profile=cpu-clock:k               sample the kernel into ring buffers
+  pmc stop -o kernel.data                       write the samples to a file, for pmc report
+pmc persist lists these events as counter0, counter1, …, profile.")]
 pub struct StartArgs {
     /// Events to count, each with its privilege levels: NAME:u, NAME:k, NAME:uk
     #[arg(value_name = "EVENT", required_unless_present = "profile")]

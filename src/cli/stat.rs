@@ -11,8 +11,8 @@ Examples:
   pmc stat -- make -j4                          the default events
   pmc stat -e cycles:u,instructions:u -- ls     chosen events, user mode
   pmc stat -a -I 1000                           the whole machine, every second
-  pmc stat -r 10 -- ./bench                     ten runs, with their spread
-  pmc stat --vs './old' --vs './new' -r 20      which is faster, and is it more than noise?
+  pmc stat -r 10 -- ./bench                     ten runs, with mean and spread
+  pmc stat --vs './old' --vs './new' -r 20      which command is faster, beyond noise?
 Event syntax: docs/event-syntax.md, or `pmc list`.")]
 pub struct StatArgs {
     /// What is counted.
@@ -34,10 +34,10 @@ pub struct StatArgs {
     override_usage = "pmc stat record [OPTIONS] [COMMAND]...",
     after_help = "\
 Examples:
-  pmc stat record -- make -j4                   the counts are printed, and kept in perf.data
+  pmc stat record -- make -j4                   print the counts and write them to perf.data
   pmc stat record -a -I 1000 -o day.data        the whole machine, every second, until Ctrl-C
-  pmc stat record --log-exit -o make.data make  what each process and thread counted, for stat report --log-exit
-  pmc stat report -i day.data -A                each CPU by itself
+  pmc stat record --log-exit -o make.data make  counts per process and thread, for stat report --log-exit
+  pmc stat report -i day.data -A                one row per CPU
   pmc stat record -o - -a sleep 1 | pmc stat report --per-socket"
 )]
 pub struct StatRecordArgs {

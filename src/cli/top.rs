@@ -13,12 +13,12 @@ use super::screen_options::ScreenOptions;
 Examples:
   pmc top                          the whole machine
   pmc top -g -p 1234               one process, with call chains
-  pmc top -g -- ./program          a command, from its first moment
-  pmc top -e page-faults -c 1      who touches new memory
+  pmc top -g -- ./program          a command, from its start
+  pmc top -e page-faults -c 1      code that touches new memory
   pmc top -s comm,dso --stdio      programs and libraries, as text
   pmc top --stdio --duration 10s -d 5 | cat
-  pmc top --json -d 1 | jq .rate   an object a second, for programs
-Keys, columns and what the numbers mean: docs/top.md.")]
+  pmc top --json -d 1 | jq .rate   one object per second
+docs/top.md explains keys, columns and numbers.")]
 pub struct TopArgs {
     /// Events to sample (repeatable) [default: cycles, as precise as possible]
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]

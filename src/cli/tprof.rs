@@ -61,11 +61,11 @@ usage:
   tprof count -e NAME[:OPTION] [-e ...] [-i SECONDS] COMMAND [ARG]...
         Count on each CPU while COMMAND runs
   tprof analyze [-CkLPs] [-p PID] [FILE]
-        Report what FILE holds; do not tell apart CPUs (-C), threads (-L), processes (-P);
+        Report the samples in FILE; combine CPUs (-C), threads (-L), processes (-P);
         the kernel only (-k), one process only (-p), by function (-s)
   tprof top [-acu] [-e NAME[,SCALE]]... [-i SECONDS]
-        Show the functions that run now; accumulate (-a), a column for each CPU (-c), user mode too (-u)
-OPTION is u (user mode), k (the kernel) or uk. SCALE is accepted: the kernel adapts the period by itself.
+        Show the running functions; accumulate (-a), one column per CPU (-c), include user mode (-u)
+OPTION is u (user mode), k (the kernel) or uk. pmc ignores SCALE: the kernel adjusts the period.
 ";
 
 impl TprofCommandLine {
@@ -97,9 +97,11 @@ impl TprofCommandLine {
             }
             TprofAction::Count if typed.events.is_empty() => Err("count: -e is required".to_owned()),
             TprofAction::List | TprofAction::Top if !typed.operands.is_empty() => {
-                Err(format!("{name} takes no operands"))
+                Err(format!("{name} does not accept operands"))
             }
-            TprofAction::Analyze if typed.operands.len() > 1 => Err("analyze reads one file".to_owned()),
+            TprofAction::Analyze if typed.operands.len() > 1 => {
+                Err("analyze accepts only one file".to_owned())
+            }
             _ => Ok(typed),
         }
     }
@@ -108,10 +110,10 @@ impl TprofCommandLine {
         match letter {
             'e' => self.events.push(event(&value)?),
             'o' => self.output = Some(value),
-            'p' => self.pid = Some(value.parse().map_err(|_| format!("-p {value}: no process number"))?),
+            'p' => self.pid = Some(value.parse().map_err(|_| format!("-p {value}: not a process id"))?),
             _ => {
                 let seconds = value.parse().ok().filter(|&s: &f64| s.is_finite() && s >= 0.001);
-                let seconds = seconds.ok_or_else(|| format!("-i {value}: seconds, above 0"))?;
+                let seconds = seconds.ok_or_else(|| format!("-i {value}: must be seconds greater than 0"))?;
                 self.interval_ms = Some((seconds * 1000.0) as u64);
             }
         }
@@ -126,11 +128,11 @@ fn event(text: &str) -> Result<String, String> {
     match rate.strip_prefix('=') {
         Some(number) => match number.parse::<u64>() {
             Ok(number @ 1..) => Ok(format!("{name},period={number}")),
-            _ => Err(format!("-e {text}: behind `=` stands a number of events, above 0")),
+            _ => Err(format!("-e {text}: `=` must be followed by a number of events greater than 0")),
         },
         None => match rate.parse::<f64>() {
             Ok(scale) if scale.is_finite() && scale > 0.0 => Ok(name.to_owned()),
-            _ => Err(format!("-e {text}: the scale is a number above 0, or =N")),
+            _ => Err(format!("-e {text}: the scale must be a number greater than 0, or =N")),
         },
     }
 }
@@ -164,12 +166,12 @@ mod tests {
             ("count true", "-e is required"),
             ("count -o x true", "unknown option -- o"),
             ("monitor -e", "requires an argument"),
-            ("monitor -e a,=0 true", "above 0"),
+            ("monitor -e a,=0 true", "greater than 0"),
             ("monitor -e a,x true", "scale"),
             ("top -i 0", "seconds"),
             ("analyze a b", "one file"),
-            ("analyze -p x a", "no process number"),
-            ("list x", "no operands"),
+            ("analyze -p x a", "not a process id"),
+            ("list x", "does not accept operands"),
         ] {
             assert!(read(line).unwrap_err().contains(words), "{line}: {:?}", read(line));
         }

@@ -105,10 +105,8 @@ fn column(name: &str, is_output: bool, trace_fields: &mut Vec<TraceField>) -> Re
             Err(_) => {
                 let field = TraceField::new(name);
                 if is_output && field.field == "*" {
-                    return Err(Error::usage(format!(
-                        "-F {name}: -F takes the fields of tracepoints one by one"
-                    ))
-                    .try_this(format!("-s {name}")));
+                    return Err(Error::usage(format!("-F {name}: list tracepoint fields individually"))
+                        .try_this(format!("-s {name}")));
                 }
                 let known = trace_fields.iter().position(|other| *other == field);
                 let number = known.unwrap_or(trace_fields.len());

@@ -178,10 +178,10 @@ fn counters(unit: &CoreUnit) -> shown::CoreCounterReport {
     }
     match probed {
         Some(probed) => how.push(format!(
-            "probed: the kernel took a group of {} × {} and {} more on fixed ones",
+            "probed: the kernel accepted a group of {} × {} and {} more on fixed counters",
             probed.general, probed.event, probed.fixed
         )),
-        None => how.push("the kernel opened no generic event to probe with".to_owned()),
+        None => how.push("the kernel did not open any generic event for probing".to_owned()),
     }
     let found_by = match (claimed.is_some(), probed.is_some()) {
         (true, true) => "cpuid+probe",

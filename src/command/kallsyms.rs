@@ -14,7 +14,7 @@ use crate::view;
 pub(super) fn run(names: &[String]) -> Result<Exit> {
     let found = kernel::running_symbols(names).map_err(|error| {
         Error::new(format!("looking up {}: {error}", names.join(", ")))
-            .why("kernel.kptr_restrict or kernel.perf_event_paranoid keeps them from this user")
+            .why("kernel.kptr_restrict or kernel.perf_event_paranoid hides them from this user")
             .try_this("as root")
     })?;
     let mut out = PagedOutput::new();

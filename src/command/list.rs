@@ -64,7 +64,7 @@ pub(super) fn run(typed: &ListArgs) -> Result<Exit> {
 /// Imports event tables of other programs, and prints the result.
 fn import(from: &Path, host: &Host) -> Result<Exit> {
     let Some(into) = host.imported_events() else {
-        return Err(Error::new("there is no directory for imported events")
+        return Err(Error::new("no directory for imported events")
             .why("neither XDG_DATA_HOME nor HOME is set")
             .try_this("XDG_DATA_HOME=FOLDER pmc list --import …"));
     };
@@ -89,7 +89,7 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
     let mut out = PagedOutput::new();
     view::list::imported(&mut out, &came)
         .and_then(|()| out.finish())
-        .map_err(|error| Error::output("what was imported", error))?;
+        .map_err(|error| Error::output("the import summary", error))?;
     Ok(Exit::Done)
 }
 
@@ -140,7 +140,7 @@ impl UnitFilter {
         }
         if unit.pmus.is_empty() && unit.kinds.is_empty() {
             let names = sources.host.pmu_names().join(", ");
-            return Err(Error::new(format!("there is no PMU {}", unit.name))
+            return Err(Error::new(format!("unknown PMU {}", unit.name))
                 .try_this(format!("one of: {}", cleaned(names))));
         }
         Ok(unit)
@@ -276,14 +276,14 @@ impl<'h> ListRequest<'h> {
         };
         let error = match &self.unit {
             Some(unit) if self.kinds.iter().any(|&kind| !unit.has_kind(kind)) => {
-                error.why("generic and kernel events belong to no PMU")
+                error.why("generic and kernel events do not belong to a PMU")
             }
             _ => error,
         };
         let known = vendor.models().first().filter(|_| self.kinds.contains(&EventKind::Vendor));
         let error = match known.filter(|model| host.pmu(&model.pmu).is_none()) {
             Some(model) => error.why(format!(
-                "the events of the table {} are counted by the PMU {}, which is not here",
+                "the events of the table {} require the PMU {}, which this machine does not have",
                 model.name, model.pmu
             )),
             None => error,

@@ -29,7 +29,7 @@ pub(super) fn if_old(words: &[OsString]) -> Option<Exit> {
             Err(error.exit(Exit::Command(USAGE)))
         }
         Ok(NetbsdCommand::Cancel) => {
-            say::note("nothing to cancel: counters end with the process that opened them");
+            say::note("nothing to cancel: the kernel closes counters when their process ends");
             Ok(Exit::Done)
         }
         Ok(NetbsdCommand::Count { event, command }) => count(&event, command),

@@ -52,14 +52,14 @@ pub(super) fn main_if_named() -> Option<Exit> {
 fn usage(program: &str) -> String {
     format!(
         "Usage: {program} [OPTION]... [command [arg ...]]
-Reserves the hardware performance counters while it runs; ends with status 1
+Reserves the hardware performance counters while it runs; exits with status 1
 if they cannot be reserved.
 
   -D       stay in the foreground (default)
   -d       go to the background
   -f FILE  lock file (default $PCP_PMDAS_DIR/perfevent/perflock)
-  -h       print this and end
-  -v       print the version and end
+  -h       print this and exit
+  -v       print the version and exit
 
 With a command, the reservation lasts as long as the command runs. Put -- before
 a command that has options of its own.

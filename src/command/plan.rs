@@ -36,14 +36,14 @@ pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
 /// # Errors
 /// The first of these events.
 pub(super) fn check_levels<'e>(option: &str, mut events: impl Iterator<Item = &'e EventSpec>) -> Result<()> {
-    let why = "its text chooses the levels, or it counts whatever the level is, as clocks do (user_time and \
-               system_time tell)";
+    let why = "its text selects privilege levels, or it counts at all levels, as clocks do (use user_time \
+               and system_time)";
     events.find(|event| !event.has_levels()).map_or(Ok(()), |event| Err(no_parts(option, event, why)))
 }
 
 /// Returns the error for an event without the parts that `option` shows.
 pub(super) fn no_parts(option: &str, event: &EventSpec, why: &str) -> Error {
-    Error::usage(format!("{option}: {} has no such parts", event.name))
+    Error::usage(format!("{option}: {} cannot be split this way", event.name))
         .why(why)
         .try_this("use a separate run")
 }
@@ -203,7 +203,7 @@ pub(super) fn duration(option: &str, text: &str, bare: u64, least: u64) -> Resul
     parse_duration(text, Some(bare)).filter(|&ns| ns >= least).ok_or_else(|| {
         let (shortest, unit) =
             (units::duration(least as f64), if bare == S { "seconds" } else { "milliseconds" });
-        Error::usage(format!("{option} {text}: not a time of {shortest} or more"))
+        Error::usage(format!("{option} {text}: must be a time of at least {shortest}"))
             .try_this(format!("{option} 100ms, 5s or 2m; a bare number is {unit}"))
     })
 }

@@ -55,14 +55,15 @@ fn in_words(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, Erro
         ['L'] => Ok(["pmc", "list"].map(OsString::from).into()),
         ['s'] => unavailable(
             's',
-            "the kernel keeps no such statistics of the whole machine, only of each recording",
-            "pmc report --stats -i FILE: what was lost and throttled",
+            "the kernel has no such statistics for the whole machine, only for each recording",
+            "pmc report --stats -i FILE shows lost records and throttling",
         ),
         [letter @ ('c' | 'd' | 'e'), ..] if typed.iter().all(|letter| "cde".contains(*letter)) => {
             unavailable(
                 letter,
-                "Linux has no switch of a single counter: events take turns on all of them",
-                "pmc reserve COMMAND, which has PCP's agent release its counters; pmc info shows who holds some",
+                "Linux cannot disable a single counter: it assigns events to any counter",
+                "pmc reserve COMMAND makes PCP's agent release its counters; pmc info shows which processes \
+                 use counters",
             )
         }
         [] => Err(usage("one of -l, -L, -s, -c, -d and -e is required".to_owned())),

@@ -18,12 +18,16 @@ pub(super) fn no_tracepoint(error: TracepointError) -> Explanation {
     let (kind, remedy) = match &error {
         TracepointError::NotMounted => (
             RefusalKind::NoHardware,
-            "mount it: mount -t tracefs tracefs /sys/kernel/tracing (and a kernel with CONFIG_TRACING)",
+            "mount -t tracefs tracefs /sys/kernel/tracing (requires CONFIG_TRACING)",
         ),
         TracepointError::Denied(_) => {
-            (RefusalKind::NoPrivilege, "run as root, or mount tracefs so that this user may read it")
+            (RefusalKind::NoPrivilege, "run as root, or mount tracefs with read permission for this user")
         }
-        TracepointError::Absent => (RefusalKind::NoHardware, "choose one that exists: pmc list tracepoint"),
+        TracepointError::Absent => (
+            RefusalKind::NoHardware,
+            "choose an existing tracepoint: pmc list \
+                                                              tracepoint",
+        ),
     };
     Explanation { errno: None, kind, cause: error.to_string(), remedy: remedy.to_owned() }
 }

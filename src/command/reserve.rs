@@ -77,7 +77,8 @@ const VERSION: u32 = 1;
 /// keep the result.
 fn reserve(path: &Path, json: bool) -> Result<PreparedReservation> {
     let prepared = LockFile::open(path).and_then(|file| acquire(&file));
-    let prepared = prepared.map_err(|error| error.explain("count without it: leave pmc reserve away"))?;
+    let prepared =
+        prepared.map_err(|error| error.explain("omit pmc reserve to count without a reservation"))?;
     if json {
         let others: Vec<_> = prepared.others.iter().map(ToString::to_string).collect();
         let object = json!({
@@ -85,7 +86,7 @@ fn reserve(path: &Path, json: bool) -> Result<PreparedReservation> {
             "shared_with": others, "agents": prepared.agents,
         });
         writeln!(io::stdout(), "{}", as_json(&object))
-            .map_err(|error| Error::output("who holds the reservation", error))?;
+            .map_err(|error| Error::output("the reservation", error))?;
     } else {
         prepared.findings.iter().for_each(say::warn);
     }
@@ -154,10 +155,10 @@ fn create(path: &Path, is_chosen: bool) -> Result<()> {
         let missing = if is_chosen { folder } else { folder.parent().unwrap_or(folder) };
         match kind {
             io::ErrorKind::NotFound if is_chosen => error
-                .why(format!("the folder {} does not exist", missing.display()))
+                .why(format!("the directory {} does not exist", missing.display()))
                 .try_this("check the path of -f, or create the directory"),
             io::ErrorKind::NotFound => error
-                .why(format!("{} does not exist: PCP is not installed here, or keeps its files elsewhere", missing.display()))
+                .why(format!("{} does not exist: PCP is not installed, or stores its files elsewhere", missing.display()))
                 .try_this("check PCP_PMDAS_DIR and /etc/pcp.conf")
                 .try_this(format!("mkdir -p '{}', if an agent will use it later", missing.display())),
             kind => error

@@ -100,8 +100,8 @@ pub(super) fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
     let is_it = |pid: &u32| *pid != own && host.comm(*pid).as_bytes() == name;
     let found: Vec<u32> = host.processes().into_iter().filter(is_it).collect();
     if found.is_empty() {
-        return Err(Error::usage(format!("no process is called `{word}`"))
-            .why("names are as ps -e shows them, at most 15 characters")
+        return Err(Error::usage(format!("no process is named `{word}`"))
+            .why("ps -e shows these names, which have at most 15 characters")
             .try_this(format!("pgrep -af {word}, then -p with the number")));
     }
     Ok(found)
@@ -112,8 +112,8 @@ pub(super) fn rate(freq: Option<&str>, count: Option<&str>, host: &Host) -> Resu
     let number = |option: &str, text: &str| {
         text.parse().ok().filter(|&n: &u64| n > 0 && n < 1 << 63).ok_or_else(|| {
             Error::usage(format!("{option} {text}: not a valid number")).try_this(match option {
-                "-F" => "samples a second such as 999, or max",
-                _ => "a number of occurrences such as 100000, or auto",
+                "-F" => "use samples per second, such as 999, or max",
+                _ => "use a number of occurrences, such as 100000, or auto",
             })
         })
     };
@@ -171,7 +171,8 @@ pub(super) fn size(option: &str, text: &str) -> Result<u64> {
     };
     let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|&bytes| bytes > 0);
     bytes.ok_or_else(|| {
-        Error::usage(format!("{option} {text}: not a valid size")).try_this("such as 64K, 100M or 2G")
+        Error::usage(format!("{option} {text}: not a valid size"))
+            .try_this("use a size such as 64K, 100M or 2G")
     })
 }
 
@@ -183,7 +184,7 @@ pub(super) fn ring_pages(text: &str) -> Result<usize> {
     };
     if pages == 0 || pages > 1 << 40 {
         return Err(Error::usage(format!("-m {text}: not a valid ring buffer size"))
-            .try_this("such as 128 (pages) or 4M"));
+            .try_this("use a size such as 128 (pages) or 4M"));
     }
     Ok(pages_of(pages))
 }

@@ -84,29 +84,29 @@ impl EventChange {
         let why = match self {
             Self::Address(_) if attr.kind() != kind::BREAKPOINT => "only breakpoints (mem:…) have an address",
             Self::Address(_) if attr.period() != 0 && !has(sample_type::ADDR) => {
-                "its samples do not say their address: record with -d"
+                "its samples do not contain addresses: record with -d"
             }
             Self::Address(_)
                 if attr.sample_type() & sample_type::CALLCHAIN != 0 && attr.sample_max_stack() == 0 =>
             {
-                "the kernel compares all of the request, and chose the depth of stacks itself: say --max-stack"
+                "the kernel compares the whole request and chose the stack depth itself: use --max-stack"
             }
             Self::Address(_) => return Ok(()),
-            _ if attr.period() == 0 => "it counts, and takes no samples",
-            Self::ClockPeriod(_) if !is_clock(attr) => "it is no clock",
+            _ if attr.period() == 0 => "it counts without sampling",
+            Self::ClockPeriod(_) if !is_clock(attr) => "it is not a clock",
             Self::ClockPeriod(_) => return Ok(()),
-            Self::Period(_) if attr.get(Flag::Freq) => "it was opened with a frequency: order `freq`",
-            Self::Frequency(_) if !attr.get(Flag::Freq) => "it was opened with a period: order `period`",
+            Self::Period(_) if attr.get(Flag::Freq) => "it was opened with a frequency: use `freq`",
+            Self::Frequency(_) if !attr.get(Flag::Freq) => "it was opened with a period: use `period`",
             _ if is_clock(attr) => {
-                "the kernel would go on writing the old period into the samples of a clock: record again"
+                "the kernel would continue to write the old period into a clock's samples: record again"
             }
             // `perf_swevent_event`: with PERF_SAMPLE_PERIOD and a period, each occurrence is a sample.
             Self::Period(_)
                 if matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT) =>
             {
-                "what the kernel counts without hardware changes only a frequency: record with -F"
+                "software events can change only a frequency: record with -F"
             }
-            _ if !has(sample_type::PERIOD) => "its samples do not say their period: record with -P",
+            _ if !has(sample_type::PERIOD) => "its samples do not contain periods: record with -P",
             _ => return Ok(()),
         };
         Err(why.to_owned())
@@ -132,17 +132,17 @@ mod tests {
         let mut clock = Attr::new(kind::SOFTWARE, CPU_CLOCK);
         let mut faults = Attr::new(kind::SOFTWARE, 2);
         for attr in [&mut clock, &mut faults] {
-            assert!(EventChange::Period(5).check(attr).unwrap_err().contains("takes no samples"));
+            assert!(EventChange::Period(5).check(attr).unwrap_err().contains("without sampling"));
             attr.set_freq(99);
             attr.set_sample_type(sample_type::PERIOD);
             assert_eq!(EventChange::ClockPeriod(5).check(attr).is_ok(), is_clock(attr));
-            assert!(EventChange::Period(5).check(attr).unwrap_err().contains("order `freq`"));
+            assert!(EventChange::Period(5).check(attr).unwrap_err().contains("use `freq`"));
             assert!(EventChange::Address(5).check(attr).unwrap_err().contains("breakpoints"));
         }
         assert!(EventChange::Frequency(5).check(&clock).unwrap_err().contains("old period"));
         assert_eq!(EventChange::Frequency(5).check(&faults), Ok(()));
         faults.set_period(9);
-        assert!(EventChange::Period(5).check(&faults).unwrap_err().contains("without hardware"));
+        assert!(EventChange::Period(5).check(&faults).unwrap_err().contains("software events"));
         faults.set_freq(9);
         faults.set_sample_type(0);
         assert!(EventChange::Frequency(5).check(&faults).unwrap_err().contains("record with -P"));

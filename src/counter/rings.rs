@@ -529,9 +529,11 @@ impl Rings {
         let attr = |open: &SampledSlot| self.events[open.event].request.attr();
         let is_inherited = |open: &SampledSlot| open.slot.tid.is_some() && attr(open).get(Flag::Inherit);
         if change.is_of_one_task() && instances.clone().any(is_inherited) {
-            return Err("children inherit it, and the kernel changes it for one task, or none: \
-                        record with -i, or -a"
-                .to_owned());
+            return Err(
+                "child processes inherit it, and the kernel cannot change it for all of them: record \
+                        with -i, or -a"
+                    .to_owned(),
+            );
         }
         change.make(instances.map(|open| (attr(open), &open.fd)), is_on)
     }

@@ -81,7 +81,7 @@ pub enum TargetError {
     #[error("no thread {0}")]
     NoThread(u32),
     /// The user exists but has no process.
-    #[error("user {0} has no process")]
+    #[error("user {0} has no processes")]
     IdleUser(String),
     /// The user does not exist.
     #[error("no user `{0}`")]

@@ -132,7 +132,7 @@ impl Error {
         };
         error.try_this(match kind {
             AlreadyExists => format!("{option} FILE, with another name"),
-            _ => format!("{option} FILE, where you may write"),
+            _ => format!("{option} FILE, in a writable directory"),
         })
     }
 
@@ -148,7 +148,7 @@ impl Error {
         }
         let full = matches!(kernel.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
         let error = Self::io(format!("writing {what}"), kernel);
-        if full { error.try_this("free some space, or write elsewhere") } else { error }
+        if full { error.try_this("free some space, or write to another file system") } else { error }
     }
 
     /// Adds lines printed verbatim below the headline.

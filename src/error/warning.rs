@@ -119,33 +119,34 @@ impl Warning {
             Self::OptionIgnored { option, why } => format!("{option} has no effect: {why}"),
             Self::UnknownOrder { word } => format!("--control: unknown command `{word}`"),
             Self::HeldEventGone { event, why } => {
-                format!("{event} is no longer recorded, and its last records are missing: {why}")
+                format!("pmc no longer records {event}, and its last records are missing: {why}")
             }
             Self::NotHandedOver { why } => format!("cannot hand over the events (SIGUSR1): {why}"),
             Self::OrderRefused { order, why } => format!("--control: `{order}`: {why}"),
             Self::CountersShared { holders } => format!(
-                "the hardware counters are also reserved by {holders}: both count, so events may have to share the \
-                 counters"
+                "{holders} also reserved the hardware counters: both count, so events may share counters"
             ),
             Self::CountersReserved { holders } => {
                 format!("the hardware counters are reserved by {holders}; counting anyway")
             }
             Self::AgentsPaused { pids } => format!(
-                "reserved the hardware counters; PCP's agent pmdaperfevent (pid {pids}) pauses its own meanwhile"
+                "reserved the hardware counters; PCP's agent pmdaperfevent (pid {pids}) pauses its own \
+                 counters"
             ),
             Self::Unreserved { why } => format!("the hardware counters are not reserved: {why}"),
             Self::CountersLeftAlone => {
-                "another process has reserved the hardware counters: pmc does not use them until it ends"
+                "another process has reserved the hardware counters: pmc does not use them until that \
+                 process ends"
                     .to_owned()
             }
             Self::CountersYielded { off, of } => format!(
                 "the hardware events were off for {off} of {of}, while another process held the reservation"
             ),
             Self::NoHardware { why } => why.clone(),
-            Self::NoCycles { why } => format!("sampling cpu-clock, since there are no cycles: {why}"),
+            Self::NoCycles { why } => format!("sampling cpu-clock, because cycles is not available: {why}"),
             Self::TimeShared { times } => format!(
-                "the events need the counters {times} times over: each is counted about 1/{times} of the time, and \
-                 scaled"
+                "the events need {times} times the available counters: each is counted about 1/{times} of \
+                 the time and scaled"
             ),
             Self::UserModeOnly { doing } => {
                 format!("{doing} user mode only (:u): no permission to measure the kernel")
@@ -161,7 +162,8 @@ impl Warning {
             }
             Self::ChildrenNotRead { event } => {
                 format!(
-                    "{event} excludes new threads and processes: this kernel reads groups (:S) of one thread only"
+                    "{event} excludes new threads and processes: this kernel can read groups (:S) only for \
+                     a single thread"
                 )
             }
             Self::EndsNotCounted => "-s: this kernel does not report a thread's counts at its end".to_owned(),
@@ -189,7 +191,7 @@ impl Warning {
                 format!("{count} {what} before their counters were open; skipped")
             }
             Self::NobodyLeft => "all sampled processes have ended".to_owned(),
-            Self::NoSamples { why, .. } => format!("there are no samples: {why}"),
+            Self::NoSamples { why, .. } => format!("no samples: {why}"),
             Self::RuntimeNameless { language, why, .. } => {
                 format!("{language} functions will have no names: {why}")
             }
@@ -250,9 +252,11 @@ impl Warning {
             }
             Self::CopiesKept { .. } => "a lower -F avoids this",
             Self::TargetOverridden { .. } => "use only one of them",
-            Self::WholeMachine => "-a for the same without this note; -- COMMAND or -p PID for less",
+            Self::WholeMachine => {
+                "-a measures the same without this note; -- COMMAND or -p PID measures less"
+            }
             Self::ChildrenNotRead { .. } => "record without :S, or use Linux 6.13 or newer",
-            Self::EndsNotCounted => "Linux 6.19 or newer does (5.13 to 6.18 with the fix only)",
+            Self::EndsNotCounted => "use Linux 6.19 or newer (or 5.13 to 6.18 with the fix)",
             Self::ChainsNotDeferred => "requires Linux 6.19 or newer",
             Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
             Self::SettingLeftOut { .. } => "PERF_CONFIG=/dev/null ignores all settings",

@@ -31,12 +31,12 @@ pub(super) fn unknown(host: &Host, makers: &VendorNames<'_>, word: EventWord<'_>
     }
     let pmus = host.pmu_names();
     if pmus.iter().any(|pmu| glob::fits_pmu(word.text, pmu)) {
-        return Fault::at(&word.span(), format!("`{}` is a PMU, and no event of it is named", word.text))
+        return Fault::at(&word.span(), format!("`{}` is a PMU, but no event is given", word.text))
             .expected(format!("{}/EVENT/ or {0}/TERM=VALUE,…/", word.text));
     }
     let qualifiers = syntax::FLAGS.into_iter().chain(syntax::VALUED);
     if let Some((name, _)) = word.text.split_once('=') {
-        return Fault::at(&(word.at..word.at + name.len()), format!("no qualifier is called `{name}`"))
+        return Fault::at(&(word.at..word.at + name.len()), format!("unknown qualifier `{name}`"))
             .expected(format!(
                 "an event, or one of the qualifiers {}",
                 qualifiers.clone().collect::<Vec<_>>().join(", ")
@@ -44,7 +44,7 @@ pub(super) fn unknown(host: &Host, makers: &VendorNames<'_>, word: EventWord<'_>
             .meant(name, qualifiers);
     }
     names.extend(qualifiers.map(str::to_owned));
-    Fault::at(&word.span(), format!("no event is called `{}`", word.text))
+    Fault::at(&word.span(), format!("unknown event `{}`", word.text))
         .meant(word.text, names.iter().map(String::as_str))
         .try_this("pmc list shows the events of this machine")
 }
@@ -53,7 +53,7 @@ pub(super) fn unknown_pmu(host: &Host, word: EventWord<'_>) -> Fault {
     let mut pmus: Vec<String> = host.pmu_names().iter().map(|name| stem(name).to_owned()).collect();
     pmus.dedup();
     let list = if pmus.is_empty() { "none".to_owned() } else { pmus.join(", ") };
-    Fault::at(&word.span(), format!("this machine has no PMU called `{}`", word.text))
+    Fault::at(&word.span(), format!("this machine has no PMU named `{}`", word.text))
         .expected(format!("one of its PMUs ({list})"))
         .meant(word.text, pmus.iter().map(String::as_str).chain(fixed_names()))
 }

@@ -72,7 +72,7 @@ impl Fault {
     /// remedy.
     pub(super) fn of_alias(self, word: &str, span: &TextSpan, means: &str) -> Self {
         let ParseError { message, cause, remedy, .. } = *self.within(means);
-        let own = format!("`{word}` stands for `{means}`: {message}");
+        let own = format!("`{word}` means `{means}`: {message}");
         let mut fault = Self::at(span, own);
         (fault.0.cause, fault.0.remedy) = (cause, remedy);
         fault

@@ -29,21 +29,24 @@ const MASKS: [(&str, &str, Bits); NAMES.len()] = [
 pub(super) fn read(qualifier: &Term<'_>) -> ParseResult<(&'static str, String)> {
     let name = qualifier.name.text;
     let Some((_, field, words)) = MASKS.iter().find(|(own, ..)| *own == name) else {
-        return Err(Fault::at(&qualifier.span(), format!("`{name}` is no mask")));
+        return Err(Fault::at(&qualifier.span(), format!("unknown mask `{name}`")));
     };
     let text = qualifier.value.map_or("", |value| value.text);
     if let Some(number) = number(text) {
         return Ok((field, number.to_string()));
     }
     let unknown = |word: &str| {
-        let fault = Fault::at(&qualifier.span(), format!("`{name}` has no word `{word}` here"));
+        let fault = Fault::at(&qualifier.span(), format!("`{name}` does not support the word `{word}`"));
         match *words {
             [] => fault
-                .why("its words are other bits for each event, or model of processor; only FreeBSD's tables have them")
-                .try_this(format!("the number from the processor's manual: {name}=0x1")),
+                .why(
+                    "its words mean different bits for each event or processor model; only FreeBSD's \
+                      tables define them",
+                )
+                .try_this(format!("use the number from the processor's manual: {name}=0x1")),
             _ => {
                 let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-                fault.expected(format!("a number, or of {}, joined by `+`", known.join(", ")))
+                fault.expected(format!("a number, or words from {}, joined by `+`", known.join(", ")))
             }
         }
     };

@@ -50,7 +50,7 @@ pub(super) fn meaning(name: &str, host: &Host) -> Result<Meaning, String> {
     }
     match (plain(pmu, event, host), answer) {
         (Ok(text), _) => Ok(Meaning::Text(text)),
-        (Err(why), Some(Err(theirs))) => Err(format!("libpfm4 says: {theirs}; {why}")),
+        (Err(why), Some(Err(theirs))) => Err(format!("libpfm4 reports: {theirs}; {why}")),
         (Err(why), _) => Err(why),
     }
 }
@@ -104,11 +104,11 @@ fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
     let (core, unit) = pmu.split_once("_unc_").map_or((pmu, None), |(core, unit)| (core, Some(unit)));
     let is_model = MODELS.iter().any(|(prefix, own)| *prefix == core && Some(*own) == model);
     if core.starts_with("amd64") {
-        return Err("of AMD's events only the library has the names that it gives them".to_owned());
+        return Err("only the library knows its names of AMD's events".to_owned());
     }
     if !pmu.is_empty() && !is_model {
-        let here = model.unwrap_or("one that pmc has no table for");
-        return Err(format!("pmc's tables have nothing called {pmu} here: this CPU is {here}"));
+        let here = model.unwrap_or("a CPU without a table in pmc");
+        return Err(format!("pmc has no table named {pmu} for this CPU, which is {here}"));
     }
     let unit = unit.map(uncore_unit);
     let wanted_pmu = match (core, &unit) {
@@ -134,7 +134,7 @@ fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
                 letters.push_str(&"p".repeat(level.parse().unwrap_or(0)))
             }
             (word @ ("period" | "freq" | "ldlat"), number) => terms.push(format!("{word}={number}")),
-            _ if part.contains('=') => return Err(format!("pmc's tables cannot say `{part}`")),
+            _ if part.contains('=') => return Err(format!("pmc's tables do not support `{part}`")),
             _ => masks.push(part),
         }
     }
@@ -160,11 +160,11 @@ fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
 /// whole events, while the library builds some from parts.
 fn only_the_library(event: &str, masks: &[&str], vendor: &Vendor) -> Option<String> {
     if event.to_ascii_uppercase().starts_with("OFFCORE_RESPONSE_") {
-        return Some(format!("only the library puts requests and responses of {event} together"));
+        return Some(format!("only the library combines requests and responses of {event}"));
     }
     let is_event = |mask: &&str| !vendor.named(&format!("{event}.{mask}")).is_empty();
     (masks.len() > 1 && masks.iter().all(is_event))
-        .then(|| format!("only the library puts several unit masks together: {}", masks.join(", ")))
+        .then(|| format!("only the library combines several unit masks: {}", masks.join(", ")))
 }
 
 /// `cha0` → `uncore_cha` and `uncore_cha_0`.
@@ -202,16 +202,21 @@ mod tests {
             assert_eq!(said(cpu, name).as_deref(), Ok(text), "{name}");
         }
         for (cpu, name, why) in [
-            ("skylake-x", "spr::INST_RETIRED:ANY_P", "this CPU is skylakex"),
+            ("skylake-x", "spr::INST_RETIRED:ANY_P", "for this CPU, which is skylakex"),
             ("skylake-x", "skx::NO_SUCH:EVENT", "have no event NO_SUCH.EVENT"),
-            ("skylake-x", "skx::FRONTEND_RETIRED:DSB_MISS:fe_thres=2", "cannot say `fe_thres=2`"),
+            ("skylake-x", "skx::FRONTEND_RETIRED:DSB_MISS:fe_thres=2", "do not support `fe_thres=2`"),
             (
                 "skylake-x",
                 "skx::OFFCORE_RESPONSE_0:DMND_DATA_RD:ANY_RESPONSE",
-                "only the library puts requests",
+                "only the library combines requests",
             ),
-            ("skylake-x", "skx::L2_RQSTS:MISS:REFERENCES", "several unit masks together: MISS, REFERENCES"),
-            ("zen4", "amd64_fam19h_zen4::RETIRED_INSTRUCTIONS", "of AMD's events only the library"),
+            ("skylake-x", "skx::L2_RQSTS:MISS:REFERENCES", "several unit masks: MISS, REFERENCES"),
+            (
+                "zen4",
+                "amd64_fam19h_zen4::RETIRED_INSTRUCTIONS",
+                "only the library knows its names of AMD's \
+                                                                 events",
+            ),
         ] {
             assert!(said(cpu, name).unwrap_err().contains(why), "{name}");
         }

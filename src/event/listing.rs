@@ -245,11 +245,11 @@ impl<'h> ListingSources<'h> {
 
 /// Templates of probes, with descriptions.
 const PROBES: [(&str, &str); 5] = [
-    ("uprobe:PATH:FUNCTION", "calls of a function of a program or library; also PATH:0xOFFSET"),
-    ("kprobe:FUNCTION", "calls of a function of the kernel; also MODULE:FUNCTION, FUNCTION+0xOFFSET"),
-    ("kretprobe:FUNCTION", "returns from a function of the kernel"),
-    ("sdt_PROVIDER:NAME", "a marker (USDT) of the command, of its libraries, or of what -p PID has mapped"),
-    ("sdt:PATH:PROVIDER:NAME", "a marker of a program or library"),
+    ("uprobe:PATH:FUNCTION", "calls to a function in a program or library; also PATH:0xOFFSET"),
+    ("kprobe:FUNCTION", "calls to a kernel function; also MODULE:FUNCTION, FUNCTION+0xOFFSET"),
+    ("kretprobe:FUNCTION", "returns from a kernel function"),
+    ("sdt_PROVIDER:NAME", "a marker (USDT) in the command, its libraries, or files mapped by -p PID"),
+    ("sdt:PATH:PROVIDER:NAME", "a marker in a program or library"),
 ];
 
 /// Whether this `ftrace` entry is only a record format of a tracer, without an ID for opening it. Most are.
@@ -351,7 +351,7 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<ListedEvent> {
 fn markers_of((path, names): (String, Vec<String>)) -> impl Iterator<Item = ListedEvent> {
     names.into_iter().map(move |name| ListedEvent {
         means: Some(format!("sdt:{path}:{name}")),
-        ..ListedEvent::new(EventKind::Marker, format!("sdt_{name}"), format!("marker of {path}"))
+        ..ListedEvent::new(EventKind::Marker, format!("sdt_{name}"), format!("marker in {path}"))
     })
 }
 
@@ -360,7 +360,7 @@ fn held(host: &Host) -> impl Iterator<Item = ListedEvent> {
     let runs = |pmu: &Pmu| pmu.run_directory().is_some_and(has_holder);
     let held = host.published_pmus().into_iter().filter(runs);
     held.flat_map(|pmu| pmu_events(&pmu.name, &pmu))
-        .map(|event| ListedEvent { text: "held open: see pmc persist show".to_owned(), ..event })
+        .map(|event| ListedEvent { text: "held by pmc persist; see pmc persist show".to_owned(), ..event })
 }
 
 fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<ListedEvent> {
@@ -384,7 +384,7 @@ fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<ListedEvent> {
 }
 
 fn raw_code() -> ListedEvent {
-    ListedEvent::form(EventKind::Raw, "rHEX", "an event of the core PMU by its code, such as r1a8")
+    ListedEvent::form(EventKind::Raw, "rHEX", "an event of the core PMU by code, such as r1a8")
 }
 
 fn raw_terms((shown, pmu): (String, Pmu)) -> Option<ListedEvent> {
@@ -396,7 +396,7 @@ fn raw_terms((shown, pmu): (String, Pmu)) -> Option<ListedEvent> {
         format!("{shown}/{}/", terms.iter().map(|term| format!("{term}=N")).collect::<Vec<_>>().join(","));
     Some(ListedEvent {
         pmu: Some(pmu.name.clone()),
-        ..ListedEvent::form(EventKind::Raw, form, format!("an event of {shown} by its terms, any of them"))
+        ..ListedEvent::form(EventKind::Raw, form, format!("an event of {shown} by any of its terms"))
     })
 }
 

@@ -91,15 +91,16 @@ impl<'h> VendorNames<'h> {
         }
         Some(Err(Fault::at(
             span,
-            format!("`{name}` is an event of {}, a PMU that this machine does not show", first.pmu),
+            format!("`{name}` is an event of {}, a PMU that this machine does not have", first.pmu),
         )
         .why(if first.pmu.starts_with("cpu") || first.pmu.starts_with("armv") {
-            "virtual machines often have no hardware counters, and kernels may be built or started without"
+            "virtual machines often have no hardware counters, and some kernels are built or booted without \
+             them"
         } else {
             "its driver is not loaded (modprobe intel_uncore, amd_uncore), the kernel is older than the \
                  model, or this is a virtual machine"
         })
-        .try_this("pmc info says which PMUs there are, and why others are not")))
+        .try_this("pmc info shows the available PMUs, and why others are missing")))
     }
 
     /// The table's name for a FreeBSD spelling, in which `.`, `_`, `-` and spaces are equivalent.
@@ -140,19 +141,19 @@ pub(super) fn check(
     given: &dyn Fn(&str) -> bool,
     span: &TextSpan,
 ) -> ParseResult<()> {
-    let refused = |why: String| Fault::at(span, format!("`{}` cannot be counted here", event.name)).why(why);
+    let refused =
+        |why: String| Fault::at(span, format!("cannot count `{}` on this machine", event.name)).why(why);
     if event.flags.contains('D') || pmu.name.starts_with("armv") && event.terms == "event=0x0" {
         return Err(refused(
-            "software and the kernel's own driver use this code: it counts nothing by itself".to_owned(),
+            "this code is reserved for software and the kernel's driver; it does not count anything"
+                .to_owned(),
         )
-        .try_this("another event; pmc list shows them"));
+        .try_this("use another event; see pmc list"));
     }
     let register = event.extra.split(' ').find_map(|word| word.strip_prefix("msr=")?.split_once(':'));
     if let Some((registers, _)) = register {
-        return Err(refused(format!(
-            "it is set up in the registers {registers}, which no term of Linux reaches yet"
-        ))
-        .try_this("a newer kernel, once it has a term for them, with a table that names it"));
+        return Err(refused(format!("it uses the registers {registers}, which Linux has no terms for yet"))
+            .try_this("a newer kernel with a term for them, and a table that uses the term"));
     }
     for term in event.terms.split(',') {
         let (name, value) = term.split_once('=').unwrap_or((term, "1"));
@@ -160,14 +161,15 @@ pub(super) fn check(
         if given(name) || name.starts_with("config") {
             continue;
         }
-        let older = "a newer kernel; older ones, and virtual machines, know less of a PMU";
+        let older = "use a newer kernel; older kernels and virtual machines support fewer terms";
         let Some(format) = pmu.format(name).and_then(std::result::Result::ok) else {
-            return Err(refused(format!("it needs the term {term}, and {} has no `{name}`", pmu.name))
+            return Err(refused(format!("it requires the term {term}, but {} has no `{name}`", pmu.name))
                 .try_this(older));
         };
         if number(value).is_none_or(|value| value > format.largest()) {
             return Err(refused(format!(
-                "it needs {term}, and {} takes at most {:#x} there ({format}): what fits would be another event",
+                "it requires {term}, but {} supports at most {:#x} there ({format}), which would be another \
+                 event",
                 pmu.name,
                 format.largest()
             ))

@@ -106,12 +106,12 @@ impl PerfeventConf {
 
     /// Returns the first alternative whose events are all counted.
     fn sum(&self, lines: &[ConfLine<'_>]) -> Result<Vec<(String, Option<f64>)>, String> {
-        let mut missing = String::from("it names no events");
+        let mut missing = String::from("it does not name any events");
         for alternative in lines.split(|line| line.event == "||").filter(|lines| !lines.is_empty()) {
             let events = || self.groups.iter().flat_map(|group| &group.events);
             let absent = alternative.iter().find(|line| !events().any(|event| event.name == line.event));
             if let Some(line) = absent {
-                missing = format!("its event {} is not among those counted", line.event);
+                missing = format!("its event {} is not counted", line.event);
                 continue;
             }
             if alternative.iter().any(|line| line.place != alternative[0].place) {
@@ -190,7 +190,7 @@ fn sections(text: &str) -> Result<Vec<ConfSection<'_>>, BadLine> {
         if let Some(rest) = line.strip_prefix('[') {
             let names = rest.strip_suffix(']').ok_or_else(|| bad("the `[` is not closed".to_owned()))?;
             let kind = match names.trim() {
-                "" => return Err(bad("`[]` names no PMU".to_owned())),
+                "" => return Err(bad("`[]` does not name a PMU".to_owned())),
                 "dynamic" => SectionKind::Dynamic,
                 name => match name.trim_matches('"').strip_suffix(":derived") {
                     Some(name) => SectionKind::Derived(name),
@@ -207,7 +207,7 @@ fn sections(text: &str) -> Result<Vec<ConfSection<'_>>, BadLine> {
             if event != "||" && !event.starts_with(|c: char| c.is_ascii_alphabetic())
                 || event == "||" && !is_derived
             {
-                return Err(bad(format!("`{event}` is no event")));
+                return Err(bad(format!("`{event}` is not an event")));
             }
             let mut line = ConfLine {
                 number,
@@ -249,11 +249,11 @@ impl<'a> ConfLine<'a> {
                 (_, _, Some(("rawcode", code)), SectionKind::Pmus(_)) => {
                     let digits = code.strip_prefix("0x").unwrap_or(code);
                     u64::from_str_radix(digits, 16)
-                        .map_err(|_| format!("`{word}` is no hexadecimal number"))?;
+                        .map_err(|_| format!("`{word}` is not a hexadecimal number"))?;
                     self.code = Some(digits);
                 }
                 (_, _, Some(parameter), SectionKind::Dynamic) => self.parameters.push(parameter),
-                _ => return Err(format!("`{word}` is not understood behind an event")),
+                _ => return Err(format!("unknown word `{word}` after an event")),
             },
         }
         Ok(())
@@ -284,7 +284,7 @@ impl<'a> ConfLine<'a> {
 
     /// Resolves a sysfs event.
     fn dynamic(&self, host: &Host) -> Result<String, String> {
-        let (pmu, event) = self.event.split_once('.').ok_or("it is not written PMU.EVENT")?;
+        let (pmu, event) = self.event.split_once('.').ok_or("it does not have the form PMU.EVENT")?;
         if pmu == "software" {
             return Ok(event.to_owned());
         }
@@ -300,15 +300,14 @@ impl<'a> ConfLine<'a> {
     fn fixed(&self, parser: &mut EventParser<'_>) -> Result<Vec<EventGroup>, String> {
         let mut parse = |text: &str| parser.parse(text).map_err(|error| error.message);
         if self.event.starts_with("RAW:") {
-            let code = self.code.ok_or("a RAW: event needs rawcode=0x…")?;
+            let code = self.code.ok_or("a RAW: event requires rawcode=0x…")?;
             // The agent excludes hypervisor and guests.
             return parse(&format!("r{code}:ukH"));
         }
         if let Some(register) = self.event.strip_prefix("RAPL:") {
             let known = RAPL.iter().find(|(own, _)| *own == register);
-            let (_, event) = known.ok_or_else(|| {
-                "a limit of the package, which nothing counts: /sys/class/powercap shows it".to_owned()
-            })?;
+            let (_, event) = known
+                .ok_or_else(|| "it is a package limit, not a counter; see /sys/class/powercap".to_owned())?;
             return parse(&format!("power/{event}/"));
         }
         match (kernels_own(self.event), of_model(self.event)) {
@@ -387,9 +386,7 @@ fn kernels_own(text: &str) -> Option<Result<String, String>> {
             ("UNC_M_CAS_COUNT", ["RD"]) => format!("{device}/cas_count_read/"),
             ("UNC_M_CAS_COUNT", ["WR"]) => format!("{device}/cas_count_write/"),
             _ => {
-                return Some(Err(format!(
-                    "the kernel has no name for it; in pmc's words: {device}/event=…,umask=…/"
-                )));
+                return Some(Err(format!("the kernel has no name for it; use {device}/event=…,umask=…/")));
             }
         },
         (None, Some(("", generic))) => generic_name(generic),
@@ -502,7 +499,7 @@ impl PlacementState {
         let cpus: CpuList = match place {
             CpuPlacement::Everywhere => return Ok(None),
             CpuPlacement::Cpu(cpu) if self.online.contains(cpu) => [cpu].into_iter().collect(),
-            CpuPlacement::Cpu(cpu) => return Err(format!("CPU {cpu} is not on line")),
+            CpuPlacement::Cpu(cpu) => return Err(format!("CPU {cpu} is not online")),
             CpuPlacement::NextCpu => {
                 self.next_cpu += 1;
                 self.online.iter().nth((self.next_cpu - 1) % self.online.len().max(1)).into_iter().collect()

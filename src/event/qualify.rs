@@ -40,19 +40,19 @@ impl<'a> Modifiers<'a> {
         for (at, letter) in word.text.char_indices() {
             let span = word.at + at..word.at + at + letter.len_utf8();
             if !super::syntax::MODIFIERS.contains(letter) {
-                return Err(Fault::at(&span, format!("`{letter}` is no modifier")).expected(LETTERS));
+                return Err(Fault::at(&span, format!("unknown modifier `{letter}`")).expected(LETTERS));
             }
             if letter == 'b' {
-                return Err(Fault::at(&span, "`b` would change nothing yet")
-                    .why("pmc does not count by BPF programs")
-                    .try_this("leave it out: the kernel counts the event for each who asks"));
+                return Err(Fault::at(&span, "`b` has no effect")
+                    .why("pmc does not count with BPF programs")
+                    .try_this("omit it: the kernel counts the event separately for each reader"));
             }
             precise += u32::from(letter == 'p');
             if letter != 'p' && word.text[..at].contains(letter) {
-                return Err(Fault::at(&span, format!("the modifier `{letter}` is there twice")));
+                return Err(Fault::at(&span, format!("duplicate modifier `{letter}`")));
             }
             if precise > 3 {
-                return Err(Fault::at(&span, "a fourth `p`: there are three levels of precision")
+                return Err(Fault::at(&span, "too many `p`: the highest precision is `ppp`")
                     .expected("p (constant skid), pp (requested zero skid) or ppp (zero skid)"));
             }
         }
@@ -175,7 +175,7 @@ fn is_on(qualifier: &Term<'_>) -> ParseResult<bool> {
     }
     match number(value.text) {
         Some(value @ 0..=1) => Ok(value == 1),
-        _ => Err(Fault::at(&qualifier.span(), format!("`{}` is said or not", qualifier.name.text))
+        _ => Err(Fault::at(&qualifier.span(), format!("`{}` does not take a value", qualifier.name.text))
             .expected(format!("{0}, {0}=1 or {0}=0", qualifier.name.text))),
     }
 }
@@ -236,7 +236,7 @@ fn apply(
         "precise" => {
             let level = qualifier.value.and_then(|v| number(v.text)).filter(|&level| level <= 3).ok_or_else(
                 || {
-                    Fault::at(&qualifier.span(), "no such level of precision")
+                    Fault::at(&qualifier.span(), "invalid precision level")
                         .expected("precise=0 (any skid), 1 (constant), 2 (zero requested) or 3 (zero)")
                 },
             )?;
@@ -307,11 +307,11 @@ fn field(
         (kind::HARDWARE | kind::HW_CACHE | kind::RAW, None) => host.core_pmu(),
         (_, None) => None,
     };
-    let Some(pmu) = pmu else { return cannot("this machine shows no PMU for it") };
+    let Some(pmu) = pmu else { return cannot("this machine has no PMU for it") };
     let term = Term { name: EventWord { text: name, at: qualifier.name.at }, value: qualifier.value };
     let code = terms::pmu_event(names, &pmu, &[term], "", false)?;
     let base = match attr.kind() {
-        kind::HW_CACHE => return cannot("generic cache events have no code that could be refined"),
+        kind::HW_CACHE => return cannot("generic cache events have no code to refine"),
         kind::HARDWARE => {
             let wanted = attr.config() & 0xffff_ffff;
             let generic = generic::GENERIC
@@ -319,7 +319,7 @@ fn field(
                 .find(|g| (g.kind, g.config) == (kind::HARDWARE, wanted))
                 .map_or(&[][..], |g| g.names);
             let Some(name) = generic.iter().find(|name| pmu.event(name).is_some()) else {
-                return cannot("the machine does not say which code it has");
+                return cannot("its code on this machine is unknown");
             };
             let event = Term { name: EventWord { text: name, at: qualifier.name.at }, value: None };
             Some(terms::pmu_event(names, &pmu, &[event], "", false)?)

@@ -148,7 +148,7 @@ impl<'h> EventParser<'h> {
         if self.count > MOST_EVENTS {
             return Err(Fault::at(
                 &event.text.span(),
-                format!("with this the text stands for more than {MOST_EVENTS} events"),
+                format!("the text expands to more than {MOST_EVENTS} events"),
             ));
         }
         // `cycles,usr` is equivalent to `cycles:u` and is shown like that.
@@ -161,7 +161,7 @@ impl<'h> EventParser<'h> {
                 Modifiers::trusted(&letters).replace(spec);
                 if spec.tells_of_user_mode && letters.contains(['u', 'k', 'h']) {
                     if !letters.contains('u') {
-                        let words = format!("`{}` counts what happens in user mode only", event.text.text);
+                        let words = format!("`{}` counts only in user mode", event.text.text);
                         return Err(Fault::at(&event.text.span(), words).expected("usr, or neither"));
                     }
                     // The kernel writes these records in kernel mode, even about user mode.
@@ -227,7 +227,7 @@ impl<'h> EventParser<'h> {
     fn libpfm(&mut self, word: EventWord<'_>, name: &str) -> ParseResult<Vec<EventSpec>> {
         let name = name.strip_prefix("::").unwrap_or(name);
         let unknown =
-            |why: String| Fault::at(&word.span(), format!("libpfm4's `{name}` means nothing here: {why}"));
+            |why: String| Fault::at(&word.span(), format!("cannot resolve libpfm4's `{name}`: {why}"));
         match libpfm::meaning(word.text, self.host).map_err(unknown)? {
             libpfm::Meaning::Request(attr) => {
                 let mut spec = EventSpec::kernel(name, attr.kind(), attr.config());
@@ -334,18 +334,15 @@ impl<'h> EventParser<'h> {
         if impossible {
             return Err(Fault::at(
                 &word.span(),
-                format!("`{}` is no event: that cache has no such operation", word.text),
+                format!("`{}` is not an event: this cache does not have this operation", word.text),
             )
             .meant(word.text, did_you_mean::cache_names().iter().map(String::as_str)));
         }
         if let Some(pmu) = self.host.pmu(word.text) {
             let events = pmu.events();
             let example = events.first().map_or("config=1", String::as_str);
-            return Err(Fault::at(
-                &word.span(),
-                format!("`{}` is a PMU, and no event of it is named", word.text),
-            )
-            .expected(format!("{0}/EVENT/ or {0}/TERM=VALUE,…/, as in {0}/{example}/", word.text)));
+            return Err(Fault::at(&word.span(), format!("`{}` is a PMU, but no event is given", word.text))
+                .expected(format!("{0}/EVENT/ or {0}/TERM=VALUE,…/, as in {0}/{example}/", word.text)));
         }
         Err(did_you_mean::unknown(self.host, &self.names, word))
     }
@@ -489,9 +486,9 @@ impl<'h> EventParser<'h> {
         let held: Vec<String> = trees.iter().flat_map(Pmu::events).collect();
         let (span, asked) = wanted.map_or((word.span(), "NAME"), |term| (term.span(), term.name.text));
         let fault = match held.as_slice() {
-            [] => Fault::at(&span, "no persistent event is held").why("no holder runs, or it holds nothing"),
-            some => Fault::at(&span, format!("no persistent event called `{asked}` is held"))
-                .expected(format!("one that is: {}", some.join(", ")))
+            [] => Fault::at(&span, "no persistent event is held").why("no holder runs, or it has no entries"),
+            some => Fault::at(&span, format!("no persistent event named `{asked}`"))
+                .expected(format!("one of: {}", some.join(", ")))
                 .meant(asked, some.iter().map(String::as_str)),
         };
         Err(fault.try_this(format!("pmc persist add {asked} -e EVENT makes one")))
@@ -508,7 +505,7 @@ impl<'h> EventParser<'h> {
             let kind = u32::try_from(kind)
                 .map_err(|_| Fault::at(&first.span(), "a type number has 32 bits").expected("TYPE:CONFIG"))?;
             let config = number(second.text).ok_or_else(|| {
-                Fault::at(&second.span(), format!("`{}` is no config", second.text))
+                Fault::at(&second.span(), format!("invalid config `{}`", second.text))
                     .expected("TYPE:CONFIG, two numbers as in 4:0x1a8")
             })?;
             // On hybrid machines, a generic numeric event stands for all core PMUs, unless the upper half
@@ -528,7 +525,7 @@ impl<'h> EventParser<'h> {
         if known {
             Modifiers::read(second)?;
             let again = event.modifiers.unwrap_or(second);
-            return Err(Fault::at(&again.span(), "modifiers are given twice")
+            return Err(Fault::at(&again.span(), "duplicate modifiers")
                 .expected(format!("all letters after one colon, as in {}:uk", first.text)));
         }
         match probe::tracepoints(self.host, first, second) {
@@ -544,7 +541,7 @@ impl<'h> EventParser<'h> {
                 {
                     return Err(Fault::at(
                         &second.span(),
-                        format!("`{}` is a PMU: its events stand between slashes", pmu.name),
+                        format!("`{}` is a PMU: its events go between slashes", pmu.name),
                     )
                     .expected(format!("{}/{}/", pmu.name, second.text)));
                 }
@@ -553,7 +550,7 @@ impl<'h> EventParser<'h> {
                 Err(match near.first() {
                     // A misspelt generic name with invalid modifiers is not a tracepoint.
                     Some(name) if first.text.len() <= 100 && self.is_no_system(first.text) => {
-                        fault.try_this(format!("if an event was meant: `{name}` is one"))
+                        fault.try_this(format!("use `{name}` for the event with this name"))
                     }
                     _ => fault,
                 })
@@ -602,8 +599,8 @@ impl<'h> EventParser<'h> {
         {
             return specs;
         }
-        Err(Fault::at(&word.span(), format!("`{}` is a name of FreeBSD's for {class}", word.text))
-            .why("Linux takes the names that its own tables have, and this machine shows none like it")
+        Err(Fault::at(&word.span(), format!("`{}` is FreeBSD's name for {class}", word.text))
+            .why("pmc uses Linux event names, and this machine has none like it")
             .expected("a name of `pmc list`, or the code: cpu/event=0xNN,umask=0xNN/"))
     }
 
@@ -668,7 +665,7 @@ fn assign(hands: &mut Vec<PmuGroup>, spec: EventSpec) {
 /// The error for changed settings of a running event.
 fn held_as_it_is(span: &TextSpan) -> Fault {
     Fault::at(span, "the settings of a persistent event cannot be changed")
-        .expected("persistent/NAME/ alone")
+        .expected("only persistent/NAME/")
         .try_this("pmc persist add ANOTHER -e EVENT, with these settings")
 }
 

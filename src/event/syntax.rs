@@ -183,10 +183,14 @@ pub(super) const MASKS: [&str; 10] = [
 const NOT_YET: [(&str, &str, &str); 2] = [
     (
         "kgmon",
-        "FreeBSD has never had its PMC_F_KGMON either: no kernel profiles itself by it",
+        "no kernel supports it: even FreeBSD never implemented its PMC_F_KGMON",
         "pmc record -a -e EVENT:k",
     ),
-    ("percore", "no event is summed over the threads of a core by itself", "pmc stat -a --per-core sums all"),
+    (
+        "percore",
+        "pmc cannot sum a single event over the threads of a core",
+        "pmc stat -a --per-core sums all",
+    ),
 ];
 
 fn is_not_yet(name: &str) -> bool {
@@ -198,11 +202,11 @@ pub(super) fn reject_ignored(term: &Term<'_>) -> ParseResult<()> {
     let name = term.name.text;
     let (why, instead) = match NOT_YET.iter().find(|(word, ..)| *word == name) {
         Some((_, why, instead)) => (*why, *instead),
-        None if name.starts_with('@') => ("pmc hands no words to the drivers of PMUs", ""),
+        None if name.starts_with('@') => ("pmc does not pass words to PMU drivers", ""),
         None => return Ok(()),
     };
-    let fault = Fault::at(&term.span(), format!("`{name}` would change nothing yet")).why(why);
-    Err(if instead.is_empty() { fault.try_this("leave it out") } else { fault.try_this(instead) })
+    let fault = Fault::at(&term.span(), format!("`{name}` has no effect")).why(why);
+    Err(if instead.is_empty() { fault.try_this("omit it") } else { fault.try_this(instead) })
 }
 
 /// Parses the whole text.
@@ -211,7 +215,7 @@ pub(super) fn read(text: &str) -> ParseResult<Vec<EventItem<'_>>> {
     let mut items: Vec<EventItem<'_>> = Vec::new();
     reader.skip_blanks();
     if reader.peek().is_none() {
-        return Err(Fault::at(&(0..text.len()), "there is no event here").expected(AN_EVENT));
+        return Err(Fault::at(&(0..text.len()), "an event is missing here").expected(AN_EVENT));
     }
     loop {
         reader.skip_blanks();
@@ -231,7 +235,7 @@ pub(super) fn read(text: &str) -> ParseResult<Vec<EventItem<'_>>> {
             None => return Ok(items),
             Some(',') => reader.at += 1,
             Some('}') => {
-                return Err(Fault::at(&reader.here(), "this brace closes nothing").expected("`,` or the end"));
+                return Err(Fault::at(&reader.here(), "unmatched closing brace").expected("`,` or the end"));
             }
             Some(_) => return Err(reader.unexpected("`,` or the end")),
         }
@@ -247,7 +251,7 @@ pub(super) fn check_single(text: &str) -> ParseResult<()> {
     });
     let Some(second) = events.nth(1) else { return Ok(()) };
     let name = second.text.text;
-    let message = format!("`{name}` is no qualifier, and one event stands here");
+    let message = format!("`{name}` is not a qualifier, and only one event is allowed here");
     let qualifiers = FLAGS.into_iter().chain(VALUED).chain(MASKS);
     Err(Fault::at(&second.text.span(), message)
         .expected("an event with its qualifiers, such as cycles,usr")
@@ -258,8 +262,8 @@ const AN_EVENT: &str = "an event, such as cycles, task-clock, sched:sched_switch
 
 fn nothing_to_qualify(qualifier: &Term<'_>) -> Fault {
     let name = qualifier.name.text;
-    Fault::at(&qualifier.span(), format!("`{name}` qualifies the event before it, and there is none"))
-        .expected("an event first, then its qualifiers, as in cycles,usr")
+    Fault::at(&qualifier.span(), format!("`{name}` must follow an event"))
+        .expected("an event and then its qualifiers, as in cycles,usr")
 }
 
 /// Whether a libpfm4 name starts here: an optional PMU, then two colons.
@@ -297,8 +301,8 @@ impl<'a> EventTextReader<'a> {
 
     fn unexpected(&self, expected: &str) -> Fault {
         match self.peek() {
-            Some(c) => Fault::at(&self.here(), format!("`{c}` cannot stand here")).expected(expected),
-            None => Fault::at(&self.here(), "the text ends too early").expected(expected),
+            Some(c) => Fault::at(&self.here(), format!("unexpected `{c}`")).expected(expected),
+            None => Fault::at(&self.here(), "unexpected end of the text").expected(expected),
         }
     }
 
@@ -408,7 +412,7 @@ impl<'a> EventTextReader<'a> {
                 }
             } else if self.opens_group() {
                 let brace = self.text[self.at..].find('{').unwrap_or(0) + self.at;
-                return Err(Fault::at(&(brace..brace + 1), "a group cannot hold another group")
+                return Err(Fault::at(&(brace..brace + 1), "a group cannot contain another group")
                     .expected("an event, or `}` before the next group"));
             } else {
                 events.push(self.event()?);
@@ -430,7 +434,7 @@ impl<'a> EventTextReader<'a> {
         let word = self.until(&[',', '{', '}', ':', '/']);
         if word.text.is_empty() {
             return Err(Fault::at(&(word.at..word.at), "the modifiers are missing after `:`")
-                .expected(format!("letters out of {MODIFIERS}")));
+                .expected(format!("letters from {MODIFIERS}")));
         }
         Ok(word)
     }
@@ -462,7 +466,7 @@ impl<'a> EventTextReader<'a> {
                 modifiers = Some(word);
             } else if colon {
                 return Err(Fault::at(&(word.at..word.at), "the modifiers are missing after `:`")
-                    .expected(format!("letters out of {MODIFIERS}")));
+                    .expected(format!("letters from {MODIFIERS}")));
             }
         }
         let text = self.text[start..self.at].trim_end();
@@ -503,7 +507,7 @@ impl<'a> EventTextReader<'a> {
         let second = self.until(&[':', '/', ',', '{', '}']);
         if second.text.is_empty() {
             return Err(Fault::at(&(second.at..second.at), "something is missing after `:`")
-                .expected(format!("modifiers (letters out of {MODIFIERS}), or the name of a tracepoint")));
+                .expected(format!("modifiers (letters from {MODIFIERS}), or the name of a tracepoint")));
         }
         if self.eat(':') {
             *modifiers = Some(self.modifiers()?);
@@ -556,13 +560,13 @@ impl<'a> EventTextReader<'a> {
         self.at += "uprobe:".len();
         let path = self.until(&[':', ',', '{', '}']);
         if path.text.is_empty() || !self.eat(':') {
-            return Err(Fault::at(&(path.at..self.at), "this uprobe lacks a part")
+            return Err(Fault::at(&(path.at..self.at), "this uprobe is incomplete")
                 .expected("uprobe:PATH:FUNCTION or uprobe:PATH:0xOFFSET, as in uprobe:/bin/sh:main"));
         }
         let place = self.until(&[':', '/', ',', '{', '}']);
         if place.text.is_empty() {
-            return Err(Fault::at(&(place.at..place.at), "the place in the file is missing")
-                .expected("a function, or 0xOFFSET in the file"));
+            return Err(Fault::at(&(place.at..place.at), "the function or offset is missing")
+                .expected("a function, or a file offset 0xOFFSET"));
         }
         if self.eat(':') {
             *modifiers = Some(self.modifiers()?);
@@ -578,7 +582,7 @@ impl<'a> EventTextReader<'a> {
             let is_there = self.eat(':');
             *word = self.until(if index == 0 { &[':', ',', '{', '}'] } else { &[':', '/', ',', '{', '}'] });
             if !is_there || word.text.is_empty() {
-                return Err(Fault::at(&word.span(), "this marker lacks a part")
+                return Err(Fault::at(&word.span(), "this marker is incomplete")
                     .expected("sdt:PATH:PROVIDER:NAME, or sdt_PROVIDER:NAME"));
             }
         }
@@ -595,7 +599,7 @@ impl<'a> EventTextReader<'a> {
         const DELIMITERS: [char; 5] = [':', '/', ',', '{', '}'];
         let mut place = self.until(&DELIMITERS);
         if place.text.is_empty() {
-            return Err(Fault::at(&(place.at..place.at), "the kernel's function is missing")
+            return Err(Fault::at(&(place.at..place.at), "the kernel function is missing")
                 .expected("kprobe:FUNCTION, kprobe:FUNCTION+0xOFFSET or kprobe:MODULE:FUNCTION"));
         }
         let start = self.at;

@@ -71,7 +71,7 @@ const DECIDED: [(usize, u64, &str, &str); 15] = [
     (0, !0, "type and size", "PMU/…/, or TYPE:CONFIG as in 4:0x3c"),
     (2, !0, "sample_period", "period=N, or freq=N"),
     (3, !0, "sample_type", "pmc record has an option for each field of a sample: -d, -W, --phys-data …"),
-    (4, !0, "read_format", "leave it out: what is read follows from groups and options"),
+    (4, !0, "read_format", "omit it: groups and options determine the read format"),
     (5, bit(Flag::Disabled) | bit(Flag::EnableOnExec), "when the event starts", "-D MS"),
     (5, bit(Flag::Inherit), "inherit", "inherit, or no-inherit"),
     (5, bit(Flag::Freq), "freq", "freq=N"),
@@ -109,8 +109,8 @@ impl TermValue {
     fn number(&self, largest: u64) -> ParseResult<u64> {
         let Some(value) = &self.value else { return Ok(1) };
         let number = number(value).ok_or_else(|| {
-            Fault::at(&self.span, format!("`{value}` is no number for `{}`", self.name))
-                .expected("a decimal number, or a hexadecimal one as 0x1f")
+            Fault::at(&self.span, format!("`{value}` is not a valid number for `{}`", self.name))
+                .expected("a decimal number, or a hexadecimal number such as 0x1f")
         })?;
         if number > largest {
             return Err(Fault::at(&self.span, format!("{value} is too large for `{}`", self.name))
@@ -153,7 +153,7 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> ParseResult<bool> {
         "call-graph" => {
             let word = term.word()?;
             if !CALL_GRAPHS.contains(&word.as_str()) {
-                return Err(Fault::at(&term.span, format!("no call graph is made by `{word}`"))
+                return Err(Fault::at(&term.span, format!("unknown call-graph mode `{word}`"))
                     .expected(CALL_GRAPHS.join(", ")));
             }
             told.call_graph = Some(word);
@@ -162,7 +162,7 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> ParseResult<bool> {
             let words = term.word()?;
             let filter = branch_sample_type::filter(&words).map_err(|word| {
                 let names = branch_sample_type::FILTERS.map(|(name, _)| name);
-                Fault::at(&term.span, format!("no branches are called `{word}`"))
+                Fault::at(&term.span, format!("unknown branch type `{word}`"))
                     .expected(names.join(", "))
                     .meant(word, names)
             })?;
@@ -181,7 +181,7 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> ParseResult<bool> {
         "nr" => {
             let most = term.needed(u64::from(i32::MAX as u32))? as u32;
             if most == 0 {
-                return Err(Fault::at(&term.span, "0 samples are none").expected("1 or more"));
+                return Err(Fault::at(&term.span, "nr must be at least 1").expected("1 or more"));
             }
             told.most_samples = Some(most);
         }
@@ -193,7 +193,7 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> ParseResult<bool> {
             let word = term.word()?;
             let known = AUX_ACTIONS.iter().find(|(name, _)| *name == word);
             let (_, bit) = known.ok_or_else(|| {
-                Fault::at(&term.span, format!("no trace can `{word}`"))
+                Fault::at(&term.span, format!("unknown aux-action `{word}`"))
                     .expected(AUX_ACTIONS.map(|(name, _)| name).join(", "))
             })?;
             request(spec, term)?.set_aux_action(*bit);
@@ -230,7 +230,7 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> ParseResult<bool> {
                     Some(word) if word < crate::abi::attr::WORDS => Some(word),
                     Some(_) => {
                         let last = crate::abi::attr::WORDS - 1;
-                        return Err(Fault::at(&term.span, format!("the request has no word `{name}`"))
+                        return Err(Fault::at(&term.span, format!("perf_event_attr has no word `{name}`"))
                             .expected(format!("attr0 to attr{last}")));
                     }
                     None => return Ok(false),
@@ -242,15 +242,13 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> ParseResult<bool> {
             match word {
                 None if name == "period" => {
                     if value == 0 {
-                        return Err(Fault::at(&term.span, "a period of 0 has no end").expected("1 or more"));
+                        return Err(Fault::at(&term.span, "period must be at least 1").expected("1 or more"));
                     }
                     attr.set_period(value.saturating_mul(tick_ns));
                 }
                 None => {
                     if value == 0 {
-                        return Err(
-                            Fault::at(&term.span, "0 samples a second are none").expected("1 or more")
-                        );
+                        return Err(Fault::at(&term.span, "freq must be at least 1").expected("1 or more"));
                     }
                     attr.set_freq(value);
                 }
@@ -264,7 +262,7 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> ParseResult<bool> {
                     {
                         return Err(Fault::at(
                             &term.span,
-                            format!("`{name}` cannot set {field}: pmc decides it"),
+                            format!("`{name}` cannot set {field}: pmc sets it itself"),
                         )
                         .try_this(*instead));
                     }
@@ -280,8 +278,8 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> ParseResult<bool> {
 fn request<'s>(spec: &'s mut EventSpec, term: &TermValue) -> ParseResult<&'s mut Attr> {
     match &mut spec.source {
         EventSource::Kernel(attr) => Ok(attr),
-        _ => Err(Fault::at(&term.span, format!("`{}` is for events that the kernel counts", term.name))
-            .why("this one is measured by pmc itself")),
+        _ => Err(Fault::at(&term.span, format!("`{}` applies only to kernel events", term.name))
+            .why("pmc itself measures this event")),
     }
 }
 
@@ -289,10 +287,10 @@ fn request<'s>(spec: &'s mut EventSpec, term: &TermValue) -> ParseResult<&'s mut
 pub(super) fn cpu_list(text: &str, span: &TextSpan) -> ParseResult<crate::host::CpuList> {
     match text.parse::<crate::host::CpuList>() {
         Ok(cpus) if cpus.is_empty() => {
-            Err(Fault::at(span, "this CPU list is empty").expected("CPU numbers and ranges, as in cpu=0-3,8"))
+            Err(Fault::at(span, "empty CPU list").expected("CPU numbers and ranges, as in cpu=0-3,8"))
         }
         Ok(cpus) => Ok(cpus),
-        Err(wrong) => Err(Fault::at(span, format!("no CPU list: {wrong}"))
+        Err(wrong) => Err(Fault::at(span, format!("invalid CPU list: {wrong}"))
             .expected("CPU numbers and ranges, as in cpu=0-3,8")),
     }
 }
@@ -436,7 +434,7 @@ fn expand(
                 let Some(given) = given else {
                     return Err(Fault::at(
                         &term.span(),
-                        format!("the event `{event_name}` needs a value for `{name}`"),
+                        format!("the event `{event_name}` requires a value for `{name}`"),
                     )
                     .expected(format!("{}/{event_name},{name}=VALUE/", pmu.name)));
                 };
@@ -480,7 +478,7 @@ fn set(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -> Parse
         Some(Err(bad)) => {
             return Err(Fault::at(
                 &term.span,
-                format!("the term `{}` of {} cannot be used: {bad}", term.name, pmu.name),
+                format!("cannot use the term `{}` of {}: {bad}", term.name, pmu.name),
             ));
         }
         None => return other_term(pmu, spec, term, hybrid),
@@ -529,17 +527,17 @@ fn other_term(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -
     let what = match (&term.from, pmu.terms().is_empty() && pmu.events().is_empty()) {
         (Some(event), _) => {
             format!(
-                "the kernel describes the event `{event}` by `{}`, a term that {} does not have",
+                "the kernel describes the event `{event}` with `{}`, a term that {} does not have",
                 term.name, pmu.name
             )
         }
-        (None, true) => format!("{} has no terms of its own, so none called `{}`", pmu.name, term.name),
+        (None, true) => format!("{} has no term `{}`: it has no terms of its own", pmu.name, term.name),
         (None, false) => format!("{} has no term or event `{}`", pmu.name, term.name),
     };
     let expected = match terms.as_slice() {
-        [] => format!("a term that every event takes ({})", COMMON.join(", ")),
+        [] => format!("a term that every event supports ({})", COMMON.join(", ")),
         own => format!(
-            "a term of {} ({}), or one that every event takes ({})",
+            "a term of {} ({}), or a term that every event supports ({})",
             pmu.name,
             own.join(", "),
             COMMON.join(", ")

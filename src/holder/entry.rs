@@ -94,7 +94,7 @@ impl HeldEvent {
             ..SamplePlan::on(scope.clone(), options)
         };
         let groups = open::groups(&plan, host)?;
-        trace::refuse(&groups, "a holder keeps records")?;
+        trace::refuse(&groups, "a holder stores records")?;
         let specs: Vec<_> = groups.iter().flat_map(|(group, _)| &group.events).collect();
         if specs.iter().any(|spec| spec.attr().is_none()) {
             return Err(Error::usage(format!("{}: not a kernel event", definition.event))
@@ -102,12 +102,12 @@ impl HeldEvent {
         }
         if !definition.pids.is_empty() && specs.iter().any(|spec| spec.qualifiers.system) {
             return Err(Error::usage(format!("{}: -p cannot be combined with `system`", definition.event))
-                .try_this("one of them"));
+                .try_this("use only one of them"));
         }
         // An event's variants for the core types of a hybrid CPU form one entry.
         if specs.len() > 1 && specs.iter().any(|spec| spec.merge.is_none() || spec.merge != specs[0].merge) {
             return Err(Error::usage(format!("{} is more than one event", definition.event))
-                .why("an entry holds one event, with a ring buffer on each CPU")
+                .why("an entry contains one event, with a ring buffer on each CPU")
                 .try_this("use pmc persist add for each event"));
         }
         // An event bound to CPUs (`cpu=0`, or a device's) is only open there.
@@ -338,10 +338,8 @@ fn scope(definition: &EntryDefinition, host: &Host) -> Result<MeasurementScope> 
     let cpus: CpuList = list.parse().map_err(|wrong| Error::usage(format!("-C {list}: {wrong}")))?;
     let missing = cpus.iter().find(|cpu| !online.contains(*cpu));
     match missing {
-        Some(cpu) => {
-            Err(Error::usage(format!("-C {list}: CPU {cpu} is not online"))
-                .try_this(format!("one of {online}")))
-        }
+        Some(cpu) => Err(Error::usage(format!("-C {list}: CPU {cpu} is not online"))
+            .try_this(format!("use one of {online}"))),
         None => Ok(MeasurementScope::Cpus(cpus)),
     }
 }

@@ -103,7 +103,7 @@ pub(crate) fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
     let ended = serve(&mut holder, &signals, until_empty)?;
     if let Some(signal) = ended {
         let left: Vec<_> = holder.entries.values().map(|held| held.entry.clone()).collect();
-        holder.publisher.lose(&left, now(), &format!("its holder was ended by signal {signal}"))?;
+        holder.publisher.lose(&left, now(), &format!("its holder was killed by signal {signal}"))?;
         for entry in left {
             say::note(format!("no longer held: {} ({})", entry.definition.name, entry.definition.event));
         }
@@ -119,7 +119,7 @@ fn claim(directory: RunDirectory, waits: bool) -> Result<Publisher> {
         }
         if !waits || begun.elapsed() > PREDECESSOR {
             return Err(Error::new(format!("another holder has {}", directory.path().display()))
-                .try_this("pmc persist list shows what it holds"));
+                .try_this("pmc persist list shows its entries"));
         }
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -154,8 +154,7 @@ fn given(directory: &RunDirectory) -> Result<Option<Listener>> {
         descriptor::set_nonblocking(&socket)?;
         Ok(is_ours.then(|| socket.into()))
     };
-    let looked =
-        look().map_err(|error| Error::io("taking the socket that was handed to us (LISTEN_FDS)", error));
+    let looked = look().map_err(|error| Error::io("taking the passed socket (LISTEN_FDS)", error));
     match (sockets, looked?) {
         (1, Some(socket)) => Ok(Some(Listener { socket, path: None })),
         _ => Err(Error::new("LISTEN_FDS must pass exactly one socket of the right type")
@@ -309,7 +308,7 @@ impl HolderServer {
             // The client has hung up.
             Ok(None) => return,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-            Err(error) => Err(Error::usage(format!("no request: {error}"))),
+            Err(error) => Err(Error::usage(format!("invalid request: {error}"))),
         };
         let (answer, descriptors) = answered
             .unwrap_or_else(|error| (HolderAnswer::Refused(RefusalMessage::from(&error)), Vec::new()));
@@ -353,7 +352,8 @@ impl HolderServer {
             HolderRequest::Adopt { name, events } => {
                 if let Some(held) = self.entries.values().find(|held| held.has_any(&events)) {
                     let name = &held.entry.definition.name;
-                    return Err(Error::usage("these events are already held").why(format!("they are {name}")));
+                    return Err(Error::usage("these events are already held")
+                        .why(format!("the holder names them {name}")));
                 }
                 self.add(&name.clone(), |_, id| HeldEvent::adopt(name, &events, descriptors, id, now()))?
             }
@@ -453,7 +453,7 @@ impl HolderServer {
         for definition in definitions {
             self.check_free(&definition.name)?;
             if opened.iter().any(|held| held.entry.definition.name == definition.name) {
-                return Err(Error::usage(format!("two events have the name {}", definition.name)));
+                return Err(Error::usage(format!("two events are named {}", definition.name)));
             }
             let id = self.publisher.take_id()?;
             opened.push(HeldEvent::open(&self.host, definition, id, now())?);
@@ -525,15 +525,15 @@ impl HolderServer {
         }
         let copy = self.copies.get(&id).map(|(_, copy)| copy).into_iter().flatten();
         let again: io::Result<Vec<OwnedFd>> = copy.map(OwnedFd::try_clone).collect();
-        again.map_err(|error| Error::io("passing on a copy of the rings", error))
+        again.map_err(|error| Error::io("passing a copy of the ring buffers", error))
     }
 }
 
 fn unknown(word: &str, held: &str) -> Error {
-    let error = Error::new(format!("no persistent event `{word}` is held"));
+    let error = Error::new(format!("no persistent event `{word}`"));
     if held.is_empty() {
         error.try_this("pmc persist add NAME -e EVENT")
     } else {
-        error.why(format!("these are: {held}"))
+        error.why(format!("held events: {held}"))
     }
 }

@@ -67,10 +67,10 @@ impl FromStr for CpuList {
                 None => (number(range)?, number(range)?),
             };
             if low > high {
-                return Err(format!("`{range}` runs backwards"));
+                return Err(format!("the range `{range}` is reversed"));
             }
             if cpus.len() > MOST_CPUS as usize {
-                return Err("it names CPUs again and again".to_owned());
+                return Err("it names too many CPUs".to_owned());
             }
             match group {
                 None => cpus.extend(low..=high),
@@ -78,7 +78,7 @@ impl FromStr for CpuList {
                     let (used, of) = group.split_once('/').ok_or_else(|| format!("`{part}` lacks `/`"))?;
                     let (used, of) = (number(used)?, number(of)?);
                     if of == 0 || used > of {
-                        return Err(format!("`{part}` has an impossible group"));
+                        return Err(format!("`{part}` has an invalid group"));
                     }
                     cpus.extend((low..=high).filter(|cpu| (cpu - low) % of < used));
                 }

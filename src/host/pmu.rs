@@ -68,7 +68,8 @@ pub struct PmuEvent {
 /// An invalid format file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the kernel describes it as `{content}`, which is none of config:BITS, config1:BITS … config4:BITS, attrN:BITS"
+    "the kernel describes it as `{content}`, which is not config:BITS, config1:BITS … config4:BITS or \
+     attrN:BITS"
 )]
 pub struct BadFormat {
     content: String,

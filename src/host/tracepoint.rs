@@ -33,10 +33,10 @@ pub enum TracepointError {
     #[error("tracefs is not mounted")]
     NotMounted,
     /// The directory exists, but this user may not read it.
-    #[error("this user may not read {0}")]
+    #[error("no permission to read {0}")]
     Denied(String),
     /// The tracepoint does not exist.
-    #[error("there is no such tracepoint")]
+    #[error("the tracepoint does not exist")]
     Absent,
 }
 

@@ -46,7 +46,7 @@ pub enum PerfdataError {
         at: u64,
     },
     /// A stream is larger than the available space.
-    #[error("{}: longer than {}, half of what is free for temporary files", path.display(), units::bytes(*most))]
+    #[error("{}: longer than {}, half of the free space for temporary files", path.display(), units::bytes(*most))]
     TooLong {
         /// The source of the stream.
         path: PathBuf,
@@ -54,7 +54,7 @@ pub enum PerfdataError {
         most: u64,
     },
     /// Compressed data expands to an implausible size.
-    #[error("{}: {} of compressed data unpack to more than {}", path.display(), units::bytes(*packed), units::bytes(*limit))]
+    #[error("{}: {} of compressed data expand to more than {}", path.display(), units::bytes(*packed), units::bytes(*limit))]
     Bomb {
         /// The file.
         path: PathBuf,
@@ -92,10 +92,10 @@ impl From<PerfdataError> for crate::error::Error {
                 match (full, missing) {
                     (true, _) => {
                         let why = match is_kept {
-                            true => "the file system is full; the file keeps what was written so far",
+                            true => "the file system is full; the file contains all records written so far",
                             false => "the file system is full",
                         };
-                        error.why(why).try_this("free some space, or record elsewhere with -o")
+                        error.why(why).try_this("free some space, or record to another file system with -o")
                     }
                     (_, true) => {
                         error.try_this("record something first (pmc record), or name a file with -i")
@@ -229,28 +229,29 @@ impl std::fmt::Display for RecordingNote {
         match self {
             Self::Unfinished { lost } => {
                 f.write_str(
-                    "the recorder was stopped before it could finish the file; everything up to its end is read",
+                    "the recorder was stopped before it could finish the file; pmc reads it up to its end",
                 )?;
                 match lost {
                     0 => Ok(()),
-                    _ => write!(f, ", but for {} of a record that is not whole", units::bytes(*lost)),
+                    _ => write!(f, ", except {} of an incomplete record", units::bytes(*lost)),
                 }
             }
             Self::Torn { at, lost, header } => {
-                write!(f, "the records are cut off at offset {at:#x}")?;
+                write!(f, "the records are truncated at offset {at:#x}")?;
                 if let Some((kind, size)) = header {
                     write!(f, ", in {} of {}", kind_words(*kind), units::bytes(*size as u64))?;
                 }
-                write!(f, "; {} from there on cannot be read", units::bytes(*lost))
+                write!(f, "; the remaining {} cannot be read", units::bytes(*lost))
             }
             Self::BadFeatures(names) => match &names[..] {
-                [name] => write!(f, "the {name} section is damaged and is not used"),
-                _ => write!(f, "these sections are damaged and are not used: {}", names.join(", ")),
+                [name] => write!(f, "ignored the damaged section {name}"),
+                _ => write!(f, "ignored damaged sections: {}", names.join(", ")),
             },
             Self::Aux { bytes } => {
                 write!(
                     f,
-                    "{} of AUX data (hardware trace) skipped: perf script --itrace decodes it, pmc does not",
+                    "skipped {} of AUX data (hardware trace): pmc does not decode it, but perf script \
+                     --itrace does",
                     units::bytes(*bytes)
                 )
             }
@@ -272,8 +273,8 @@ impl std::fmt::Display for RecordingNote {
             Self::Misshapen { count, first, bytes } => {
                 write!(
                     f,
-                    "{} samples are longer or shorter than their fields, the first at offset {first:#x}: {}; \
-                     their sizes are damaged, and {} in them, perhaps of other records, cannot be read",
+                    "{} samples have damaged sizes, which do not match their fields, the first at offset \
+                     {first:#x}: {}; {} in them, perhaps of other records, cannot be read",
                     units::thousands(*count),
                     kind_words(kind::SAMPLE),
                     units::bytes(*bytes)
@@ -283,7 +284,10 @@ impl std::fmt::Display for RecordingNote {
                 write!(f, "{} cannot be read; its records are missing", path.display())
             }
             Self::BadCompression { at } => {
-                write!(f, "the compressed records are damaged at offset {at:#x}; what follows cannot be read")
+                write!(
+                    f,
+                    "the compressed records are damaged at offset {at:#x}; later records cannot be read"
+                )
             }
         }
     }

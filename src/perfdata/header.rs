@@ -80,7 +80,7 @@ impl PerfdataHeader {
             return Ok(header);
         }
         if size < FILE_HEADER || got < FILE_HEADER as usize {
-            let what = "the header is cut off, or says a size that no perf writes";
+            let what = "the header is truncated or has an invalid size";
             return Err(PerfdataError::Malformed { path: source.path().to_owned(), what, at: 8 });
         }
         header.form = RecordingLayout::File;
@@ -120,11 +120,11 @@ impl PerfdataHeader {
             |what| PerfdataError::Malformed { path: source.path().to_owned(), what, at: self.attrs.offset };
         let entry = usize::try_from(self.attr_size).unwrap_or(0);
         if !(attr::SMALLEST + 16..=1 << 16).contains(&entry) {
-            return Err(malformed("the header says a size of attrs that no perf writes"));
+            return Err(malformed("invalid attr size in the header"));
         }
         let mut bytes = source
             .section(self.attrs.offset, self.attrs.size)?
-            .ok_or_else(|| malformed("the attrs lie outside the file"))?;
+            .ok_or_else(|| malformed("the attrs are outside the file"))?;
         let rows = bytes.chunks_exact_mut(entry);
         Ok(rows
             .map(|row| {

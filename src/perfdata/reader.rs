@@ -88,7 +88,7 @@ impl Reader {
         self.make_layouts();
         let FileSection { offset: start, size } = header.data;
         if start < FILE_HEADER {
-            let what = "the header says that records begin inside the header";
+            let what = "the header places the records inside the header";
             return Err(PerfdataError::Malformed { path: source.path().to_owned(), what, at: 40 });
         }
         // A killed recorder left the size at 0 (perf), or at the amount written up to a second before,
@@ -208,7 +208,7 @@ impl Reader {
         }
         self.add_bad_features(bad);
         if self.events.is_empty() {
-            let what = "the stream ends before it says what was recorded";
+            let what = "the stream ends before the description of its events";
             return Err(PerfdataError::Malformed {
                 path: source.path().to_owned(),
                 what,

@@ -43,9 +43,9 @@ pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, PersistentEntry)> 
     let names: Vec<String> =
         all.iter().flat_map(RunDirectory::entries).map(|entry| entry.definition.name).collect();
     let lost = all.iter().flat_map(RunDirectory::lost).find(|lost| is_called(&lost.entry, word));
-    let error = Error::new(format!("no persistent event `{word}` is held"));
+    let error = Error::new(format!("no persistent event `{word}`"));
     let error = match (lost, names.is_empty()) {
-        (Some(lost), _) => error.why(format!("it was, and was lost: {}", lost.why)),
+        (Some(lost), _) => error.why(format!("it was lost: {}", lost.why)),
         (None, true) => error.why("nothing is"),
         (None, false) => error.why(format!("these are: {}", names.join(", "))),
     };
@@ -112,8 +112,8 @@ impl PendingRequest {
 
 fn not_asked(directory: &RunDirectory, error: io::Error) -> Error {
     if is_absent(&error) {
-        return Error::new("no holder of persistent events runs")
-            .why(format!("no process listens at {}", directory.socket().display()))
+        return Error::new("no holder of persistent events is running")
+            .why(format!("no process listens on {}", directory.socket().display()))
             .try_this("pmc persist add NAME -e EVENT starts one");
     }
     asking(directory, error)
@@ -210,7 +210,7 @@ fn send_request(
     let (holder, own) = (socket_peercred(&socket)?.uid, rustix::process::geteuid());
     let may_be_others = own.is_root() && descriptors.is_empty();
     if !holder.is_root() && !may_be_others && holder != own {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens there"));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens on this socket"));
     }
     match send(&socket, request, LONGEST_REQUEST, descriptors) {
         // The holder may have answered before it received the request.
@@ -262,8 +262,8 @@ fn refused((answer, descriptors): (HolderAnswer, Vec<OwnedFd>)) -> Result<(Holde
 }
 
 fn gone(directory: &RunDirectory) -> Error {
-    Error::new(format!("the holder at {} ended before it answered", directory.path().display()))
-        .try_this("pmc persist list shows what is held, and what was lost")
+    Error::new(format!("the holder at {} ended before it responded", directory.path().display()))
+        .try_this("pmc persist list shows held and lost entries")
 }
 
 fn asking(directory: &RunDirectory, error: io::Error) -> Error {
@@ -271,12 +271,12 @@ fn asking(directory: &RunDirectory, error: io::Error) -> Error {
     let stopped = "the holder process is stopped or busy; see pmc persist list";
     match error_kind {
         io::ErrorKind::TimedOut => {
-            return Error::new(format!("the holder at {} does not answer", directory.path().display()))
+            return Error::new(format!("the holder at {} does not respond", directory.path().display()))
                 .why(stopped);
         }
         io::ErrorKind::Interrupted => {
             return Error::new(format!(
-                "interrupted before the holder at {} answered",
+                "interrupted before the holder at {} responded",
                 directory.path().display()
             ))
             .why(stopped);
@@ -292,5 +292,5 @@ fn asking(directory: &RunDirectory, error: io::Error) -> Error {
 
 /// Returns the error for an answer that does not fit the request.
 pub fn misunderstood() -> Error {
-    Error::new("unexpected answer from the holder").why("the holder may run another version of pmc")
+    Error::new("unexpected answer from the holder").why("the holder may be another version of pmc")
 }

@@ -51,11 +51,17 @@ pub fn check_name(name: &str) -> Result<()> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let wrong = match name {
         "" => "it is empty",
-        _ if name.len() > LONGEST_NAME => "it has more than 64 letters",
-        _ if !name.chars().all(is_word) => "it has something else than letters, digits, `_`, `-` and `.`",
-        _ if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => "it begins with no letter",
-        _ if name == PERSISTENT => "the PMU's only term is called so",
-        _ if DESCRIPTIONS.iter().any(|end| name.ends_with(end)) => "sysfs describes events in such files",
+        _ if name.len() > LONGEST_NAME => "it has more than 64 characters",
+        _ if !name.chars().all(is_word) => {
+            "it contains characters other than letters, digits, `_`, `-` and `.`"
+        }
+        _ if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
+            "it does not start with a letter"
+        }
+        _ if name == PERSISTENT => "the PMU's only term has this name",
+        _ if DESCRIPTIONS.iter().any(|end| name.ends_with(end)) => {
+            "sysfs uses this extension for event descriptions"
+        }
         _ => return Ok(()),
     };
     Err(Error::usage(format!("`{name}` is not a valid name for a persistent event")).why(wrong))
@@ -202,10 +208,7 @@ impl Publisher {
     pub fn restore<'a>(&mut self, entries: impl Iterator<Item = &'a PersistentEntry>) -> Result<()> {
         let path = self.directory.path.clone();
         if !path.parent().is_some_and(Path::is_dir) {
-            return Err(Error::new(format!(
-                "{} was removed, with the folder that it was in",
-                path.display()
-            )));
+            return Err(Error::new(format!("{} was removed, together with its directory", path.display())));
         }
         self.directory.make()?;
         if !self.has_lock() {
@@ -337,7 +340,7 @@ impl Publisher {
         write().map_err(|error| {
             let _ = fs::remove_file(&beside);
             doing("writing", &path, error)
-                .try_this("free space in its file system, or set PMC_PERSISTENT_DIR")
+                .try_this("free some space in its file system, or set PMC_PERSISTENT_DIR")
         })
     }
 }

@@ -48,7 +48,7 @@ impl HandedOverEntry {
         let any = |flag: Flag| events.iter().any(|attr| attr.get(flag));
         if file.snapshots && !all(|attr| attr.get(Flag::WriteBackward)) {
             return Err(Error::usage(format!(
-                "-S: the rings of {} keep the oldest records",
+                "-S: the ring buffers of {} keep the oldest records",
                 entry.definition.name
             ))
             .why("a snapshot needs ring buffers in overwrite mode")

@@ -214,21 +214,20 @@ impl<'a> Counting<'a> {
         }
         if !is_on {
             return Err(Error::new(
-                "some are off (-D, --control) or left to somebody else (--reserve=yield), and nobody would \
-                 switch them on",
+                "some are disabled (-D, --control, --reserve=yield), and a holder would never enable them",
             ));
         }
         let mixed = !matches!(self.scope, MeasurementScope::Cpus(_))
             && self.set.counters().any(|(_, slot, _)| slot.tid.is_none());
         if mixed {
             return Err(Error::new(
-                "some of them are of whole CPUs and others of processes, and an entry is of one kind",
+                "some count whole CPUs and others processes, but an entry can contain only one kind",
             ));
         }
         let described = handover::describe_counters(&self.set, &self.scope);
         let (events, descriptors) = described.map_err(|error| Error::io("describing the counters", error))?;
         if descriptors.is_empty() {
-            return Err(Error::new("none of them is a kernel counter"));
+            return Err(Error::new("none of them are kernel events"));
         }
         let [_, name] = handover::names(std::process::id());
         handover::give(self.host, name, events, &descriptors)
@@ -328,7 +327,7 @@ impl MeasurementHandler for Counting<'_> {
         match (&given, &self.command) {
             (Ok(()), Some(command)) => {
                 say::note(format!(
-                    "{} goes on as process {}, which nobody waits for",
+                    "{} continues as process {}; pmc does not wait for it",
                     command.comm, command.pid
                 ));
             }
@@ -388,7 +387,7 @@ fn open_scope(
         }
         _ => threads.iter().map(|thread| TargetSlot { tid: Some(thread.tid), cpu: None }).collect(),
     };
-    let why = "each event needs a descriptor on every CPU or thread";
+    let why = "each event requires a descriptor on every CPU or thread";
     let less = "count fewer events, or on fewer CPUs (-C) or threads (-t)";
     set.refuse_unplaced(&slots, &online);
     targets::make_room(set.descriptors(slots.len()), "counters", why, less)?;
@@ -400,13 +399,13 @@ fn open_scope(
     threads.retain(|thread| !gone.iter().any(|slot| slot.tid == Some(thread.tid)));
     if !gone.is_empty() && gone.len() < slots.len() {
         let what =
-            if matches!(scope, MeasurementScope::Cpus(_)) { "CPUs went off line" } else { "threads ended" };
+            if matches!(scope, MeasurementScope::Cpus(_)) { "CPUs went offline" } else { "threads ended" };
         say::warn(&Warning::TargetsGone { count: gone.len(), what });
     }
     if !slots.is_empty() && gone.len() == slots.len() {
         return Err(match scope {
             MeasurementScope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went offline")),
-            _ => Error::new("the processes ended before their counters were open"),
+            _ => Error::new("the processes ended before pmc opened their counters"),
         });
     }
     Ok(threads)

@@ -312,7 +312,7 @@ impl Measurement {
     }
 }
 
-const NO_SUCH_EVENT: &str = "no event has that name: the order `evlist` prints them";
+const NO_SUCH_EVENT: &str = "unknown event name: the command `evlist` lists the names";
 
 /// Whether an event has the name in an order. True for an order without a name.
 fn is_there(handler: &impl MeasurementHandler, name: Option<&str>) -> bool {
@@ -360,7 +360,8 @@ impl Poller {
         control: Option<&Control>,
         stop: Option<BorrowedFd<'_>>,
     ) -> Result<Self> {
-        let watching = |error: rustix::io::Errno| Error::io("watching the rings", io::Error::from(error));
+        let watching =
+            |error: rustix::io::Errno| Error::io("watching the ring buffers", io::Error::from(error));
         let all = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(watching)?;
         for first in [0, TRIGGERS] {
             for (ring, fd) in rings(handler, first).iter().flat_map(|rings| rings.descriptors_to_watch()) {

@@ -67,7 +67,7 @@ pub(super) fn exclude_self(groups: &mut [EventGroup]) -> Result<()> {
 /// Returns the error for a filter that the kernel rejects.
 pub(super) fn refused((spec, filter, error): RefusedFilter<'_>) -> Error {
     Error::io(format!("--filter '{filter}'"), error)
-        .why("the kernel does not understand the expression, or the tracepoint has no such field")
+        .why("the expression is invalid, or the tracepoint does not have this field")
         .try_this(format!("pmc list --long {} shows its fields", spec.name))
 }
 

@@ -41,7 +41,7 @@ pub(super) fn give(
     };
     if descriptors.len() > MOST_DESCRIPTORS {
         return Err(Error::new(
-            "they are more than 253 descriptors, which the kernel does not pass in one message",
+            "they have more than 253 descriptors, which exceeds the limit of one message",
         ));
     }
     hand_over(&directory, &HolderRequest::Adopt { name, events }, descriptors).map(drop)
@@ -103,7 +103,7 @@ pub(super) fn refuse_counted(open: &Handover, id: u64) -> Result<()> {
         return Ok(());
     }
     let names: Vec<&str> = open.events.iter().take(open.sampled).map(|event| event.name.as_str()).collect();
-    Err(Error::usage(format!("{} only counts: it has no records", names.join(", ")))
+    Err(Error::usage(format!("{} is counted only and has no records", names.join(", ")))
         .try_this(format!("pmc persist read {id}, or pmc stat -e persistent/{id}/")))
 }
 
@@ -196,5 +196,5 @@ pub(crate) fn take(handover: &Handover, descriptors: Vec<OwnedFd>) -> Result<Rin
         rings: handover.rings.clone(),
         pages: handover.ring_bytes as usize / page_size(),
     };
-    Rings::adopt(open).map_err(|error| Error::io("taking over events that are open", error))
+    Rings::adopt(open).map_err(|error| Error::io("taking over open events", error))
 }

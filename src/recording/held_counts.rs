@@ -102,7 +102,7 @@ impl HeldCounts {
     /// The first such entry.
     pub(super) fn refuse_several(&self) -> Result<()> {
         let Some(held) = self.0.iter().find(|held| held.members.len() > 1) else { return Ok(()) };
-        let error = Error::usage(format!("{}: this entry holds several events", held.name));
+        let error = Error::usage(format!("{}: this entry contains several events", held.name));
         Err(error
             .why(format!("they are {}; stat shows one count per name", held.members.join(", ")))
             .try_this(format!("pmc persist read {}", held.held.id)))

@@ -86,16 +86,18 @@ pub(crate) fn release(held: PausedChild, command: &[OsString]) -> Result<Running
                 error.exit(Exit::NotFound).try_this(format!("sh -c '{name}'"))
             }
             (true, ..) if name.contains('/') => {
-                error.exit(Exit::NotFound).why("no such file, or its interpreter is missing")
+                error.exit(Exit::NotFound).why("the file does not exist, or its interpreter is missing")
             }
-            (true, ..) => error.exit(Exit::NotFound).why("no directory of PATH has a command of this name"),
+            (true, ..) => {
+                error.exit(Exit::NotFound).why("no directory in PATH contains a command with this name")
+            }
             (_, true, _) => error
                 .exit(Exit::NotExecutable)
-                .why("the file is not executable by this user, or is a directory")
+                .why("this user has no permission to execute the file, or it is a directory")
                 .try_this(format!("chmod +x {name}")),
             (_, _, true) => error
                 .exit(Exit::NotExecutable)
-                .why("the file is neither a program for this machine nor a script with #!"),
+                .why("the file is not a program for this machine or a script with #!"),
             _ => error.exit(Exit::NotExecutable),
         }
     })
@@ -140,7 +142,7 @@ pub(crate) fn no_target(error: TargetError) -> Error {
             let error = Error::io(text, source);
             match (missing, path.parent()) {
                 (true, Some(parent)) => error
-                    .why("names are paths below the mount point of the hierarchy")
+                    .why("use paths below the mount point of the hierarchy")
                     .try_this(format!("ls {}", parent.display())),
                 _ => error.why("the cgroup directory must be readable"),
             }

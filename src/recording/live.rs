@@ -175,11 +175,11 @@ impl<'a> Sampling<'a> {
         follower: LiveObserver,
     ) -> Result<(Self, PreparedReservation)> {
         let groups = open::groups(&plan.sample, host)?;
-        trace::refuse(&groups, "top shows samples")?;
+        trace::refuse(&groups, "top shows only samples")?;
         let events = || groups.iter().flat_map(|(group, _)| &group.events);
         if let Some(spec) = events().find(|spec| spec.qualifiers.logs()) {
             return Err(Error::usage(format!(
-                "{}: counts are logged into a file, and top has none",
+                "{}: pmc logs counts to a file, which top does not have",
                 spec.name
             ))
             .try_this("pmc stat, or pmc record, with the same events"));

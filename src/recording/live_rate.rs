@@ -74,7 +74,7 @@ impl RateOrders {
         let sent = self.orders.send(RateOrder { event, twice, answer });
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
         // A sampler that has ended drops the order and with it the sender of the answer.
-        sent.ok().and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err("sampling is over".to_owned()))
+        sent.ok().and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err("sampling has ended".to_owned()))
     }
 }
 
@@ -118,7 +118,7 @@ impl RateRequests {
         sources: &RecordSources,
     ) -> std::result::Result<RateChange, String> {
         let own = self.rates.get(order.event).zip(sources.rings().requests().nth(order.event));
-        let (&rate, (name, attr)) = own.ok_or("it was open before: whoever opened it chose its rate")?;
+        let (&rate, (name, attr)) = own.ok_or("another process opened this event and chose its rate")?;
         change(name, attr, rate, order.twice, self.most)
     }
 
@@ -142,12 +142,12 @@ fn change(
     let shortest = if is_clock(attr) { SHORTEST_CLOCK_NS } else { 1 };
     let next = if twice == is_frequency { rate.saturating_mul(2) } else { rate / 2 };
     let (next, bound) = match is_frequency {
-        true => (next.clamp(1, most.min(S / shortest)), "a second is all that the kernel allows"),
-        false => (next.max(shortest), "is the shortest period there is"),
+        true => (next.clamp(1, most.min(S / shortest)), "samples per second is the kernel's limit"),
+        false => (next.max(shortest), "is the shortest period"),
     };
     if next == rate {
         return Err(match is_frequency && rate == 1 {
-            true => format!("{name}: one sample a second is the least"),
+            true => format!("{name}: one sample per second is the minimum"),
             false => format!("{name}: {} {bound}", thousands(rate)),
         });
     }
@@ -158,8 +158,8 @@ fn change(
         None => EventChange::Period(next),
     };
     let words = match is_frequency {
-        true => format!("{name}: {} samples a second", thousands(next)),
-        false => format!("{name}: a sample each {}", thousands(next)),
+        true => format!("{name}: {} samples per second", thousands(next)),
+        false => format!("{name}: one sample every {}", thousands(next)),
     };
     Ok(RateChange { name: name.to_owned(), change, clock_ns, rate: next, words })
 }
@@ -175,17 +175,17 @@ mod tests {
         let mut cycles = Attr::new(kind::HARDWARE, 0);
         cycles.set_freq(4000);
         let words = |attr: &Attr, rate, twice| change("e", attr, rate, twice, 5000).map(|to| to.words);
-        assert_eq!(words(&cycles, 4000, false), Ok("e: 2,000 samples a second".to_owned()));
-        assert_eq!(words(&cycles, 4000, true), Ok("e: 5,000 samples a second".to_owned()));
+        assert_eq!(words(&cycles, 4000, false), Ok("e: 2,000 samples per second".to_owned()));
+        assert_eq!(words(&cycles, 4000, true), Ok("e: 5,000 samples per second".to_owned()));
         assert_eq!(
             words(&cycles, 5000, true),
-            Err("e: 5,000 a second is all that the kernel allows".to_owned())
+            Err("e: 5,000 samples per second is the kernel's limit".to_owned())
         );
-        assert_eq!(words(&cycles, 1, false), Err("e: one sample a second is the least".to_owned()));
+        assert_eq!(words(&cycles, 1, false), Err("e: one sample per second is the minimum".to_owned()));
         let mut misses = Attr::new(kind::HARDWARE, 3);
         misses.set_period(1000);
-        assert_eq!(words(&misses, 1000, true), Ok("e: a sample each 500".to_owned()));
-        assert_eq!(words(&misses, 1, true), Err("e: 1 is the shortest period there is".to_owned()));
+        assert_eq!(words(&misses, 1000, true), Ok("e: one sample every 500".to_owned()));
+        assert_eq!(words(&misses, 1, true), Err("e: 1 is the shortest period".to_owned()));
         let mut clock = Attr::new(kind::SOFTWARE, CPU_CLOCK);
         clock.set_freq(4000);
         let to = change("e", &clock, 4000, false, 5000).unwrap_or_else(|why| panic!("{why}"));

@@ -28,13 +28,14 @@ pub(crate) fn reason(
         Delay::Ns(ns) if !run.was_ever_on => {
             let delay = duration(ns as f64);
             return because(
-                format!("it was over after {elapsed}, before the delay (-D, {delay})"),
+                format!("it ended after {elapsed}, before the delay (-D, {delay}) was over"),
                 "a smaller -D",
             );
         }
         Delay::UntilOrder if run.readings.iter().all(|reading| reading.count.value == 0) => {
-            let why = "-D -1 waits for the order `enable`, and none came, or nothing happened after it";
-            return because(why.to_owned(), "write enable into the channel of --control");
+            let why =
+                "-D -1 waits for the command `enable`, which did not arrive, or no event occurred after it";
+            return because(why.to_owned(), "write enable to the --control channel");
         }
         _ => {}
     }
@@ -54,25 +55,27 @@ pub(crate) fn reason(
             because(format!("no {name} passed --filter in {elapsed}"), "check the filter, or record longer")
         }
         0 if is_clock || attr.kind() == kind::HARDWARE => because(
-            format!("what is recorded never ran on a CPU in {elapsed}, as far as {name} can tell"),
-            "record while it works, longer (--timeout), or what it waits for: -e sched:sched_switch",
+            format!("according to {name}, the target did not run on a CPU for {elapsed}"),
+            "record while it is busy, record longer (--timeout), or record where it waits: -e \
+             sched:sched_switch",
         ),
-        0 => because(format!("{name} did not happen in {elapsed}"), "pmc stat -e counts it at leisure"),
+        0 => because(
+            format!("{name} did not occur in {elapsed}"),
+            "pmc stat -e EVENT counts it without sampling",
+        ),
         _ if is_clock && attr.get(Flag::Freq) => {
             let each = amount(S / attr.period().max(1));
             let why = format!(
-                "{name} ran for {} only, and a sample is taken after each {each} of one {whose}",
+                "{name} ran for only {}, and pmc takes a sample every {each} per {whose}",
                 amount(count)
             );
-            because(why, "record something longer, or take more samples a second (-F)")
+            because(why, "record longer, or use a higher frequency (-F)")
         }
         _ => {
             let each = if attr.get(Flag::Freq) { "some".to_owned() } else { amount(attr.period()) };
-            let why = format!(
-                "{name} counted {}, and a sample is taken after each {each} of one {whose}",
-                amount(count)
-            );
-            because(why, "a smaller -c, or record longer")
+            let why =
+                format!("{name} counted {}, and pmc takes a sample every {each} per {whose}", amount(count));
+            because(why, "use a smaller -c, or record longer")
         }
     }
 }

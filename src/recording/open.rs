@@ -80,8 +80,8 @@ fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>>
     else {
         return Ok(());
     };
-    let cause = "log-cswitch logs counts, and record takes samples: no event here is sampled";
-    let remedy = format!("pmc stat record -e {},log-cswitch …, or another -e beside it", first.name);
+    let cause = "log-cswitch logs counts, but record requires a sampled event";
+    let remedy = format!("pmc stat record -e {},log-cswitch …, or add another -e", first.name);
     let known = (RefusalKind::BadRequest, cause, remedy.as_str());
     let attr = first.attr().cloned().unwrap_or_default();
     Err(Box::new(Refusal::before_the_kernel(&first.name, attr, errno::EINVAL, known)))
@@ -106,13 +106,11 @@ fn no_period(spec: &EventSpec) -> Error {
         spec.core_cpus.is_some() || spec.attr().is_none_or(|attr| attr.kind() < kind::FIRST_DYNAMIC);
     if spec.system_wide && !is_of_cores {
         return error
-            .why(
-                "its PMU counts for a package or a device: makers have periods for the events of cores alone",
-            )
+            .why("its PMU counts for a package or a device: vendors recommend periods only for core events")
             .try_this("use pmc stat -a to count it");
     }
     error
-        .why("only vendor events have recommended periods, and not all of them")
+        .why("only some vendor events have recommended periods")
         .try_this("-c N, or -F HZ")
         .try_this("use a vendor event: pmc list --long vendor shows the periods")
 }
@@ -136,10 +134,10 @@ pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> 
     let most: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
     let Some(most) = most.filter(|&most| wanted > most || plan.freq_max) else { return Ok(()) };
     if plan.freq_max {
-        say::note(format!("-F max: {} samples a second", units::thousands(most)));
+        say::note(format!("-F max: {} samples per second", units::thousands(most)));
         return Ok(());
     }
-    let words = format!("-F {wanted}: the kernel allows {} samples a second", units::thousands(most));
+    let words = format!("-F {wanted}: the kernel allows {} samples per second", units::thousands(most));
     if plan.strict_freq || plan.strict {
         return Err(Error::usage(words)
             .why("kernel.perf_event_max_sample_rate is lower (the kernel lowers it when interrupts take too long)")
@@ -220,9 +218,9 @@ pub(crate) fn open(
     make_room_for_events(rings.descriptors(slots.len() + cpus.len()))?;
     let pages = pages_of(size);
     let map = |rings: &mut Rings| {
-        rings
-            .map(pages)
-            .map_err(|refusal| refusal.explain(&MachineFacts::own(host)).into_error("mapping the rings"))
+        rings.map(pages).map_err(|refusal| {
+            refusal.explain(&MachineFacts::own(host)).into_error("mapping the ring buffers")
+        })
     };
     // Map the rings with the first thread's events, so that they record every thread that starts from then
     // on.
@@ -247,7 +245,7 @@ pub(crate) fn open(
     let Some(MappedPages { pages: mapped, limit }) = mapped else {
         return Err(match &plan.scope {
             MeasurementScope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went offline")),
-            _ => Error::new("the processes ended before their events were open"),
+            _ => Error::new("the processes ended before pmc opened their events"),
         });
     };
     if let Some(limit) = limit {
@@ -284,10 +282,10 @@ fn check_groups(groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> Result<()>
         Some(group) => {
             let names: Vec<&str> = group.events.iter().map(|spec| spec.name.as_str()).collect();
             Err(Error::usage(format!(
-                "{{{}}}: some are of whole CPUs (`system`), others are not",
+                "{{{}}}: some events count whole CPUs (`system`), others do not",
                 names.join(",")
             ))
-            .why("a group is counted on one PMU")
+            .why("all events of a group must be on one PMU")
             .try_this("use one group per PMU"))
         }
     }
@@ -404,14 +402,14 @@ fn check_slices(rings: &Rings) -> Result<()> {
     let error = Error::new("log-cswitch: counts of time slices are not available");
     if leaders().any(|(_, given_up)| given_up.has(Fallback::InheritedReads)) {
         return Err(error
-            .why("this kernel cannot inherit a group that samples read (Linux 6.13 can)")
+            .why("this kernel cannot inherit a group with counts in samples (Linux 6.13 or newer can)")
             .try_this("-i, which excludes child processes")
-            .try_this("use log-exit, which counts each thread to its end"));
+            .try_this("use log-exit, which logs each thread's counts at its end"));
     }
     if leaders().any(|(_, given_up)| given_up.has(Fallback::UserOnly)) {
         return Err(error
             .why("context switches happen in the kernel, which you have no permission to measure")
-            .try_this("use log-exit, which counts each thread to its end")
+            .try_this("use log-exit, which logs each thread's counts at its end")
             .try_this("kernel.perf_event_paranoid=1, or CAP_PERFMON"));
     }
     Ok(())

@@ -291,7 +291,7 @@ impl Relay {
 }
 
 fn unanswered() -> Error {
-    Error::new("its holder does not answer").why("the holder process is stopped or busy")
+    Error::new("its holder does not respond").why("the holder process is stopped or busy")
 }
 
 fn ends(rings: &[RingCopy]) -> Vec<u64> {
@@ -345,10 +345,10 @@ fn piece(file: &File, at: u64, len: Option<u64>) -> Result<Vec<u8>> {
 }
 
 fn failed(error: io::Error) -> Error {
-    Error::io("reading a holder's copy of its rings", error)
+    Error::io("reading a holder's copy of its ring buffers", error)
 }
 
 fn torn() -> Error {
     Error::new("the holder sent an incomplete copy of its ring buffers")
-        .why("the holder may run another version of pmc")
+        .why("the holder may be another version of pmc")
 }

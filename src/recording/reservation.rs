@@ -35,7 +35,7 @@ pub(crate) fn reserve<'a>(
     }
     let prepared = prepare(policy, &LockFile::default_path(host))
         // Only the policy `require` can fail.
-        .map_err(|error| error.explain("count without it: leave --reserve=require away"))?;
+        .map_err(|error| error.explain("omit --reserve=require to count without a reservation"))?;
     prepared.findings.iter().for_each(say::warn);
     Ok(prepared)
 }

@@ -101,7 +101,7 @@ const RUNTIMES: &[Runtime] = &[
         name: "BEAM",
         is_of: |program| program.file.file_name().is_some_and(|name| name == BEAM),
         lacks: |program| {
-            let why = "this BEAM has no option to write them";
+            let why = "this BEAM cannot write them";
             MissingRuntimeNames::when(!program.holds("JPperf"), "Erlang", why, runtime_names::ERLANG)
         },
         variable: Some(Variable { name: "ERL_AFLAGS", values: &["+JPperf true"], is_list: true }),
@@ -114,7 +114,7 @@ const RUNTIMES: &[Runtime] = &[
             MissingRuntimeNames::when(
                 lacks,
                 "Lua",
-                "this LuaJIT was built not to write them",
+                "this LuaJIT was built without support for them",
                 runtime_names::LUAJIT,
             )
         },
@@ -125,12 +125,7 @@ const RUNTIMES: &[Runtime] = &[
         is_of: |program| (program.has)("ruby_sysinit"),
         lacks: |program| {
             let lacks = !program.is_told("--yjit-perf") && !program.inherits("RUBYOPT", "--yjit-perf");
-            MissingRuntimeNames::when(
-                lacks,
-                "Ruby",
-                "only YJIT writes them, and only when told to",
-                runtime_names::RUBY,
-            )
+            MissingRuntimeNames::when(lacks, "Ruby", "only YJIT writes them, if enabled", runtime_names::RUBY)
         },
         variable: None,
     },
@@ -138,7 +133,7 @@ const RUNTIMES: &[Runtime] = &[
         name: "PHP",
         is_of: |program| (program.has)("php_execute_script"),
         lacks: |program| {
-            let why = "only its JIT writes them, and only when told to";
+            let why = "only its JIT writes them, if enabled";
             MissingRuntimeNames::when(!program.mentions("opcache.jit_debug"), "PHP", why, runtime_names::PHP)
         },
         variable: None,
@@ -147,7 +142,7 @@ const RUNTIMES: &[Runtime] = &[
         name: "Perl",
         // Programs that embed Perl import the same functions.
         is_of: |program| (program.has)("perl_run") && program.is_called("perl"),
-        lacks: |_| MissingRuntimeNames::when(true, "Perl", "perl never writes them", runtime_names::PERL),
+        lacks: |_| MissingRuntimeNames::when(true, "Perl", "perl does not write them", runtime_names::PERL),
         variable: None,
     },
 ];

@@ -73,14 +73,14 @@ fn chosen(plan: &SamplePlan) -> Option<&'static str> {
         // Sorting by CPU is fine: events on whole CPUs have that field.
         (
             options.data_mappings || options.fields & !sample_type::CPU != 0,
-            "fields of samples (-d, -W, --phys-data and the like)",
+            "sample fields (-d, -W, --phys-data, …)",
         ),
         (!options.inherit, "no children (-i)"),
         (options.levels != usual.levels, "a level (--all-user, --all-kernel)"),
         (options.intr_regs.is_some() || options.user_regs.is_some(), "registers (--intr-regs, --user-regs)"),
         (options.period.is_some(), "the period in samples (-P, --no-period)"),
         (options.max_stack.is_some(), "the depth of stacks (--max-stack)"),
-        (options.backward, "which records full rings keep (--overwrite, -S)"),
+        (options.backward, "which records full ring buffers keep (--overwrite, -S)"),
         (options.no_samples, "no samples (-n)"),
         (options.stat, "counts of threads (-s)"),
         (plan.per_thread, "threads (--per-thread)"),
@@ -345,7 +345,7 @@ impl RecordSources {
 /// Connects to the holder of an event.
 fn relay(spec: &EventSpec, plan: &SamplePlan) -> Result<(String, Relay)> {
     let EventSource::Held(held) = &spec.source else {
-        return Err(Error::new(format!("{}: no holder has it open", spec.name)));
+        return Err(Error::new(format!("{}: no holder has this event", spec.name)));
     };
     let relay = Relay::open(RunDirectory::at(&held.run_directory), held.id, plan.backlog)?;
     let has_chains = |event: &RecordedEvent| event.attr.sample_type() & sample_type::CALLCHAIN != 0;

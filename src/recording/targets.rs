@@ -67,11 +67,14 @@ pub(super) fn check_flags<'a>(
         let error = |words: &str| Error::usage(format!("{}: {words}", event.name));
         let flag = [Flag::Sigtrap, Flag::RemoveOnExec].into_iter().find(|&flag| attr.get(flag));
         if let (Some(flag), MeasurementScope::Cpus(_)) = (flag, scope) {
-            return Err(error(&format!("{} is for tasks, and whole CPUs are measured", flag.name()))
-                .try_this("select tasks: -p PID, or -t TID"));
+            return Err(error(&format!(
+                "{} applies only to tasks, but whole CPUs are measured",
+                flag.name()
+            ))
+            .try_this("select tasks: -p PID, or -t TID"));
         }
         if attr.get(Flag::RemoveOnExec) && matches!(scope, MeasurementScope::Command) {
-            return Err(error("remove_on_exec takes the event away at the exec that starts the command")
+            return Err(error("remove_on_exec would remove the event at the exec that starts the command")
                 .try_this("measure a running process (-p), or omit remove_on_exec"));
         }
         let killed = threads.iter().find(|thread| !host.catches(thread.tid, signal::TRAP));
@@ -128,7 +131,7 @@ pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> 
 
 /// The same for sampled events.
 pub(super) fn make_room_for_events(descriptors: u64) -> Result<()> {
-    let why = "each event needs a descriptor on every CPU for every thread";
+    let why = "each event requires a descriptor on every CPU for every thread";
     make_room(descriptors, "events", why, "--per-thread, fewer events, or fewer threads (-t)")
 }
 

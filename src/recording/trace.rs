@@ -56,17 +56,20 @@ pub(crate) fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: 
     }
     if let Tracer::CoreSight | Tracer::HisiPtt = tracer {
         return Err(Error::usage(format!("{}: pmc cannot record traces of {}", spec.name, tracer.name()))
-            .why("its decoder needs registers that pmc does not write to the file")
+            .why("its decoder requires registers that pmc does not write to the file")
             .try_this(format!("perf record -e {}; pmc reads that file except for the trace", spec.name)));
     }
     if spec.qualifiers.system && !matches!(plan.scope, MeasurementScope::Cpus(_)) {
-        return Err(Error::usage(format!("{}: a trace of whole CPUs beside events of processes", spec.name))
-            .why("they would share each CPU's ring buffer")
-            .try_this("use a separate recording with -a"));
+        return Err(Error::usage(format!(
+            "{}: a whole-CPU trace cannot be combined with per-process events",
+            spec.name
+        ))
+        .why("they would share each CPU's ring buffer")
+        .try_this("use a separate recording with -a"));
     }
     if plan.options.clock.is_some() {
         return Err(Error::usage(format!(
-            "{}: its times are the kernel's own, and -k chooses another clock",
+            "{}: its timestamps use the kernel's clock, but -k selects another clock",
             spec.name
         ))
         .try_this("omit -k (and --reserve=yield, which requires the monotonic clock)"));
@@ -138,7 +141,7 @@ pub(crate) fn refuse(groups: &Groups, what: &str) -> Result<()> {
     match groups.iter().flat_map(|(group, _)| &group.events).find_map(of_event) {
         None => Ok(()),
         Some((spec, tracer, _)) => Err(Error::usage(format!(
-            "{}: a trace of {} is for decoders, and {what}",
+            "{}: a trace of {} requires a decoder, and {what}",
             spec.name,
             tracer.name()
         ))

@@ -251,7 +251,7 @@ impl BuildIdCache {
     }
 
     fn failed(&self, place: &Path, error: io::Error) -> Error {
-        Error::io(format!("keeping {} in the build-id cache", place.display()), error)
+        Error::io(format!("copying {} to the build-id cache", place.display()), error)
             .try_this("pmc --buildid-dir DIR COMMAND uses another cache")
     }
 }

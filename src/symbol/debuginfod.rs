@@ -105,8 +105,7 @@ impl Debuginfod {
         if !["No such file or directory", "File too large"].iter().any(|of_file| said.ends_with(of_file)) {
             let said = said.strip_prefix("Server query failed: ").unwrap_or(said);
             let servers = self.urls.to_string_lossy();
-            let _ =
-                self.failed.set(format!("the debuginfod servers are not asked any more ({servers}): {said}"));
+            let _ = self.failed.set(format!("pmc stopped asking the debuginfod servers ({servers}): {said}"));
         }
         None
     }

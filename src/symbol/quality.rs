@@ -131,23 +131,24 @@ impl MissingDataReason {
                 }
                 let build = "build it with -g and do not strip it";
                 Some(match build_id {
-                    Some(id) => format!("{build}, or fetch the debug file of build-id {id} (--debuginfod)"),
+                    Some(id) => format!("{build}, or fetch the debug file with build-id {id} (--debuginfod)"),
                     None => build.to_owned(),
                 })
             }
             Self::Unreadable { said, .. } if said.starts_with("Permission denied") => Some("run the report as root".into()),
-            Self::File { .. } => Some("give the folder that has the recorded machine's files (--symfs)".into()),
+            Self::File { .. } => Some("name the directory with the recorded machine's files (--symfs)".into()),
             Self::OtherBuild { recorded, .. } => {
-                Some(format!("record again, or fetch the file of build-id {recorded} (--debuginfod)"))
+                Some(format!("record again, or fetch the file with build-id {recorded} (--debuginfod)"))
             }
             Self::KernelAddressesHidden { .. } => Some("sysctl kernel.kptr_restrict=0, or run as root".into()),
-            Self::OtherKernel { recorded, .. } => Some(format!("give the kernel file of build-id {recorded} (--vmlinux)")),
+            Self::OtherKernel { recorded, .. } => Some(format!("name the kernel image with build-id \
+                                                                {recorded} (--vmlinux)")),
             Self::PerfMap { .. } => Some(
-                "let the runtime write one: node --perf-basic-prof, python -X perf, java -XX:+DumpPerfMapAtExit, \
+                "make the runtime write one: node --perf-basic-prof, python -X perf, java -XX:+DumpPerfMapAtExit, \
                  erl +JPperf true, ruby --yjit-perf, php -d opcache.jit_debug=16"
                     .into(),
             ),
-            Self::Shortened { .. } => Some("run it again once the file is complete".into()),
+            Self::Shortened { .. } => Some("run the report again when the file is complete".into()),
             Self::Unreadable { .. } | Self::NotElf { .. } | Self::BadLines { .. } | Self::Unknown => None,
         }
     }
@@ -236,7 +237,7 @@ impl fmt::Display for MissingDataReason {
             Self::Stripped { path, .. } => write!(f, "{} is stripped", path.display()),
             Self::Lines { path, .. } => write!(f, "{} has no line information", path.display()),
             Self::BadLines { path, why } => {
-                write!(f, "{}: the debug information cannot be read: {why}", path.display())
+                write!(f, "{}: cannot read the debug information: {why}", path.display())
             }
             Self::KernelAddressesHidden { kptr_restrict: Some(level) } => {
                 write!(f, "/proc/kallsyms hides addresses (kernel.kptr_restrict is {level})")
@@ -248,11 +249,11 @@ impl fmt::Display for MissingDataReason {
                 write!(f, "recorded with another kernel (recorded {recorded}, ")?;
                 match running {
                     Some(running) => write!(f, "running {running})"),
-                    None => f.write_str("the running one does not say its build-id)"),
+                    None => f.write_str("the build-id of the running kernel is unknown)"),
                 }
             }
             Self::PerfMap { pid, said } => write!(f, "process {pid} left no perf map: {said}"),
-            Self::Unknown => f.write_str("nothing is known about this code"),
+            Self::Unknown => f.write_str("this code is unknown"),
         }
     }
 }

@@ -10,8 +10,8 @@ pub const PHP: &str = "php -d opcache.enable_cli=1 -d opcache.jit=function -d op
 /// For Ruby 3.3 (its "YJIT" page). Code that YJIT does not compile has no name.
 pub const RUBY: &str = "ruby --yjit --yjit-perf, from Ruby 3.3 on";
 /// For Perl. It generates no code, so only a profiler inside the interpreter can measure its functions.
-pub const PERL: &str = "perl -d:NYTProf, which measures inside of perl";
+pub const PERL: &str = "perl -d:NYTProf, a profiler inside perl";
 /// For Erlang and Elixir.
 pub const ERLANG: &str = "OTP 24 or newer with its JIT, and erl +JPperf true";
 /// For LuaJIT (its `lj_trace.c`).
-pub const LUAJIT: &str = "a LuaJIT that was built with LUAJIT_USE_PERFTOOLS";
+pub const LUAJIT: &str = "a LuaJIT built with LUAJIT_USE_PERFTOOLS";

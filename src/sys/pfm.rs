@@ -80,7 +80,7 @@ impl PfmLibrary {
     /// # Errors
     /// The library's message, such as `event not found`.
     pub fn request(&self, name: &str) -> Result<Attr, String> {
-        let Ok(name) = CString::new(name) else { return Err("the name holds a NUL".to_owned()) };
+        let Ok(name) = CString::new(name) else { return Err("the name contains a NUL".to_owned()) };
         let mut words = [0u64; ROOM];
         words[0] = ((WORDS * 8) as u64) << 32;
         let mut arguments = Arguments {

@@ -80,7 +80,7 @@ fn system(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     let kernel = machine.kernel.as_deref().unwrap_or("unknown");
     let model = cpu.model.as_deref().unwrap_or("unknown model");
     let id = cpu.id.as_ref().map(|id| format!(" ({id})")).unwrap_or_default();
-    let mut seats = vec![format!("{} on line ({})", plural(cpu.cpus, "CPU"), cpu.online)];
+    let mut seats = vec![format!("{} online ({})", plural(cpu.cpus, "CPU"), cpu.online)];
     seats.push(plural(cpu.sockets, "socket"));
     if cpu.dies > cpu.sockets {
         seats.push(plural(cpu.dies, "die"));
@@ -95,7 +95,7 @@ fn system(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
         ("", seats.join(", ")),
     ];
     if cpu.virtual_machine {
-        let name = cpu.hypervisor.as_deref().unwrap_or("one that does not say its name");
+        let name = cpu.hypervisor.as_deref().unwrap_or("unknown model");
         rows.push(("Hypervisor", name.to_owned()));
     }
     entries(out, &[left(0, 12), left(0, 0)], rows)
@@ -104,7 +104,7 @@ fn system(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
 fn counters(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     heading(out, "Hardware counters")?;
     if machine.counters.is_empty() {
-        wrapped(out, "  ", "none: the kernel has registered no PMU for the cores of this machine")?;
+        wrapped(out, "  ", "none: the kernel has not registered a PMU for the cores of this machine")?;
     }
     for unit in &machine.counters {
         wrapped(out, "  ", &unit_line(unit))?;
@@ -122,8 +122,8 @@ fn counters(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     for (state, words) in [
         ("running", "counting"),
         ("shared", "time-shared with others"),
-        ("waiting", "busy: opened, but no counter was free"),
-        ("idle", "opened, did not run"),
+        ("waiting", "busy: the event opened, but no counter was free"),
+        ("idle", "the event opened but did not run"),
         ("refused", "not here"),
     ] {
         let events = named(state);
@@ -148,21 +148,21 @@ fn unit_line(unit: &CoreCounterReport) -> String {
     }
     if let (Some(free), Some(general)) = (unit.free, unit.general) {
         parts.push(if free >= general {
-            "all general ones free".to_owned()
+            "all general counters free".to_owned()
         } else {
-            format!("{free} general ones free just now")
+            format!("{free} general counters free now")
         });
     }
     format!("{}{on}: {}", unit.pmu, parts.join(", "))
 }
 
 fn event_tables(out: &mut dyn Write, known: &EventTables) -> io::Result<()> {
-    heading(out, "Events of manuals")?;
+    heading(out, "Vendor events")?;
     if known.tables.is_empty() {
-        let cpu = known.cpu.as_deref().unwrap_or("this CPU, which does not say what it is");
+        let cpu = known.cpu.as_deref().unwrap_or("this CPU, whose model is unknown");
         let none = format!(
-            "no table for {cpu}: codes of its manual can be given as they are (r1a8, cpu/event=0xa8,umask=0x1/), \
-             or pmc list --import DIR reads tables of Intel, of Arm or of the kernel's sources"
+            "no table for {cpu}: use codes from its manual (r1a8, cpu/event=0xa8,umask=0x1/), or pmc list \
+             --import DIR to import tables from Intel, Arm or the kernel sources"
         );
         return wrapped(out, "  ", &none);
     }
@@ -180,12 +180,12 @@ fn table_line(table: &EventTable) -> String {
     }
     let origin = match (table.imported_events, table.metrics > 0 && table.imported_metrics) {
         (true, true) => " (imported)",
-        (true, false) if table.metrics > 0 => " (the events imported)",
+        (true, false) if table.metrics > 0 => " (events imported)",
         (true, false) => " (imported)",
-        (false, true) => " (the metrics imported)",
+        (false, true) => " (metrics imported)",
         (false, false) => "",
     };
-    let here = if table.here { "" } else { "; this machine shows no PMU that counts them" };
+    let here = if table.here { "" } else { "; this machine has no PMU that counts them" };
     format!("{pmu}: table {}, {}{origin}{here}", clean(&table.model), parts.join(" and "))
 }
 
@@ -210,10 +210,10 @@ fn pmus(out: &mut dyn Write, pmus: &[PmuReport]) -> io::Result<()> {
 }
 
 fn holders(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
-    heading(out, "Who holds counters")?;
+    heading(out, "Processes with counters")?;
     let holders = &machine.holders;
     let watchdog = match holders.nmi_watchdog {
-        Some(true) => "on: takes one counter on each CPU (sysctl kernel.nmi_watchdog=0 frees it)",
+        Some(true) => "on: uses one counter on each CPU (sysctl kernel.nmi_watchdog=0 frees it)",
         Some(false) => "off",
         None => "none in this kernel",
     };
@@ -227,7 +227,7 @@ fn holders(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
         rows.push((std::mem::take(&mut label), line));
     }
     if holders.processes.is_empty() {
-        rows.push((label, "none in the processes that could be looked into".to_owned()));
+        rows.push((label, "none in the readable processes".to_owned()));
     }
     if holders.processes.len() > MOST_HOLDERS {
         let more = holders.processes.len() - MOST_HOLDERS;
@@ -235,10 +235,10 @@ fn holders(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     }
     if holders.hidden > 0 {
         let hidden = plural(holders.hidden as usize, "process");
-        rows.push(("", format!("{hidden} may not be looked into by this user")));
+        rows.push(("", format!("no permission to inspect {hidden}")));
     }
     if holders.truncated {
-        rows.push(("", "the search was cut short: too many descriptors".to_owned()));
+        rows.push(("", "the search stopped early: too many descriptors".to_owned()));
     }
     entries(out, &ENTRY, rows)
 }
@@ -252,13 +252,13 @@ fn reservation(reservation: &ReservationReport) -> String {
             format!("; the agent ({}) {does}", pids.join(", "))
         }
     };
-    let agents = told(&reservation.agents, "steps aside for a holder")
-        + &told(&reservation.deaf_agents, "does not have this file open, and steps aside for nobody");
+    let agents = told(&reservation.agents, "honours reservations")
+        + &told(&reservation.deaf_agents, "does not have this file open and ignores reservations");
     match (&reservation.unknown, reservation.holders.is_empty()) {
         (Some(why), _) => format!("unknown: {why}{agents}"),
         (None, false) => format!("held by {}{agents}", reservation.holders.join(", ")),
         (None, true) if reservation.exists => format!("free ({file}){agents}"),
-        (None, true) => format!("nobody takes part (no {file}){agents}"),
+        (None, true) => format!("not in use (no {file}){agents}"),
     }
 }
 
@@ -282,8 +282,8 @@ fn user(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     .collect();
     let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
     let ring = match user.ring_kb {
-        Some(kb) => format!("{} for rings on all CPUs together", bytes(kb * 1024)),
-        None => "no limit for rings".to_owned(),
+        Some(kb) => format!("{} for ring buffers on all CPUs together", bytes(kb * 1024)),
+        None => "no limit for ring buffers".to_owned(),
     };
     let locked = user.locked_memory.map_or("unlimited".to_owned(), bytes);
     let mut rows = vec![
@@ -294,7 +294,7 @@ fn user(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
         let percent = settings.perf_cpu_time_max_percent.filter(|p| (1..100).contains(p));
         let percent =
             percent.map(|p| format!(", lowered when sampling takes {p} % of a CPU")).unwrap_or_default();
-        rows.push(("sample rate", format!("at most {} a second{percent}", thousands(rate))));
+        rows.push(("sample rate", format!("at most {} per second{percent}", thousands(rate))));
     }
     if let Some(frames) = settings.perf_event_max_stack {
         rows.push(("call chains", format!("at most {frames} frames")));
@@ -303,13 +303,13 @@ fn user(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     let names = match user.kernel_symbols {
         true => "the kernel shows its addresses",
         false => {
-            "the kernel hides its addresses: its functions get no names (they are shown with CAP_SYSLOG, or with \
-             kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1)"
+            "the kernel hides its addresses: its functions have no names (CAP_SYSLOG, or \
+             kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1, shows them)"
         }
     };
     let [soft, hard] = user.open_files.map(|most| most.map_or("unlimited".to_owned(), thousands));
     rows.push(("symbols", names.to_owned()));
-    rows.push(("open files", format!("{soft}, may be raised to {hard}")));
+    rows.push(("open files", format!("{soft}, can be raised to {hard}")));
     entries(out, &ENTRY, rows)
 }
 
@@ -317,22 +317,22 @@ fn user(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
 /// `perf_user_access`.
 fn user_reads(user_access: Option<u32>) -> &'static str {
     match user_access {
-        None => "no PMU here lets programs read counters by themselves",
-        Some(0) => "programs may not read counters by themselves",
-        Some(1) => "programs may read counters of their own events by themselves, once mapped",
-        Some(_) => "any program may read counters by itself",
+        None => "no PMU supports direct counter reads by programs",
+        Some(0) => "programs cannot read counters directly",
+        Some(1) => "programs can directly read counters of their own mapped events",
+        Some(_) => "any program can read counters directly",
     }
 }
 
 fn who(user: &UserReport) -> String {
     let mut who = if user.uid == 0 { "root".to_owned() } else { format!("uid {}", user.uid) };
     if user.capabilities.is_empty() {
-        who.push_str(", no capabilities that count here");
+        who.push_str(", no relevant capabilities");
     } else {
         who.push_str(&format!(", {}", user.capabilities.join(" ")));
     }
     if user.user_namespace {
-        who.push_str(" in a user namespace, where they do not count");
+        who.push_str(" in a user namespace, where they have no effect");
     }
     if user.seccomp != "off" {
         who.push_str(&format!(", seccomp {}", user.seccomp));
@@ -547,17 +547,17 @@ mod tests {
         let text = text(&machine());
         let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for words in [
-            "8 CPUs on line (0-7), 1 socket, 4 cores with SMT",
-            "cpu: 8 general of 48 bits, 4 fixed of 48 bits, 6 general ones free just now",
+            "8 CPUs online (0-7), 1 socket, 4 cores with SMT",
+            "cpu: 8 general of 48 bits, 4 fixed of 48 bits, 6 general counters free now",
             "time-shared with others: cycles (62 % of the time)",
             "not here: bus-cycles",
-            "held by perfalloc (pid 7); the agent (pid 9) steps aside for a holder; the agent (pid 10) does not have \
-             this file open, and steps aside for nobody",
-            "on: takes one counter on each CPU",
+            "held by perfalloc (pid 7); the agent (pid 9) honours reservations; the agent (pid 10) does not \
+             have this file open and ignores reservations",
+            "on: uses one counter on each CPU",
             "and 3 processes more",
-            "1 process may not be looked into",
+            "no permission to inspect 1 process",
             "level 2; allows this user: own processes locked",
-            "4.03 MiB for rings",
+            "4.03 MiB for ring buffers",
         ] {
             assert!(flowing.contains(words), "{words:?} not in\n{text}");
         }

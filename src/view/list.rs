@@ -150,9 +150,10 @@ impl<'o> ListWriter<'o> {
         for kind in std::mem::take(&mut self.as_another) {
             let text = match kind {
                 "tracepoint" => {
-                    "not tried: another tracepoint was, and stands for all, since closing each takes the kernel some 35 ms"
+                    "not tried: pmc tried one tracepoint for all, because the kernel takes about 35 ms to \
+                     close each"
                 }
-                _ => "not tried: another event of the same PMU was, and stands for all",
+                _ => "not tried: pmc tried another event of the same PMU",
             };
             self.hanging("  yes*: ", "        ", text)?;
         }
@@ -256,7 +257,7 @@ fn details(entry: &CatalogEntry) -> Vec<(&'static str, String)> {
         }
         facts.extend(manual.precise.map(|precise| match precise {
             "only" => "precise only".to_owned(),
-            _ => "can be precise".to_owned(),
+            _ => "supports precise sampling".to_owned(),
         }));
         facts.extend(manual.period.map(|period| format!("period {period}")));
         facts.extend(manual.perf.deprecated.map(|_| "deprecated".to_owned()));
@@ -288,18 +289,18 @@ pub fn imported(out: &mut dyn Write, came: &ImportSummary) -> io::Result<()> {
     let events = counted(came.events, "event", "events");
     let metrics = counted(came.metrics, "metric", "metrics");
     let models = counted(came.models, "model", "models");
-    writeln!(out, "{}: {events} and {metrics} of {models}, kept in {}", came.form, came.folder)?;
+    writeln!(out, "{}: {events} and {metrics} of {models}, stored in {}", came.form, came.folder)?;
     match (&came.model, &came.cpu) {
-        (Some(model), _) => writeln!(out, "this CPU's are among them: {model}")?,
-        (None, Some(cpu)) => writeln!(out, "none of them is of this CPU, {cpu}")?,
+        (Some(model), _) => writeln!(out, "including this CPU: {model}")?,
+        (None, Some(cpu)) => writeln!(out, "none of them are for this CPU, {cpu}")?,
         (None, None) => {}
     }
     if came.left_out > 0 {
         let entries = counted(came.left_out, "entry", "entries");
-        writeln!(out, "left out: {entries}, whose name, code or formula cannot be read")?;
+        writeln!(out, "skipped: {entries} with an unreadable name, code or formula")?;
     }
     for (file, why) in came.unread.iter().take(MOST_UNREAD) {
-        writeln!(out, "not read: {file}: {why}")?;
+        writeln!(out, "skipped: {file}: {why}")?;
     }
     match came.unread.len().saturating_sub(MOST_UNREAD) {
         0 => Ok(()),

@@ -117,7 +117,7 @@ fn one(out: &mut dyn Write, task: &RecordedTask, depth: usize) -> io::Result<()>
 /// Fails if writing to `out` fails.
 pub fn counts(out: &mut dyn Write, counts: &[FinalCount]) -> io::Result<()> {
     if counts.is_empty() {
-        return writeln!(out, "\nNo thread's counters were recorded at its end (pmc record -s).");
+        return writeln!(out, "\nThe recording has no thread counts (pmc record -s).");
     }
     let events: BTreeSet<&str> = counts.iter().map(|count| count.event.as_str()).collect();
     let mut rows: BTreeMap<(i32, i32), BTreeMap<&str, u64>> = BTreeMap::new();

@@ -30,7 +30,7 @@ const EVENTS: MetricFamily = MetricFamily {
     name: "pmc_events",
     kind: "counter",
     unit: "",
-    help: "Occurrences of an event, scaled for the time it shared a counter.",
+    help: "Occurrences of an event, scaled if it shared a counter.",
 };
 const TIME: MetricFamily = MetricFamily {
     name: "pmc_event_time_seconds",
@@ -54,19 +54,19 @@ const OTHER: MetricFamily = MetricFamily {
     name: "pmc_event_amount",
     kind: "counter",
     unit: "",
-    help: "What an event measured, in the unit of its label.",
+    help: "Value of an event, in the unit of its label.",
 };
 const LEVEL: MetricFamily = MetricFamily {
     name: "pmc_event_level",
     kind: "gauge",
     unit: "",
-    help: "The present level of an event that is no sum.",
+    help: "Current value of an event that is not a sum.",
 };
 const ENABLED: MetricFamily = MetricFamily {
     name: "pmc_event_enabled_seconds",
     kind: "counter",
     unit: "seconds",
-    help: "Time during which the event was to be counted.",
+    help: "Time during which the event was enabled.",
 };
 const RUNNING: MetricFamily = MetricFamily {
     name: "pmc_event_running_seconds",
@@ -92,7 +92,7 @@ const YIELDED: MetricFamily = MetricFamily {
     name: "pmc_yielded_seconds",
     kind: "counter",
     unit: "seconds",
-    help: "Time during which the hardware events were left to somebody's reservation.",
+    help: "Time during which the hardware events were off because of a reservation.",
 };
 
 /// Returns an event's family and the factor from its count to the family's unit.

@@ -83,10 +83,10 @@ pub fn entry(out: &mut dyn Write, entry: &PersistentEntry) -> io::Result<()> {
         rows.push(("filter", clean(filter).into_owned()));
     }
     if let Some(ended) = entry.ended_at() {
-        rows.push(("ended", format!("{ended}; what its processes left is held until pmc persist rm {id}")));
+        rows.push(("ended", format!("{ended}; its records are held until pmc persist rm {id}")));
     }
     if *user_only {
-        rows.push(("levels", "user mode only: this user may not see the kernel".to_owned()));
+        rows.push(("levels", "user mode only: no permission to measure the kernel".to_owned()));
     }
     // Omit zero words.
     let words = attr.iter().rposition(|word| word != "0x0").map_or(0, |last| last + 1);
@@ -134,7 +134,7 @@ pub fn counts(out: &mut dyn Write, entry: &PersistentEntry, counts: &EntryCounts
         table::write(out, &[right(0, 3), right(2, 0), right(2, 0), right(2, 0)], None, rows)?;
     }
     match counts.living {
-        Some(0) => writeln!(out, "all threads that it was opened on have ended"),
+        Some(0) => writeln!(out, "all measured threads have ended"),
         _ => Ok(()),
     }
 }

@@ -66,7 +66,7 @@ pub fn write(
         write!(out, ", throttled {} times", thousands(head.throttled))?;
     }
     if head.unknown > 0 {
-        write!(out, ", {} of no known event", thousands(head.unknown))?;
+        write!(out, ", {} of unknown events", thousands(head.unknown))?;
     }
     if let Some((kernel, user, idle)) = head.split {
         let [kernel, user, idle] = [kernel, user, idle].map(|part| part * 100.0);

@@ -43,7 +43,7 @@ fn the_text_has_every_part_in_80_columns() {
         "Kernel",
         "Hardware counters",
         "PMUs",
-        "Who holds counters",
+        "Processes with counters",
         "NMI watchdog",
         "This user",
         "What works",
@@ -70,7 +70,7 @@ fn the_document_agrees_with_the_kernel() {
         .or_else(|_| std::fs::read_to_string("/sys/bus/event_source/devices/cpu/rdpmc"));
     let user_access: Option<i64> = user_access.ok().map(|text| text.trim().parse().unwrap());
     assert_eq!(info["settings"]["user_access"].as_i64(), user_access);
-    let words = if user_access.is_some() { "programs" } else { "no PMU here lets programs read counters" };
+    let words = if user_access.is_some() { "programs" } else { "no PMU supports direct counter reads" };
     let text = run(&["info"]).expect(0).stdout;
     assert!(text.lines().any(|line| line.contains("rdpmc") && line.contains(words)), "{text}");
 

@@ -158,5 +158,7 @@ fn names_of_the_kernels_events_count() {
             "{line}"
         );
     }
-    count(&["-e", "skx::NO_SUCH_EVENT:AT_ALL"]).expect(2).says(&["NO_SUCH_EVENT:AT_ALL` means nothing here"]);
+    count(&["-e", "skx::NO_SUCH_EVENT:AT_ALL"])
+        .expect(2)
+        .says(&["cannot resolve libpfm4's `skx::NO_SUCH_EVENT:AT_ALL`"]);
 }

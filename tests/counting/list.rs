@@ -173,7 +173,10 @@ fn manuals_are_searched_and_narrowed() {
     assert!(found.starts_with("vendor cpu (skylakex)\n"), "{found}");
     assert!(found.contains("  mem_load_retired.l3_miss ") && !found.contains("l3_hit"), "{found}");
     let long = ran(&["vendor", "mem_load_retired.l3_miss", "--long"]).expect(0);
-    long.prints(&["request  type 4 config 0x20d1", "manual   counters 0-3, can be precise, period 100007"]);
+    long.prints(&[
+        "request  type 4 config 0x20d1",
+        "manual   counters 0-3, supports precise sampling, period 100007",
+    ]);
     let unit = ran(&["--unit", "uncore_upi", "--names"]).expect(0).stdout;
     assert!(unit.lines().all(|name| name.starts_with("unc_upi")) && unit.lines().count() > 50, "{unit}");
     assert_eq!(
@@ -218,12 +221,12 @@ fn a_unit_narrows_whatever_was_asked_for() {
     assert_eq!(pmus(&["--json", "--unit", "software"]), only(&["software null"]));
     ran(&["--unit", "cpu", "hw"])
         .expect(1)
-        .says(&["the PMU cpu has no event of this kind", "belong to no PMU"]);
+        .says(&["the PMU cpu has no event of this kind", "do not belong to a PMU"]);
     ran(&["--unit", "uncore_imc", "metric"])
         .expect(1)
         .says(&["the PMU uncore_imc has no metric of this kind"]);
     ran(&["--unit", "uncore_imc", "l3_miss"]).expect(1).says(&["no event of uncore_imc has `l3_miss`"]);
-    ran(&["--unit", "nosuch"]).expect(1).says(&["there is no PMU nosuch"]);
+    ran(&["--unit", "nosuch"]).expect(1).says(&["unknown PMU nosuch"]);
 }
 
 #[test]
@@ -245,11 +248,11 @@ fn a_machine_without_the_pmu_says_what_it_lacks() {
     let mut list = pmc();
     list.env("SYSFS_PATH", bare.path()).env("PROCFS_PATH", saved.join("proc")).args(["list", "vendor"]);
     let ran: Ran = list.output().expect("the binary starts").into();
-    ran.expect(1).says(&["table amdzen4 are counted by the PMU cpu, which is not here"]);
+    ran.expect(1).says(&["table amdzen4 require the PMU cpu, which this machine does not have"]);
     let mut info = pmc();
     info.env("SYSFS_PATH", bare.path()).env("PROCFS_PATH", saved.join("proc")).arg("info");
     let ran: Ran = info.output().expect("the binary starts").into();
-    ran.expect(0).prints(&["cpu: table amdzen4, ", "shows no PMU that"]);
+    ran.expect(0).prints(&["cpu: table amdzen4, ", "has no PMU that"]);
 }
 
 /// Creates a small copy of Intel's tree with one model.
@@ -285,9 +288,9 @@ fn imported_tables_win_and_say_so() {
     };
     let from = tree.path().to_str().expect("UTF-8");
     ran(&["list", "--import", from]).expect(0).prints(&[
-        "Intel's perfmon: 2 events and 0 metrics of 1 model, kept in ",
-        "this CPU's are among them: skylakex",
-        "left out: 2 entries, whose name, code or formula cannot be read",
+        "Intel's perfmon: 2 events and 0 metrics of 1 model, stored in ",
+        "including this CPU: skylakex",
+        "skipped: 2 entries with an unreadable name, code or formula",
     ]);
     assert!(home.path().join("pmc/events/intel/skylakex.core.tsv").exists());
     let list = ran(&["list", "cpu", "vendor"]).expect(0).stdout;
@@ -298,17 +301,15 @@ fn imported_tables_win_and_say_so() {
     // Events that were not imported are still listed.
     ran(&["list", "unc_upi", "--names"]).expect(0).prints(&["unc_upi_clockticks"]);
     ran(&["list", "metric", "--names"]).expect(0).prints(&["tma_dram_bound"]);
-    ran(&["info"]).expect(0).prints(&["cpu: table skylakex, 2 events and ", "(the events imported)"]);
-    ran(&["list", "--import", "/nonexistent"]).expect(1).says(&["reading the folder /nonexistent"]);
+    ran(&["info"]).expect(0).prints(&["cpu: table skylakex, 2 events and ", "(events imported)"]);
+    ran(&["list", "--import", "/nonexistent"]).expect(1).says(&["reading the directory /nonexistent"]);
     std::fs::write(tree.path().join("SKX/events/skylakex_core.json"), "[]").expect("a file");
-    ran(&["list", "--import", from])
-        .expect(1)
-        .says(&["no event could be read", "its files contain no events"]);
+    ran(&["list", "--import", from]).expect(1).says(&["no readable events", "its files contain no events"]);
     let empty = tempfile::tempdir().expect("a folder");
     let empty = empty.path().to_str().expect("UTF-8");
     ran(&["list", "--import", empty])
         .expect(1)
-        .says(&["holds no events that pmc can read", "github.com/intel/perfmon"]);
+        .says(&["contains no events that pmc can read", "github.com/intel/perfmon"]);
 }
 
 #[test]
@@ -402,7 +403,7 @@ fn one_tracepoint_stands_for_all() {
         let tried = traced.expect(0).stderr.matches("PERF_TYPE_TRACEPOINT").count();
         assert!((1..5).contains(&tried), "{tried} of {} were tried", opens.len());
     }
-    run(&["list", "sched:*"]).expect(0).prints(&["yes*", "another tracepoint was, and stands for all"]);
+    run(&["list", "sched:*"]).expect(0).prints(&["yes*", "pmc tried one tracepoint for all"]);
 }
 
 #[test]
@@ -490,7 +491,7 @@ fn lists_go_to_files_and_may_do_without_texts() {
     // A failed search leaves the existing file unchanged.
     run(&["list", "no_such_event", "-o", path]).expect(1);
     assert_eq!(std::fs::read_to_string(&file).expect("the list"), text);
-    run(&["list", "--unit", "nosuchpmu"]).expect(1).says(&["there is no PMU nosuchpmu", "one of: "]);
+    run(&["list", "--unit", "nosuchpmu"]).expect(1).says(&["unknown PMU nosuchpmu", "one of: "]);
     let software = run(&["list", "--unit", "soft*", "-v"]).expect(0).stdout;
     assert!(!software.contains("tracepoint\n"), "{software}");
 }
@@ -527,7 +528,7 @@ fn markers_in_the_cache_of_build_ids_are_listed() {
     let ran = Ran::from(command.output().expect("pmc starts")).expect(0);
     for name in ["sdt_own:begin", "sdt_own:end"] {
         let row = ran.stdout.lines().find(|line| line.contains(name)).expect("a marker");
-        assert!(row.contains(&format!("marker of {}", program.display())), "{row}");
+        assert!(row.contains(&format!("marker in {}", program.display())), "{row}");
         assert!(row.ends_with("[SDT event]"), "{row}");
     }
 }

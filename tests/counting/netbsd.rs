@@ -170,7 +170,7 @@ fn without_privilege_no_cpu_is_counted() {
             "opening ",
             "on CPU 0: Permission denied (EACCES)",
             "sysctl kernel.perf_event_paranoid=0",
-            "a process of your own",
+            "your own process",
         ]);
     }
     kit::as_nobody(&["stop"]).unwrap().expect(1).says(&["no counters are running"]);
@@ -185,11 +185,11 @@ fn what_has_no_parts_is_refused() {
         (&["--children", "-a", "-G", "x"], "--cgroup"),
         (&["--children", "--exact", "true"], "cannot be combined with --exact"),
         (&["--user-kernel", "--vs", "a", "--vs", "b"], "cannot be combined with --vs"),
-        (&["--user-kernel", "-e", "page-faults:u", "true"], "has no such parts"),
+        (&["--user-kernel", "-e", "page-faults:u", "true"], "cannot be split this way"),
         (&["--user-kernel", "-e", "task-clock", "true"], "user_time and system_time"),
-        (&["--children", "-e", "page-faults,descendants=0", "true"], "has no such parts"),
+        (&["--children", "-e", "page-faults,descendants=0", "true"], "cannot be split this way"),
         (&["--children", "--log-exit", "true"], "--children"),
-        (&["record", "--children", "true"], "no place for"),
+        (&["record", "--children", "true"], "does not support"),
     ] {
         kit::run(&[&["stat"], line].concat()).expect(2).says(&[words]);
     }
@@ -201,10 +201,10 @@ fn counters_are_listed() {
         .expect(0)
         .prints(&["PMU", "CLASS", "NUMBER", "WIDTH", "FREE"])
         .stdout;
-    assert!(text.contains("Who holds counters") && text.contains("NMI watchdog"), "{text}");
+    assert!(text.contains("Processes with counters") && text.contains("NMI watchdog"), "{text}");
     assert!(text.contains("software"), "{text}");
     let has_core = text.contains("general");
-    assert!(has_core || text.contains("no PMU for the cores"), "{text}");
+    assert!(has_core || text.contains("a PMU for the cores"), "{text}");
     let document = kit::run(&["info", "--counters", "--json"]).expect(0).stdout;
     let document: Value = serde_json::from_str(&document).unwrap();
     assert_eq!(document["counters"].as_array().map(|units| !units.is_empty()), Some(has_core));
@@ -222,7 +222,7 @@ fn the_old_command_line_runs_as_written() {
     kit::run(&["-c", "no-such-event", "true"]).expect(1);
     // A clock would count all its time twice, and a system call would count as both.
     for event in ["cpu-clock", "task-clock", "page-faults:u"] {
-        let ran = kit::run(&["-c", event, "true"]).expect(1).says(&["-c: ", "has no such parts"]);
+        let ran = kit::run(&["-c", event, "true"]).expect(1).says(&["-c: ", "cannot be split this way"]);
         assert_eq!(ran.stdout, "");
     }
     if !kit::need_perf_events() || !kit::need_root() {
@@ -437,6 +437,6 @@ fn tprof_has_a_top() {
 #[test]
 fn the_old_pmc_counts_one_event() {
     let ran = kit::run(&["-c", "page-faults,minor-faults", "true"]).expect(1);
-    ran.says(&["`minor-faults` is no qualifier", "pmc stat --user-kernel -e page-faults,minor-faults"]);
+    ran.says(&["`minor-faults` is not a qualifier", "pmc stat --user-kernel -e page-faults,minor-faults"]);
     kit::run(&["-c", "nosuch", "true"]).expect(1).says(&["  nosuch\n"]);
 }

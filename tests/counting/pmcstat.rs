@@ -246,7 +246,7 @@ fn processes_and_whole_cpus_are_sampled_into_one_log() {
     // A kernel group must be of one kind.
     kit::run(&["record", "-o", "/dev/null", "-e", "{page-faults,cpu-clock,system}", "--", "true"])
         .expect(2)
-        .says(&["some are of whole CPUs", "use one group per PMU"]);
+        .says(&["some events count whole CPUs", "use one group per PMU"]);
 }
 
 #[test]
@@ -365,10 +365,10 @@ fn a_spec_is_one_event() {
     for (line, words) in [
         (
             &["-p", "page_fault.all,clock.hard", "true"][..],
-            ["`clock.hard` is no qualifier", "-p once for each"],
+            ["`clock.hard` is not a qualifier", "-p once per event"],
         ),
         (&["-n", "9", "-P", "{page_fault.all,clock.hard}", "-O", "x", "true"], ["clock.hard", "-P once"]),
-        (&["-p", "page_fault.all,ussr", "true"], ["`ussr` is no qualifier", "did you mean `usr`?"]),
+        (&["-p", "page_fault.all,ussr", "true"], ["`ussr` is not a qualifier", "did you mean `usr`?"]),
         // The message shows the typed text, and nothing else.
         (&["-p", "nosuch", "true"], ["  nosuch\n", "pmc list"]),
     ] {
@@ -427,13 +427,13 @@ fn each_output_of_a_log_is_written() {
     // Advice from pmc's commands uses pmcstat's letters, and a file that cannot be created has pmcstat's
     // status.
     for (line, status, words) in [
-        (&["-O", "no/such", "-P", "clock.hard", "true"][..], 71, "try: -O FILE, where you may write"),
-        (&["-R", "log", "-F", "no/such"], 71, "try: -F FILE, where you may write"),
+        (&["-O", "no/such", "-P", "clock.hard", "true"][..], 71, "try: -O FILE, in a writable directory"),
+        (&["-R", "log", "-F", "no/such"], 71, "try: -F FILE, in a writable directory"),
         (&["-R", "missing"], 71, "or name a file with -R"),
         (
             &["-n", "100000", "-P", "page_fault.all", "-O", "none", "true"],
             0,
-            "(a smaller -n, or record longer)",
+            "(use a smaller -n, or record longer)",
         ),
     ] {
         place.run(line).expect(status).says(&[words]);

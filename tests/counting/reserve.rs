@@ -216,15 +216,17 @@ fn the_process_behind_an_ofd_lock_is_found() {
     let place = Place::new();
     let file = File::open(place.lock_file()).unwrap();
     lock::take_for_description(&file, LockKind::Read).unwrap();
-    place.run(&["true"]).expect(0).says(&["also reserved by", &format!("(pid {})", std::process::id())]);
+    place
+        .run(&["true"])
+        .expect(0)
+        .says(&["also reserved the hardware counters", &format!("(pid {})", std::process::id())]);
 }
 
 #[test]
 fn a_missing_lock_file_is_explained_and_can_be_created() {
     let place = Place::empty();
     let missing = place.run(&["echo", "ran"]);
-    let missing =
-        missing.expect(1).says(&["does not exist", "perflock", "--create", "leave pmc reserve away"]);
+    let missing = missing.expect(1).says(&["does not exist", "perflock", "--create", "omit pmc reserve"]);
     assert!(!missing.stderr.contains("--reserve="), "it has no such option: {}", missing.stderr);
     missing.silent();
     place.run(&["-d"]).expect(1).says(&["does not exist"]);
@@ -570,7 +572,9 @@ fn stat_names_the_real_perfalloc() {
     let pid = format!("perfalloc (pid {})", perfalloc.0.id());
     place.wait_for_holder(Some(perfalloc.0.id()));
     stat_run(&place, &["-e", "cycles", "--reserve=check", "true"]).expect(0).says(&["reserved by", &pid]);
-    stat_run(&place, &[HELD, &["true"]].concat()).expect(0).says(&["also reserved by", &pid]);
+    stat_run(&place, &[HELD, &["true"]].concat())
+        .expect(0)
+        .says(&["also reserved the hardware counters", &pid]);
     // Without options, pmc says so only if the machine has counters to share.
     let auto = stat_run(&place, &["-e", "cycles", "true"]).expect(0);
     assert_eq!(has_counters(), auto.stderr.contains("reserved by"), "{}", auto.stderr);
@@ -580,10 +584,7 @@ fn stat_names_the_real_perfalloc() {
 fn stat_that_requires_a_reservation_fails_before_the_command() {
     let place = Place::empty();
     let words = ["-e", "cycles", "--reserve=require", "echo", "ran"];
-    stat_run(&place, &words)
-        .expect(1)
-        .says(&["does not exist", "try:", "leave --reserve=require away"])
-        .silent();
+    stat_run(&place, &words).expect(1).says(&["does not exist", "try:", "omit --reserve=require"]).silent();
     let file = File::create_new(place.lock_file()).unwrap();
     lock::take(&file, LockKind::Write).unwrap();
     stat_run(&place, &words).expect(1).says(&[&format!("(pid {})", std::process::id())]).silent();
@@ -677,7 +678,7 @@ fn info_tells_of_an_agent_that_failed() {
     kit::wait_until_idle(agent.0.id());
     let ran = kit::Ran::from(place.command(kit::binary()).arg("info").output().unwrap()).expect(0);
     let flowing = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flowing.contains(&said) && !flowing.contains("steps aside for a holder"), "{}", ran.stdout);
+    assert!(flowing.contains(&said) && !flowing.contains("honours reservations"), "{}", ran.stdout);
 }
 
 #[test]
@@ -690,7 +691,7 @@ fn a_mistyped_path_makes_no_folders() {
     let mut command = place.reserve(&["--create", "echo", "ran"]);
     command.env("PCP_PMDAS_DIR", place.dir.path().join("mistyped/pmdas"));
     let ran = kit::Ran::from(command.output().unwrap()).expect(1);
-    ran.says(&["PCP is not installed here", "PCP_PMDAS_DIR"]);
+    ran.says(&["PCP is not installed", "PCP_PMDAS_DIR"]);
     assert!(!place.dir.path().join("mistyped").exists());
 }
 

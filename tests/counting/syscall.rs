@@ -112,7 +112,7 @@ fn threads_alone_can_inherit() {
         kit::run(&["stat", "-x,", "-e", &events, "--", "sh", "-c", "/bin/true; /bin/true; :"]).expect(0);
     assert_eq!(counts(&ran.stderr), ["3", "1", "1", "1"], "{}", ran.stderr);
     let ran = kit::run(&["stat", "-i", "-e", "task-clock,inherit_thread", "--", "true"]);
-    ran.says(&["<not supported>", "inherit_thread needs inherit", "leave out --no-inherit (-i)"]);
+    ran.says(&["<not supported>", "inherit_thread requires inherit", "omit --no-inherit (-i)"]);
 }
 
 /// Starts a program that waits until it receives a line on stdin.
@@ -145,7 +145,7 @@ fn exec_removes_an_event() {
     for (command, more) in [("stat", &[][..]), ("record", &["-o", "/dev/null"])] {
         let rest = ["-D", "10", "-e", "cpu-clock,remove_on_exec", "--", "true"];
         let ran = kit::run(&[&[command], more, &rest].concat()).expect(2);
-        ran.says(&["takes the event away at the exec that starts the command", "try: ", "-p"]);
+        ran.says(&["would remove the event at the exec that starts the command", "try: ", "-p"]);
     }
 }
 
@@ -162,12 +162,12 @@ fn a_signal_that_would_kill_is_not_sent() {
     }
     for flags in ["sigtrap,remove_on_exec", "remove_on_exec"] {
         let ran = kit::run(&["stat", "-a", "-e", &format!("cpu-clock,{flags}"), "--timeout", "1"]).expect(2);
-        ran.says(&["is for tasks, and whole CPUs are measured", "-p PID"]);
+        ran.says(&["applies only to tasks, but whole CPUs are measured", "-p PID"]);
     }
     drop(stdin);
     assert_eq!(target.wait().unwrap().code(), Some(7));
     let ran = kit::run(&["stat", "-e", "cpu-clock,sigtrap", "--", "true"]);
-    ran.says(&["<not supported>", "sigtrap needs remove_on_exec", "add remove_on_exec"]);
+    ran.says(&["<not supported>", "sigtrap requires remove_on_exec", "add remove_on_exec"]);
 }
 
 #[test]
@@ -204,8 +204,8 @@ fn an_event_stops_after_so_many_samples() {
     // The kernel chooses the number of events between samples; only the limit is guaranteed.
     assert!((1..=7).contains(&json["samples"].as_u64().unwrap()), "{json}");
     let ran = kit::run(&[&record[..], &["page-faults,nr=7,inherit", "--"], &command].concat()).expect(1);
-    ran.says(&["the kernel stops no event that children inherit"]);
-    kit::run(&["stat", "-e", "page-faults,nr=0", "--", "true"]).expect(2).says(&["0 samples are none"]);
+    ran.says(&["the kernel cannot stop an inherited event"]);
+    kit::run(&["stat", "-e", "page-faults,nr=0", "--", "true"]).expect(2).says(&["nr must be at least 1"]);
 }
 
 #[test]
@@ -384,8 +384,8 @@ fn a_breakpoint_is_moved_while_it_counts() {
     ran.says(&[
         "`move page-faults 0x1000`: only breakpoints (mem:…) have an address",
         "`move w 0x1001`: the kernel refuses it: Invalid argument",
-        "`period w 5`: it counts, and takes no samples",
-        "`move nobody 0x1000`: no event has that name",
+        "`period w 5`: it counts without sampling",
+        "`move nobody 0x1000`: unknown event name",
     ]);
 }
 
@@ -408,7 +408,7 @@ fn a_breakpoint_is_moved_while_it_samples() {
     assert_eq!((at(&a), at(&b)), (3, 4), "{script}");
     let mut ordered = Ordered::start(folder.path(), None, &["record", "-o", &file], "mem:&a/8:w:u,name=w");
     ordered.refused("move w 0x1000");
-    ordered.end().says(&["its samples do not say their address: record with -d"]);
+    ordered.end().says(&["its samples do not contain addresses: record with -d"]);
 }
 
 #[test]
@@ -435,10 +435,10 @@ fn the_rate_of_a_running_recording_is_changed() {
     }
     ordered.end().says(&[
         "`freq page-faults:u 1000000000`: the kernel refuses it: Invalid argument",
-        "`period page-faults:u 99`: it was opened with a frequency: order `freq`",
-        "`freq cpu-clock 99`: the kernel would go on writing the old period",
-        "`period minor-faults/period=9/ 99`: what the kernel counts without hardware",
-        "`freq nobody 9`: no event has that name",
+        "`period page-faults:u 99`: it was opened with a frequency: use `freq`",
+        "`freq cpu-clock 99`: the kernel would continue to write the old period",
+        "`period minor-faults/period=9/ 99`: software events can change only a frequency",
+        "`freq nobody 9`: unknown event name",
     ]);
     let calls = std::fs::read_to_string(trace).unwrap();
     let changes: Vec<&str> = calls.lines().filter(|call| call.contains("IOC_PERIOD")).collect();
@@ -447,7 +447,7 @@ fn the_rate_of_a_running_recording_is_changed() {
     let record = ["record", "-P", "-F", "99", "-o", &file];
     let mut ordered = Ordered::start(folder.path(), None, &record, "page-faults:u");
     ordered.refused("freq page-faults:u 999");
-    ordered.end().says(&["`freq page-faults:u 999`: children inherit it", "record with -i, or -a"]);
+    ordered.end().says(&["`freq page-faults:u 999`: child processes inherit it", "record with -i, or -a"]);
 }
 
 /// FreeBSD's `pmc_allocate(3)` refuses these with EINVAL: logs for a sampling event, call chains for a
@@ -480,9 +480,9 @@ fn refused_orders_are_answered_so() {
     stat.args(["stat", "--control", &orders.control, "-e", "page-faults", "--", "sleep", "1000"]);
     let mut stat = stat.stderr(Stdio::piped()).spawn().unwrap();
     for (order, answer) in [
-        ("enable nosuch", "refused: no event has that name"),
-        ("disable nosuch", "refused: no event has that name"),
-        ("period page-faults 5", "refused: it counts, and takes no samples"),
+        ("enable nosuch", "refused: unknown event name"),
+        ("disable nosuch", "refused: unknown event name"),
+        ("period page-faults 5", "refused: it counts without sampling"),
         ("ping", "ack"),
         ("stop", "ack"),
     ] {

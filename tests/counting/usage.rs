@@ -32,7 +32,7 @@ fn commands_that_only_perf_has_say_what_comes_nearest() {
 fn help_and_version_are_commands_too() {
     let help = kit::run(&["help", "record"]).expect(0);
     assert_eq!(help.stdout, kit::run(&["record", "--help"]).expect(0).stdout);
-    kit::run(&["help"]).expect(0).prints(&["record", "Sample where time goes"]);
+    kit::run(&["help"]).expect(0).prints(&["record", "Sample a command"]);
     kit::run(&["help", "-m", "stat", "report"]).expect(0).prints(&["Usage: pmc stat report "]);
     kit::run(&["help", "-a"]).expect(0).prints(&["Usage: pmc "]);
     kit::run(&["help", "record", "report"]).expect(2).says(&["pmc has no command record report"]);

@@ -403,9 +403,9 @@ fn what_does_not_fit_is_refused_and_not_cut() {
     assert_eq!(beyond.len(), 4);
     for event in beyond {
         let said = refused(&host, event.name);
-        assert!(said.contains("0x3e0") && said.contains("no term of Linux"), "{said}");
+        assert!(said.contains("0x3e0") && said.contains("Linux has no terms for"), "{said}");
     }
-    assert!(refused(&tree("neoverse-n1"), "CHAIN").contains("counts nothing by itself"));
+    assert!(refused(&tree("neoverse-n1"), "CHAIN").contains("does not count anything"));
     let said = refused(&tree("skylake-x"), "mem_load_retired.l3_mis");
     assert!(said.contains("mem_load_retired.l3_miss"), "{said}");
 }

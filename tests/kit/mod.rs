@@ -378,7 +378,7 @@ pub fn tracefs() -> Option<PathBuf> {
 #[track_caller]
 pub fn need_tracefs(system: &str) -> bool {
     let is_there = tracefs().is_some_and(|events| events.join(system).exists());
-    need("tracefs", is_there, &format!("there is no tracefs, or this user may not read its events/{system}"))
+    need("tracefs", is_there, &format!("there is no tracefs, or no permission to read its events/{system}"))
 }
 
 /// Returns the path of a file in `tests/data`.

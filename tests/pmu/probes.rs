@@ -77,14 +77,16 @@ fn kprobes_are_recorded() {
 fn breakpoints_are_put_into_the_kernel() {
     let Some(count) = counts("mem_kernel") else { return };
     assert!(count[0] >= 300.0, "{count:?}");
-    guest("mem_kernel_task").unwrap().says(&["no breakpoint on its own code", "whole CPUs (-a)"]);
+    guest("mem_kernel_task")
+        .unwrap()
+        .says(&["does not allow a breakpoint on its own code", "whole CPUs (-a)"]);
 }
 
 #[test]
 fn kprobes_that_cannot_be_say_why() {
     let Some(slip) = guest("kprobe_slip") else { return };
     slip.says(&["the kernel has no function `vfs_raed`", "why:", "did you mean `vfs_read`"]);
-    guest("kprobe_many").unwrap().says(&["functions of the kernel are called", "one of _stext+0x"]);
+    guest("kprobe_many").unwrap().says(&["kernel functions are named", "one of _stext+0x"]);
     guest("kprobe_forbidden").unwrap().says(&["must not be probed", "try:"]);
-    guest("kprobe_user").unwrap().says(&["placing a probe needs CAP_PERFMON", "try:"]);
+    guest("kprobe_user").unwrap().says(&["placing a probe requires CAP_PERFMON", "try:"]);
 }

@@ -111,7 +111,7 @@ fn known_changes_are_found_with_their_size() {
     ]);
     assert!(!text.stdout.contains('\u{1b}'));
     let shares = diff(&[&old, &new], &["-c", "delta"]).expect(0);
-    shares.prints(&["Delta", "own total", "less", "Trust: "]);
+    shares.prints(&["Delta", "recording's total", "less", "Trust: "]);
     let base_only = diff(&[&old, &new], &["-b"]).expect(0);
     assert!(!base_only.stdout.contains("[.] fourth") && base_only.stdout.contains("[.] first"));
     let only = diff(&[&old, &new], &["-S", "first", "-p", "-F", "-c", "delta-abs"])

@@ -341,7 +341,7 @@ fn gprof_reads_a_file_a_program() {
         .expect(2)
         .says(&["-o DIR"]);
     let none = ["export", "-i", file.to_str().unwrap(), "-o", folder.to_str().unwrap(), "--comm", "nobody"];
-    kit::run(&none).expect(1).says(&["there are no samples to export"]);
+    kit::run(&none).expect(1).says(&["no samples to export"]);
 }
 
 #[test]

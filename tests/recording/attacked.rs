@@ -133,7 +133,7 @@ fn links_of_others_are_replaced_and_not_followed() {
     let Some(scene) = Scene::new() else { return };
     let record = ["record", "-e", "cpu-clock", "--", "true"];
     scene.link("perf.data");
-    scene.pmc(&record).expect(0).says(&["a link that another user made"]);
+    scene.pmc(&record).expect(0).says(&["a link created by another user"]);
     scene.nothing_is_lost("perf.data");
     scene.pmc(&record).expect(0);
     scene.link("perf.data.old");

@@ -272,8 +272,8 @@ fn what_is_no_recording_is_refused_with_advice() {
     for (bytes, says) in [
         (&b""[..], "the file is empty"),
         (b"#!/bin/sh\necho hello, this is no recording", "does not start with PERFILE2"),
-        (b"PERFFILE but from another age................", "header is cut off"),
-        (b"PERFILE2\xff\xff\xff\xff\xff\xff\xff\xffx", "header is cut off"),
+        (b"PERFFILE but from another age................", "header is truncated"),
+        (b"PERFILE2\xff\xff\xff\xff\xff\xff\xff\xffx", "header is truncated"),
         (b"\x1f\x8b\x08\x00garbage", "reading"),
     ] {
         std::fs::write(&file, bytes).expect("it can be written");

@@ -108,7 +108,7 @@ fn running_processes_are_found_by_their_name() {
     folder.profile(&by_name).expect(0).prints(&["busy"]);
     running.kill().expect("it runs");
     running.wait().expect("it ends");
-    folder.profile(&["-p", "pmc-by-name"]).expect(2).says(&["no process is called `pmc-by-name`", "pgrep"]);
+    folder.profile(&["-p", "pmc-by-name"]).expect(2).says(&["no process is named `pmc-by-name`", "pgrep"]);
 }
 
 /// Source of a program that prints an environment variable. Its exported functions make its file look like a
@@ -164,7 +164,7 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
         let asked = run(&[]).expect(0);
         let said = if name == "any" { "<>".to_owned() } else { said };
         assert!(asked.stdout.starts_with(&said), "{name}: {}", asked.stdout);
-        let is_named = asked.stderr.contains("is asked to name its code");
+        let is_named = asked.stderr.contains("to name its generated code");
         assert_eq!(is_named, matches!(name, "node" | "new" | "java"), "{}", asked.stderr);
         for (lacks, remedy) in [
             ("old", "Python functions will have no names: this Python is older than 3.12"),
@@ -215,7 +215,7 @@ fn shims_and_shared_libraries_do_not_hide_a_python_that_names_its_functions() {
         pmc.args(["profile", "-e", "cpu-clock:u", "--"]).arg(&program).env_remove("PYTHONPERFSUPPORT");
         let run = kit::Ran::from(pmc.current_dir(folder.0.path()).output().expect("pmc starts")).expect(0);
         assert!(run.stdout.starts_with("<1>"), "{}: {}", program.display(), run.stdout);
-        run.says(&["Python is asked to name its code: PYTHONPERFSUPPORT=1"]);
+        run.says(&["asking Python to name its generated code: PYTHONPERFSUPPORT=1"]);
     }
 }
 
@@ -232,7 +232,7 @@ fn a_program_of_erlangs_has_its_functions_names() {
     assert!(built.expect("erlc starts").success());
     let run = folder.profile(&["-e", "cpu-clock:u", "--", "erl", "-noshell", "-s", "fib", "main"]).expect(0);
     assert!(run.stderr.lines().any(|line| line.contains("fib:fib/1")), "{}", run.stderr);
-    run.says(&["BEAM is asked to name its code: ERL_AFLAGS=+JPperf true"]);
+    run.says(&["asking BEAM to name its generated code: ERL_AFLAGS=+JPperf true"]);
 }
 
 fn make_executable(file: &Path) {
@@ -302,7 +302,7 @@ fn each_command_says_the_same_of_the_data() {
     }
     // A report that does not read callers makes no claim about them.
     let flat = kit::run(&["report", "--stdio", "-g", "none", "--no-children", "-i", file]).expect(0).stdout;
-    assert!(trust(&flat).ends_with("call chains not read") && !trust(&flat).contains("root"), "{flat}");
+    assert!(trust(&flat).ends_with("call chains were not read") && !trust(&flat).contains("root"), "{flat}");
     let compared = kit::run(&["diff", file, file]).expect(0).stdout;
     assert_eq!(trust(&compared), format!("{file}: {}", trust(&flat)));
     // Without samples there is no claim about symbols.
@@ -330,7 +330,7 @@ fn time_of_processes_that_no_sample_met_is_told() {
     for event in ["cpu-clock", "cpu-clock:u"] {
         let run = folder.profile(&["-e", event, "--", "sh", "-c", SHORT]).expect(0);
         let run =
-            run.says(&[in_no_sample, "samples miss", "try: a higher rate (-F), or pmc stat --children"]);
+            run.says(&[in_no_sample, "samples miss", "try: use a higher rate (-F), or pmc stat --children"]);
         let file = folder.0.path().join("perf.data");
         let file = file.to_str().expect("UTF-8");
         kit::run(&["report", "--stdio", "-i", file]).expect(0).prints(&[in_no_sample]);

@@ -62,7 +62,7 @@ fn skeleton(line: &str) -> String {
     // Samples in a stripped library have no symbol, which changes the rest of the line.
     let line = line.split_once(" reach a root,").map_or(line, |(before, _)| before);
     // On a busy machine, a few runs may not show a difference.
-    let line = if line.contains("No difference between B and A is shown") {
+    let line = if line.contains("No difference between B and A detected") {
         "B is 1 times as fast as A.".to_owned()
     } else {
         line.replace("no difference shown", "faster")

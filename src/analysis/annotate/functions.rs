@@ -192,9 +192,9 @@ pub fn choose<'a>(
         match (near.is_empty(), all.first()) {
             (false, _) => error.try_this(format!("did you mean {}?", near.join(" or "))),
             (_, Some(first)) => {
-                error.try_this(format!("a name that pmc report shows, such as {:?}", clean(&first.name)))
+                error.try_this(format!("use a name from pmc report, such as {:?}", clean(&first.name)))
             }
-            _ => error.why("no sample of this recording is in a named function"),
+            _ => error.why("the recording has no samples in named functions"),
         }
     })?;
     let chosen: Vec<&SampledFunction> = of_name.iter().copied().filter(in_dso).collect();

@@ -127,10 +127,13 @@ fn instructions(
         ));
     }
     if code.is_unlinked {
-        note("the bytes are those of the module's file, before it was loaded: far jumps and calls have no target".into());
+        note(
+            "the code comes from the module's file, without relocation: far jumps and calls have no target"
+                .into(),
+        );
     }
     if code.from.starts_with("/proc") && code.from.ends_with("mem") {
-        note(format!("the bytes are those that {} has now", code.from.display()));
+        note(format!("the code comes from the current {}", code.from.display()));
     }
     let all = symbols.symbolizer.disassemble(function.id, code, how.syntax);
     let mut all = all.unwrap_or_else(|error| {
@@ -237,7 +240,7 @@ fn sources(
         let lines = trust.missing.first();
         notes.push(ListingNote {
             text: lines.map_or_else(
-                || "no source lines are known".to_owned(),
+                || "no source lines available".to_owned(),
                 |lines| format!("no source lines: {lines}"),
             ),
             remedy: symbols.symbolizer.remedy(function.id),
@@ -248,12 +251,14 @@ fn sources(
         let more = if more > 0 { format!(" (and {more} more files)") } else { String::new() };
         notes.push(ListingNote {
             text: format!("source file {}: {said}{more}", path.display()),
-            remedy: Some("give a folder that has the sources under their whole paths (--symfs)".into()),
+            remedy: Some(
+                "name a directory that contains the sources under their full paths (--symfs)".into(),
+            ),
         });
     }
     if let Some(first) = newer.first() {
         notes.push(ListingNote {
-            text: format!("{first} was changed after the program was built: lines may not fit"),
+            text: format!("{first} was changed after the program was built: lines may not match"),
             remedy: None,
         });
     }

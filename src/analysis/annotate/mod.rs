@@ -77,7 +77,7 @@ impl Analysis {
         });
         let function = function.ok_or_else(|| {
             let name = crate::text::clean(name);
-            format!("no sample was taken in {name} itself: there is nothing to weigh its code by")
+            format!("{name} has no samples of its own, so its code has no costs")
         })?;
         Ok(listing::listing(&mut self.symbols, function, &events, options))
     }

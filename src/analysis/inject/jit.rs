@@ -42,7 +42,7 @@ impl JitCodes {
         dumps.sort();
         dumps.dedup();
         if dumps.is_empty() {
-            let what = "no program mapped a jitdump while it was recorded".to_owned();
+            let what = "no recorded program mapped a jitdump".to_owned();
             say::warn(&Warning::Recording { what });
             return Ok(codes);
         }

@@ -77,9 +77,9 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let session = Session::open(reader)?;
     let has_traces = session.notes().iter().any(|note| matches!(note, RecordingNote::Aux { .. }));
     if has_traces || session.reader.features().auxtrace.is_some() {
-        return Err(Error::new(format!("{} holds a hardware trace", session.reader.path().display()))
+        return Err(Error::new(format!("{} contains a hardware trace", session.reader.path().display()))
             .why("the trace's index would become invalid, and pmc does not decode traces")
-            .try_this("perf inject, which does"));
+            .try_this("use perf inject, which decodes them"));
     }
     let lost = request.convert_stacks.then(|| StrippedFields::new(true, false));
     let symbols = lost.map(|_| symbols_of(&session, &request.symbols)).transpose()?;
@@ -167,10 +167,10 @@ fn refuse(reader: &Reader, output: &Path) -> Result<()> {
     if identity(output).is_some_and(|output| identity(path) == Some(output)) {
         return Err(Error::usage(format!("input and output are the same file: {}", path.display()))
             .why("pmc reads it while it writes the new recording")
-            .try_this("another file with -o"));
+            .try_this("use another file with -o"));
     }
     if reader.is_foreign() {
-        return Err(Error::new(format!("{} has the other byte order", path.display()))
+        return Err(Error::new(format!("{} has the opposite byte order", path.display()))
             .why("pmc cannot convert tracepoint payloads to this machine's byte order")
             .try_this("run pmc inject on a machine with that byte order"));
     }
@@ -181,8 +181,8 @@ fn warn_of_ends(ends: &crate::profile::sampled::quality::UnwindEnds) {
     let copied = ends.copied;
     let unknown: u64 = ends.no_tables.iter().map(|(_, samples)| samples).sum();
     for (samples, why) in [
-        (ends.compat, "are of 32-bit Arm processes: their callers are not in the new recording"),
-        (unknown, "end where a program has no unwind tables, or its file is not here"),
+        (ends.compat, "are from 32-bit Arm processes: the new recording does not contain their callers"),
+        (unknown, "end where a program has no unwind tables, or its file is missing"),
     ] {
         if samples > 0 {
             let what = format!("{samples} of {copied} copied stacks {why}");

@@ -94,9 +94,7 @@ impl ListingBuilder {
             |of: &&functions::SampledFunction| of.name == function.symbol || of.raw == function.symbol;
         let Some(found) = all.iter().find(is_it).or(all.first()) else {
             let name = crate::text::clean(&function.symbol);
-            return Err(format!(
-                "no sample was taken in {name} itself: there is nothing to weigh its code by"
-            ));
+            return Err(format!("{name} has no samples of its own, so its code has no costs"));
         };
         let events = listing::events(events, totals, |event| event);
         Ok(Arc::new(listing::listing(&mut self.symbols, found, &events, &self.how)))

@@ -270,12 +270,11 @@ impl SnapshotMaker {
         });
         let mut notes = Vec::new();
         if self.shared.is_yielding() {
-            notes.push("somebody else has reserved the hardware counters: not counted".to_owned());
+            notes.push("another program has reserved the hardware counters: counting is paused".to_owned());
         }
         if counts.downsampled > 0 {
             notes.push(
-                "there are too many different stacks: some rare ones stand for others (the ± is larger)"
-                    .to_owned(),
+                "too many different stacks: some rare stacks represent others (the ± is larger)".to_owned(),
             );
         }
         let head = LiveHeader {

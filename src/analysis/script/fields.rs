@@ -14,14 +14,14 @@ use crate::text;
 
 /// perf's fields that pmc does not support, and the reasons.
 const REFUSED: [(&str, &str); 8] = [
-    ("insn", "it needs the bytes of the instructions"),
-    ("insnlen", "it needs the bytes of the instructions"),
-    ("brstackinsn", "it needs a disassembler; brstack and brstacksym show the same branches"),
-    ("brstackinsnlen", "it needs a disassembler; brstack and brstacksym show the same branches"),
+    ("insn", "it requires the instruction bytes"),
+    ("insnlen", "it requires the instruction bytes"),
+    ("brstackinsn", "it requires a disassembler; brstack and brstacksym show the same branches"),
+    ("brstackinsnlen", "it requires a disassembler; brstack and brstacksym show the same branches"),
     ("metric", "pmc stat computes metrics"),
-    ("disasm", "it needs a disassembler; pmc annotate shows the instructions of a function"),
-    ("brcntr", "pmc records no counts of branches (-j any,counter)"),
-    ("retire_lat", "its place in a sample differs from one CPU to the next"),
+    ("disasm", "it requires a disassembler; pmc annotate shows the instructions of a function"),
+    ("brcntr", "pmc does not record branch counters (-j any,counter)"),
+    ("retire_lat", "its position in a sample depends on the CPU"),
 ];
 
 /// perf's kinds of events, by the name before the `:`.
@@ -53,7 +53,7 @@ impl FieldChange {
             Some((name, list)) => {
                 let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name.trim()) else {
                     return Err(Error::usage(format!("unknown event type {name:?}"))
-                        .try_this("hw, sw, trace, raw, break or synth, then a colon and fields"));
+                        .try_this("use hw, sw, trace, raw, break or synth, then a colon and fields"));
                 };
                 (Some(*kind), false, list)
             }

@@ -31,7 +31,7 @@ const ALL: &str = "perf.all";
 /// The recording cannot be read or has no build IDs, there is no cache, or tar fails.
 pub(super) fn run(plan: &ArchivePlan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
-        Error::new("there is no build-id cache")
+        Error::new("no build-id cache directory")
             .why("HOME is not set, or is not a directory")
             .try_this("pmc --buildid-dir DIR archive …")
     })?;
@@ -89,13 +89,10 @@ fn places(recording: &Path, excluded: &HashSet<String>, cache: &BuildIdCache) ->
         }
     }
     if !missing.is_empty() {
-        say::note(format!(
-            "not in the archive, since they are gone or were built anew: {}",
-            missing.join(", ")
-        ));
+        say::note(format!("not archived because they were deleted or rebuilt: {}", missing.join(", ")));
     }
     if places.is_empty() {
-        return Err(Error::new(format!("none of the files of {} exists", recording.display()))
+        return Err(Error::new(format!("no files of {} exist", recording.display()))
             .try_this("pmc buildid-cache -M RECORDING, on the machine of the recording"));
     }
     Ok(places)

@@ -44,15 +44,23 @@ impl ArchivePlan {
 
 /// Returns the only archive in this directory.
 fn only_archive() -> Result<PathBuf> {
-    let entries = std::fs::read_dir(".").map_err(|error| Error::io("reading this folder", error))?;
+    let entries =
+        std::fs::read_dir(".").map_err(|error| Error::io("reading the current directory", error))?;
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut archives: Vec<String> =
         names.filter(|name| name.starts_with("perf") && name.ends_with(".tar.bz2")).collect();
     archives.sort();
     match archives.as_slice() {
         [one] => Ok(one.into()),
-        [] => Err(Error::usage("there is no perf*.tar.bz2 here").try_this("pmc archive --unpack FILE")),
-        several => Err(Error::usage(format!("{} archives are here: {}", several.len(), several.join(", ")))
-            .try_this("pmc archive --unpack FILE")),
+        [] => {
+            Err(Error::usage("no perf*.tar.bz2 in the current directory")
+                .try_this("pmc archive --unpack FILE"))
+        }
+        several => Err(Error::usage(format!(
+            "the current directory contains {} archives: {}",
+            several.len(),
+            several.join(", ")
+        ))
+        .try_this("pmc archive --unpack FILE")),
     }
 }

@@ -23,7 +23,7 @@ use crate::view;
 /// There is no place for a cache, a recording cannot be read, or a write fails.
 pub(super) fn run(plan: &BuildidCachePlan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
-        Error::new("there is no build-id cache")
+        Error::new("no build-id cache directory")
             .why("HOME is not set")
             .try_this("pmc --buildid-dir DIR buildid-cache …")
     })?;

@@ -36,9 +36,7 @@ pub(super) fn run(plan: &ConfigPlan) -> Result<Exit> {
             ConfigStep::Set(key, value) => {
                 let files = plan.files.paths();
                 let file = files.last().ok_or_else(|| {
-                    Error::new("there is no configuration file")
-                        .why("HOME is not set")
-                        .try_this("PERF_CONFIG=FILE")
+                    Error::new("no configuration file").why("HOME is not set").try_this("PERF_CONFIG=FILE")
                 })?;
                 config::set(file, key, value)?;
                 if !plan::is_supported(key) {

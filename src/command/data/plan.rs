@@ -38,7 +38,7 @@ impl DataPlan {
         }
         if typed.all {
             return Err(Error::usage("pmc data convert has no --all")
-                .why("perf's JSON format holds samples only")
+                .why("perf's JSON format contains only samples")
                 .try_this("pmc script --json --show-task-events --show-mmap-events"));
         }
         let Some(output) = &typed.to_json else {

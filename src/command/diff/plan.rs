@@ -39,8 +39,8 @@ impl DiffPlan {
             return Err(Error::usage("only one recording can come from standard input"));
         }
         if typed.order >= files.len() {
-            return Err(Error::usage(format!("-o {}: there are {} recordings", typed.order, files.len()))
-                .try_this("0 sorts by the base, 1 by the first recording after it"));
+            return Err(Error::usage(format!("-o {}: only {} recordings given", typed.order, files.len()))
+                .try_this("0 sorts by the baseline, 1 by the first recording after it"));
         }
         let mut keys: Vec<SortKey> = Vec::new();
         for name in &typed.sort {

@@ -71,7 +71,7 @@ pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
 fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
     let files = named.with_stacks(query, |stacks| gmon::files(stacks, &LinkTimeAddresses(analysis)));
     if files.is_empty() {
-        return Err(Error::new("there are no samples to export")
+        return Err(Error::new("no samples to export")
             .why("it has no samples in programs or libraries, or the filters exclude all of them"));
     }
     let mut lines = String::new();

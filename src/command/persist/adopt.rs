@@ -44,9 +44,8 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
             break found;
         }
         if begun.elapsed() > PATIENCE || !is_there {
-            return Err(
-                refused("see its own message; or another adopt was faster").try_this("pmc persist list")
-            );
+            return Err(refused("see its own message; another adopt may have been faster")
+                .try_this("pmc persist list"));
         }
         sleep(Duration::from_millis(10));
     };
@@ -55,7 +54,7 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     let renamed = ask(&directory, &HolderRequest::Rename { entry: given.clone(), name: name.to_owned() });
     if let Err(error) = renamed {
         return Err(match find(&given, host) {
-            Ok(_) => error.why(format!("the events are held as {given}")),
+            Ok(_) => error.why(format!("the events are already held as {given}")),
             Err(_) => error.why("another adopt gave them another name").try_this("pmc persist list"),
         });
     }
@@ -71,7 +70,7 @@ fn serves_us(pid: u32, host: &Host) -> Result<()> {
     if same_user && theirs.is_some() && theirs == ours {
         return Ok(());
     }
-    let error = Error::new(format!("process {pid} does not hand its events to this user's holder"));
+    let error = Error::new(format!("process {pid} does not hand its events over to this user's holder"));
     Err(match (same_user, theirs) {
         (_, None) => {
             error.why("it has no run directory (XDG_RUNTIME_DIR), or you have no permission to inspect it")

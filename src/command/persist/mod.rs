@@ -81,7 +81,7 @@ pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
 fn own(host: &Host) -> Result<RunDirectory> {
     host.own_run_directory().map(RunDirectory::at).ok_or_else(|| {
         Error::new("this user has no run directory")
-            .why("XDG_RUNTIME_DIR is not set, as it is after a login")
+            .why("XDG_RUNTIME_DIR is not set (logging in sets it)")
             .try_this(format!("{RUN_DIRECTORY}=DIR, a directory that only this user can write to"))
     })
 }
@@ -109,10 +109,7 @@ fn add(definition: EntryDefinition, as_json: bool, host: &Host) -> Result<()> {
     let EntryDefinition { name, counts_only, .. } = &entry.definition;
     let event = entry.event();
     if *counts_only {
-        say::note(format!(
-            "{name} is held: {event}, id {}, counted only: no samples of it can be taken",
-            entry.id
-        ));
+        say::note(format!("{name} is held: {event}, id {}; it can be counted but not sampled", entry.id));
         return Ok(());
     }
     let rings = if entry.rings == 1 { "1 ring".to_owned() } else { format!("{} rings", entry.rings) };

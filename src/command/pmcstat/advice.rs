@@ -58,8 +58,12 @@ mod tests {
     fn pmc_s_options_are_named_as_here_or_said_to_be_pmc_s() {
         for (advice, here) in [
             ("a smaller -c", "a smaller -n"),
-            ("-o FILE, where you may write", "-O FILE, where you may write"),
-            ("free some space, or record elsewhere with -o", "free some space, or record elsewhere with -O"),
+            ("-o FILE, in a writable directory", "-O FILE, in a writable directory"),
+            (
+                "free some space, or record to another file system with -o",
+                "free some space, or record to \
+                                                                           another file system with -O",
+            ),
             ("mkdir -p x", "mkdir -p x"),
             ("pmc stat report --log-exit -i x", "pmc stat report --log-exit -i x"),
             (

@@ -146,8 +146,9 @@ impl Observer for PmcstatTable<'_> {
                 let error = Error::new(doing(*of)).exit(Exit::Command(OS_ERROR));
                 let error = error.why("this event occurs only in the kernel, which is excluded");
                 Err(match by_privilege {
-                    true => error
-                        .try_this("sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON: pmc info says more"),
+                    true => {
+                        error.try_this("sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON; see pmc info")
+                    }
                     false => error.try_this("omit usr"),
                 })
             }

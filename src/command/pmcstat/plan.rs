@@ -195,7 +195,7 @@ fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()
     let mut parser = EventParser::new(host).measuring(launch::subject(&scope, &typed.command));
     for counter in &mut typed.counters {
         let letter = counter.letter();
-        let groups = parser.parse_single(&counter.spec, &format!("-{letter} once for each event"));
+        let groups = parser.parse_single(&counter.spec, &format!("give -{letter} once per event"));
         // pmc_allocate(3) rejects it on FreeBSD.
         let groups = groups.map_err(|error| Error::from(error).exit(Exit::Command(OS_ERROR)))?;
         let spec = groups.iter().flat_map(|group| &group.events).next();
@@ -233,9 +233,9 @@ fn nanoseconds(seconds: f64) -> u64 {
 /// Converts `-R`: returns the commands that read recordings, one per output.
 fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     let refused = [
-        ('C', "a log has no counters that are shown in columns", "pmcstat -C -p …"),
-        ('w', "what a log holds is shown once", "pmcstat -T -w …, without -R"),
-        ('l', "a log is read to its end", "pmcstat -l …, without -R"),
+        ('C', "a log has no counters to show in columns", "pmcstat -C -p …"),
+        ('w', "pmc prints a log only once", "pmcstat -T -w …, without -R"),
+        ('l', "pmc reads a log to its end", "pmcstat -l …, without -R"),
     ];
     let is_typed = |letter: char| match letter {
         'w' => typed.interval.is_some(),
@@ -343,7 +343,7 @@ fn threshold(typed: &PmcstatCommandLine) -> Result<Vec<OsString>> {
     for setting in typed.value('f').iter().flat_map(|all| all.split(',')) {
         let percent = setting.strip_prefix("threshold=").ok_or_else(|| {
             Error::usage(format!("ERROR: -f {setting} is not supported"))
-                .why("callers are always shown whole")
+                .why("callers are always shown in full")
                 .try_this("-f threshold=PERCENT")
         })?;
         words.extend(["--percent-limit".into(), percent.into()]);

@@ -105,7 +105,7 @@ fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
             if let Some((name, value)) = &asked {
                 let setting = format!("{}={}", name.display(), value.display());
                 say::note(format!(
-                    "{} is asked to name its code: {setting} (--no-runtime-env)",
+                    "asking {} to name its generated code: {setting} (--no-runtime-env prevents this)",
                     runtime.name
                 ));
             }

@@ -120,7 +120,7 @@ fn report(plan: &RecordPlan, events: &[RecordedEvent], run: RecordingResult) -> 
         let own_cpu = crate::sys::clock::process_cpu_ns();
         let document = status::document(&run, events, reason.as_ref(), own_cpu, exit);
         writeln!(std::io::stdout(), "{}", as_json(&document))
-            .map_err(|error| Error::output("what the recording came to", error))?;
+            .map_err(|error| Error::output("the summary of the recording", error))?;
     } else {
         let to = match plan.file.is_stream() {
             true => standard_output::name(),

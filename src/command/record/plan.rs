@@ -146,7 +146,7 @@ impl RecordPlan {
                 (true, false) if typed.filter.is_empty() => vec![format!("{{{}}}", typed.events.join(","))],
                 (true, false) => {
                     return Err(Error::usage(
-                        "--group makes one -e of all, and --filter belongs to one of several",
+                        "--group combines all -e into one, and --filter applies to only one -e",
                     )
                     .try_this("-e '{a,b}' --filter … -e c"));
                 }
@@ -200,10 +200,8 @@ impl RecordPlan {
     pub(in crate::command) fn attaching(typed: AttachArgs, host: &Host) -> Result<Self> {
         let AttachArgs { name, recording, command } = typed;
         if let Some(size) = recording.snapshot.as_deref().filter(|size| !size.is_empty()) {
-            return Err(Error::usage(format!(
-                "-S={size}: a size requires a trace, which a holder does not keep"
-            ))
-            .try_this("-S"));
+            return Err(Error::usage(format!("-S={size}: a size requires a trace, and a holder has none"))
+                .try_this("-S"));
         }
         let timeout_ns = recording.timeout.as_deref().map(|text| duration("--timeout", text, MS, MS));
         let sample = SamplePlan {

@@ -55,11 +55,11 @@ impl Engine for RecordingEngine {
 
     fn export(&mut self, form: ViewFormat, path: &Path) -> Result<()> {
         let ViewFormat::Format(format) = form else {
-            return Err(Error::new("this is already a recording: copy its file, or choose another format")
+            return Err(Error::new("this is already a recording: copy the file, or choose another format")
                 .try_this(ExportFormat::endings()));
         };
         let Some((stage, query)) = self.newest.get().zip(self.query.as_ref()) else {
-            return Err(Error::new("there is nothing to write yet"));
+            return Err(Error::new("nothing to write yet"));
         };
         // Writes all rows, including those too small for the screen.
         let query = Query { limit: 0.0, row_limit: 0.0, ..query.clone() };
@@ -70,6 +70,6 @@ impl Engine for RecordingEngine {
     }
 
     fn command(&mut self, _: LiveCommand) -> Option<String> {
-        Some("this is a recording: nothing comes in that could be stopped or forgotten".to_owned())
+        Some("only a live view can be paused or reset".to_owned())
     }
 }

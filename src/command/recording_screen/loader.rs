@@ -125,8 +125,8 @@ fn first_listing(
     let mut code = analysis.annotate(opening, &())?;
     Ok(match code.listings.pop() {
         Some(listing) => Ok(Arc::new(listing)),
-        None if code.functions == 0 => Err("no sample is in a function whose name is known".to_owned()),
-        None => Err(format!("no sample is in a function of {}", clean(&opening.dsos.join(", ")))),
+        None if code.functions == 0 => Err("no samples in functions with a known name".to_owned()),
+        None => Err(format!("no samples in functions of {}", clean(&opening.dsos.join(", ")))),
     })
 }
 

@@ -355,8 +355,8 @@ fn call_graph(typed: &ReportArgs) -> Result<CallGraphOptions> {
                 }
                 (Err(_), _) => {
                     return Err(Error::usage(format!("-g: unknown word {word:?}")).try_this(
-                        "caller, callee or none; graph, fractal, flat or folded; percent, period or count; \
-                         and a percentage such as 0.5",
+                        "use caller, callee or none; graph, fractal, flat or folded; percent, period or \
+                         count; and a percentage such as 0.5",
                     ));
                 }
             },

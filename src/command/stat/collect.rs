@@ -380,27 +380,24 @@ impl ShownEvents {
     fn idle(&self, column: usize, span: &TablePeriod<'_>, machine: &StatMachine<'_>) -> MissingValueReason {
         let spec = &self.specs[column];
         if matches!(spec.source, EventSource::Held(_)) {
-            return MissingValueReason::new("its holder has ended, or has let it go", "pmc persist list");
+            return MissingValueReason::new("its holder has ended or has released it", "pmc persist list");
         }
         let Some(attr) = spec.attr() else {
             if machine.is_elsewhere {
-                return MissingValueReason::new("the recorder kept no value of it", "");
+                return MissingValueReason::new("the recording does not contain its value", "");
             }
-            return MissingValueReason::new(
-                "there is no command whose time could be taken",
-                "give a command to run",
-            );
+            return MissingValueReason::new("no command to measure the time of", "give a command to run");
         };
         if span.off {
             return MissingValueReason::new(
-                "counting was off",
-                "an order to enable, or a shorter delay (-D)",
+                "counting was disabled",
+                "send the command enable, or use a shorter delay (-D)",
             );
         }
         if span.yielded_ns > 0 && spec.takes_counter() {
             return MissingValueReason::new(
-                "the counters were left to whoever holds the reservation",
-                "pmc info shows the holder",
+                "another program had reserved the counters",
+                "pmc info shows which program holds the reservation",
             );
         }
         if self.columns.iter().zip(&self.blind).any(|((own, _), blind)| *own == column && *blind) {
@@ -410,10 +407,10 @@ impl ShownEvents {
             );
         }
         if attr.kind() == kind::SOFTWARE || attr.kind() == kind::TRACEPOINT {
-            return MissingValueReason::new("nothing ran there while it was counted", "");
+            return MissingValueReason::new("nothing ran there while pmc counted", "");
         }
         if machine.is_elsewhere {
-            return MissingValueReason::new("it was never on a counter while this was recorded", "");
+            return MissingValueReason::new("it never had a counter during the recording", "");
         }
         reason(refusal::never_ran(attr, machine.facts()))
     }

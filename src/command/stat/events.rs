@@ -118,7 +118,7 @@ fn perfevent_conf(path: &Path, host: &Host, parser: &mut EventParser<'_>) -> Res
     let lines =
         conf.left_out.iter().map(|SkippedLine { line, entry, why }| format!("line {line}: {entry}: {why}"));
     Err(Error::new(format!(
-        "--perfevent-conf {}: nothing in it can be counted on this machine",
+        "--perfevent-conf {}: this machine cannot count any of its events",
         path.display()
     ))
     .detail(lines.collect::<Vec<_>>().join("\n"))
@@ -232,7 +232,7 @@ fn lacks_all(formulas: &[Formula], lacking: &[Option<MissingValueReason>]) -> Re
     };
     Err(Error::new(what)
         .why(&reason.cause)
-        .try_this("pmc list metric shows those of this machine; pmc info, which table is used"))
+        .try_this("pmc list metric shows this machine's metrics; pmc info names the event table"))
 }
 
 /// Events that `-d`, `-dd` and `-ddd` add, as in perf.

@@ -181,10 +181,8 @@ fn tree(level: u8, library: &MetricLibrary<'_>) -> Result<TopdownTree> {
     let deepest = levels.max().unwrap_or(1);
     if level > deepest {
         let why = match deepest {
-            1 => {
-                "deeper levels are formulas of each processor model's own, and there is no table of them for this CPU"
-            }
-            _ => "they are the levels of this CPU's table",
+            1 => "deeper levels require formulas for the processor model, and pmc has no table for this CPU",
+            _ => "this CPU's table has these levels",
         };
         return Err(Error::usage(format!("--td-level {level}: the highest level is {deepest}")).why(why));
     }
@@ -199,7 +197,7 @@ fn no_shares() -> Error {
         "--topdown: this machine's core PMU has no top-down events, and no table has metrics for this CPU",
     )
     .why("Intel cores since Sandy Bridge provide them; virtual machines rarely do")
-    .try_this("pmc list topdown; pmc info names the table that is used")
+    .try_this("pmc list topdown; pmc info names the event table")
 }
 
 impl CountSource<'_> {
@@ -257,7 +255,7 @@ fn parse_number(text: &str) -> Option<f64> {
 fn unknown(name: &str, library: &MetricLibrary<'_>, vendor: &Vendor) -> Error {
     let metrics = library.definitions().flat_map(|own| own.aliases.iter().copied().chain([own.name]));
     let near = text::nearest(name, metrics.chain(library.groups()), 3);
-    let error = Error::usage(format!("no metric `{}`, and no group of metrics", text::clean(name)));
+    let error = Error::usage(format!("unknown metric or metric group `{}`", text::clean(name)));
     let error =
         if near.is_empty() { error } else { error.detail(format!("did you mean {}?", near.join(", "))) };
     if vendor.metrics().next().is_some() {
@@ -268,14 +266,15 @@ fn unknown(name: &str, library: &MetricLibrary<'_>, vendor: &Vendor) -> Error {
     models.dedup();
     let why = match (&models[..], vendor.id()) {
         ([], Some(id)) => {
-            format!("there is no table of its maker's metrics for this CPU ({})", text::clean(id))
+            format!("no table of vendor metrics for this CPU ({})", text::clean(id))
         }
-        ([], None) => {
-            "it is not known which CPU this is, and so which of the makers' metrics it has".to_owned()
+        ([], None) => "the CPU model is unknown, so no vendor metrics are available".to_owned(),
+        (models, _) => {
+            format!("the table of this CPU, {}, contains events but no metrics", models.join(", "))
         }
-        (models, _) => format!("the table of this CPU, {}, has events and no metrics", models.join(", ")),
     };
     error.why(why).try_this(
-        "pmc list metric: pmc's own; pmc list --import DIR takes the kernel's tools/perf/pmu-events, whose metrics are more",
+        "pmc list metric shows pmc's own; pmc list --import DIR adds those of the kernel's \
+         tools/perf/pmu-events",
     )
 }

@@ -232,21 +232,21 @@ impl StatPlan {
         let StatRecordArgs { counted, output, shown } = typed;
         if let Some((_, option)) = part_options(&counted).into_iter().find(|(is_asked, _)| *is_asked) {
             return Err(Error::usage(format!(
-                "{option} splits counts into rows that a recording has no place for"
+                "{option} splits counts into rows, which a recording does not support"
             ))
-            .why("perf's records name events, CPUs and threads")
+            .why("perf's records identify only events, CPUs and threads")
             .try_this(format!("pmc stat {option} with -x, or -j")));
         }
         let several =
             [(counted.repeat.is_some(), "-r"), (counted.exact, "--exact"), (!counted.vs.is_empty(), "--vs")];
         if let Some((_, option)) = several.iter().find(|(is_asked, _)| *is_asked) {
-            return Err(Error::usage(format!("{option} makes several runs, but a recording holds one"))
+            return Err(Error::usage(format!("{option} makes several runs, but a recording contains one"))
                 .try_this("make a recording for each run, or use -r without `record`"));
         }
         if counted.cgroups.is_some() || counted.for_each_cgroup.is_some() {
-            return Err(Error::usage("a recording cannot hold the cgroups of events")
-                .why("perf's records name events, CPUs and threads")
-                .try_this("pmc stat -I TIME -x, or -j, which name them"));
+            return Err(Error::usage("a recording cannot contain cgroups of events")
+                .why("perf's records identify only events, CPUs and threads")
+                .try_this("pmc stat -I TIME -x, or -j, which print them"));
         }
         if output.as_os_str() == "-" && Stream::Output.is_terminal() {
             return Err(Error::usage("a recording is binary, and standard output is a terminal")
@@ -284,7 +284,7 @@ impl StatPlan {
             !matches!(aggregation, Aggregation::Global | Aggregation::Thread) && !aggregation.is_parted();
         if per_cpu && !matches!(scope, MeasurementScope::Cpus(_)) {
             return Err(Error::usage(
-                "rows for CPUs, cores, caches, dies, sockets or nodes need whole CPUs to be counted",
+                "per-CPU, core, cache, die, socket or node rows require counting whole CPUs",
             )
             .try_this("add -a, or -C CPUS"));
         }
@@ -292,7 +292,7 @@ impl StatPlan {
             && matches!(scope, MeasurementScope::Command | MeasurementScope::Cpus(_))
         {
             return Err(Error::usage("--per-thread requires running threads")
-                .try_this("-p PID, -t TID, -u USER, -a, or or only --per-thread for all threads"));
+                .try_this("-p PID, -t TID, -u USER, -a, or only --per-thread for all threads"));
         }
         let runs = typed.repeat.unwrap_or(1);
         let no_log = [

@@ -162,7 +162,7 @@ fn can_show(aggregation: Aggregation, recorded: &RecordedCounts) -> Result<()> {
     let by_seat = by_cpu && aggregation != Aggregation::Cpu;
     if by_cpu && recorded.cpus.is_empty() {
         return Err(Error::new("the counts were not recorded per CPU")
-            .why("a command or processes were counted, on all CPUs together")
+            .why("a command or processes were counted, summed over all CPUs")
             .try_this("pmc stat record -a, or -C CPUS"));
     }
     if by_seat && recorded.topology.cpus().is_empty() {
@@ -203,8 +203,8 @@ fn columns(events: &[CountsEvent]) -> Vec<EventColumn<'static>> {
             cgroup: None,
             refused: is_refused(event).then(|| {
                 MissingValueReason::new(
-                    "the recording holds no count of it: the kernel there would not have it",
-                    "pmc stat -e EVENT on that machine, which says why",
+                    "the recording does not contain its count: the kernel there refused the event",
+                    "pmc stat -e EVENT on that machine shows the reason",
                 )
             }),
             user_only: false,

@@ -36,7 +36,7 @@ impl MetricsServer {
         };
         let (listener, address) = listen(&full).map_err(|error| {
             Error::io(format!("--listen {address}"), error)
-                .try_this("an address and a free port, such as 127.0.0.1:9100")
+                .try_this("use an address and a free port, such as 127.0.0.1:9100")
         })?;
         let page = Arc::new(RwLock::new(String::from("# EOF\n")));
         let shown = Arc::clone(&page);

@@ -101,11 +101,8 @@ impl TopPlan {
             keys.splice(..0, KEYS);
         }
         if let Some(key) = keys.iter().find(|key| matches!(key, SortKey::Trace | SortKey::Time)) {
-            return Err(Error::usage(format!(
-                "{:?} cannot be a sort key of what goes on for ever",
-                key.name()
-            ))
-            .try_this("pmc record, then pmc report -s time or trace"));
+            return Err(Error::usage(format!("{:?} cannot be a sort key of a live view", key.name()))
+                .try_this("pmc record, then pmc report -s time or trace"));
         }
         let sample = sampling(typed, &keys, host)?;
         let has_chains = sample.options.call_graph.is_some();

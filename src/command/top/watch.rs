@@ -86,7 +86,7 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
         row_history: RowHistory::default(),
         over: match plan.sample.scope {
             _ if !plan.sample.run_schedule.command.is_empty() => "ENDED: the command has ended",
-            MeasurementScope::Cpus(_) => "ENDED: q says why",
+            MeasurementScope::Cpus(_) => "ENDED: press q for the reason",
             _ => "ENDED: all sampled processes have ended",
         },
         start,
@@ -191,7 +191,7 @@ impl Engine for WatchState {
         self.hold();
         let written = match &self.snapshot {
             Some(snapshot) => export::write(&self.maker, snapshot, &self.shown, &self.query, form, path),
-            None => Err(Error::new("there is nothing to write yet")),
+            None => Err(Error::new("nothing to write yet")),
         };
         self.release();
         written
@@ -227,7 +227,7 @@ impl Engine for WatchState {
                     self.next_turn = Instant::now() + delay;
                     self.next = self.next.min(self.next_turn);
                 }
-                said = Some(format!("a new picture each {:.3} s", self.delay.as_secs_f64()));
+                said = Some(format!("update every {:.3} s", self.delay.as_secs_f64()));
             }
             LiveCommand::SampleMore(twice) => {
                 let answer = self.rates.order(self.query.event.unwrap_or(0), twice);

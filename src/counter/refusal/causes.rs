@@ -26,84 +26,105 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> Refusa
         errno::EINVAL => inval(refusal, facts),
         errno::E2BIG => explained(
             BadRequest,
-            format!("this kernel does not know a field in use: the request has {} bytes", refusal.attr.size()),
-            "leave out config3, config4 and the terms that use them, or take a newer kernel",
+            format!(
+                "this kernel does not support a requested field: the request has {} bytes",
+                refusal.attr.size()
+            ),
+            "omit config3, config4 and the terms that use them, or use a newer kernel",
         ),
         errno::EACCES => access(refusal, facts),
         errno::EPERM => perm(refusal, facts),
         errno::ESRCH => explained(
             NotFound,
             match refusal.slot.tid {
-                Some(tid) => format!("there is no thread {tid}, or it has ended"),
+                Some(tid) => format!("thread {tid} does not exist or has ended"),
                 None => "the process has ended".to_owned(),
             },
-            "look for the process with ps -eL",
+            "find the process with ps -eL",
         ),
         errno::EBADF => match (refusal.slot.cpu, refusal.group_before) {
             (Some(_), 0) => explained(
                 BadRequest,
-                "the directory is not a cgroup that perf can count",
+                "the directory is not a cgroup that supports perf events",
                 "name a cgroup of the unified hierarchy below /sys/fs/cgroup, or of the perf_event controller",
             ),
-            _ => explained(BadRequest, "the group leader is no perf event", ""),
+            _ => explained(BadRequest, "the group leader is not a perf event", ""),
         },
         errno::EOPNOTSUPP => notsupp(refusal, facts),
         errno::EBUSY => match refusal.call {
-            FailedCall::Map { .. } => explained(Busy, "the ring of this event is in use by another one", ""),
+            FailedCall::Map { .. } => explained(Busy, "another event uses the ring buffer of this event", ""),
             _ => explained(
                 Busy,
-                format!("{} is in exclusive use by somebody else", pmu_words(&refusal.attr, facts)),
-                "pmc info names the processes with open perf events: end the other measurement first",
+                format!("another program uses {} exclusively", pmu_words(&refusal.attr, facts)),
+                "end the other measurement first; pmc info names the processes with open perf events",
             ),
         },
         errno::ENODEV => nodev(refusal, facts),
         errno::EMFILE => explained(
             OutOfDescriptors,
             match facts.open_files {
-                Some(most) => format!("all {most} descriptors of this process are in use, and each event takes one for each CPU or thread"),
-                None => "all descriptors of this process are in use, and each event takes one for each CPU or thread".to_owned(),
+                Some(most) => format!(
+                    "all {most} descriptors of this process are in use, and each event needs one per CPU or \
+                     thread"
+                ),
+                None => {
+                    "all descriptors of this process are in use, and each event needs one per CPU or thread"
+                        .to_owned()
+                }
             },
             "raise the limit (ulimit -n), or count fewer events, CPUs or threads",
         ),
-        errno::ENFILE => explained(
-            OutOfDescriptors,
-            "the whole machine has no descriptor left",
-            "raise it: sysctl fs.file-max",
-        ),
+        errno::ENFILE => {
+            explained(OutOfDescriptors, "the machine has no descriptors left", "raise sysctl fs.file-max")
+        }
         errno::ENOSPC => match refusal.attr.kind() {
             kind::BREAKPOINT => explained(
                 Busy,
-                "every breakpoint register of the CPU is in use",
-                "use fewer mem: events (x86 has four registers), or end the debugger that holds them",
+                "all breakpoint registers of the CPU are in use",
+                "use fewer mem: events (x86 has four registers), or end the debugger that uses them",
             ),
-            _ => explained(Busy, "the PMU has no room left for this event", "count fewer events of this PMU at once"),
+            _ => explained(
+                Busy,
+                "the PMU has no room left for this event",
+                "count fewer events of this PMU at the same time",
+            ),
         },
         errno::EOVERFLOW => explained(
             BadRequest,
             match (refusal.attr.sample_max_stack(), facts.settings.max_stack) {
                 (asked, Some(most)) if asked > 0 => {
-                    format!("{asked} frames were asked for, and kernel.perf_event_max_stack is {most}")
+                    format!("{asked} frames were requested, but kernel.perf_event_max_stack is {most}")
                 }
-                _ => "the call chain asked for is deeper than kernel.perf_event_max_stack".to_owned(),
+                _ => "the requested call chain is deeper than kernel.perf_event_max_stack".to_owned(),
             },
-            "ask for fewer frames, or raise kernel.perf_event_max_stack",
+            "request fewer frames, or raise kernel.perf_event_max_stack",
         ),
         errno::ENOSYS => nosys(refusal, facts),
         errno::ENOMEM => match refusal.call {
             FailedCall::Map { bytes } => explained(
                 OutOfMemory,
-                format!("the kernel has no {bytes} bytes for a ring"),
-                "take smaller rings and areas (-m RING,AREA), or fewer CPUs",
+                format!("the kernel cannot allocate {bytes} bytes for a ring buffer"),
+                "use smaller ring and AUX buffers (-m RING,AREA), or fewer CPUs",
             ),
-            _ => explained(OutOfMemory, "the kernel has no memory for another event", "count fewer events, CPUs or threads"),
+            _ => explained(
+                OutOfMemory,
+                "the kernel has no memory for another event",
+                "count fewer events, CPUs or threads",
+            ),
         },
         errno::EFAULT => match facts.pmu_of(&refusal.attr) {
             Some(pmu) if is_probe(pmu) && refusal.attr.config1_text().is_none() => no_probe_text(pmu),
-            _ => explained(Other, "the kernel could not read the request's memory: a fault of pmc's own", ""),
+            _ => explained(Other, "the kernel could not read the request's memory: this is a bug in pmc", ""),
         },
-        errno::EINTR | errno::EAGAIN => explained(Busy, "the kernel was interrupted in setting the event up", "try again"),
-        errno::ENXIO => explained(NoHardware, "the device behind the event is absent or switched off", ""),
-        _ => explained(Other, "the kernel gives no reason, and nothing known about this machine explains it", ""),
+        errno::EINTR | errno::EAGAIN => {
+            explained(Busy, "the kernel was interrupted while setting up the event", "try again")
+        }
+        errno::ENXIO => explained(NoHardware, "the event's device is absent or disabled", ""),
+        _ => explained(
+            Other,
+            "the reason is unknown: the kernel gives none, and nothing on this machine explains it",
+            "",
+        ),
     }
 }
 
@@ -121,8 +142,8 @@ fn no_probe_text(pmu: &KnownPmu) -> RefusalText {
             pmu.name
         ),
         match pmu.name.as_str() {
-            "uprobe" => "name what is probed: uprobe:PATH:SYMBOL, uprobe:PATH:0xOFFSET",
-            _ => "name what is probed: kprobe:FUNCTION, kprobe:MODULE:FUNCTION",
+            "uprobe" => "use uprobe:PATH:SYMBOL or uprobe:PATH:0xOFFSET",
+            _ => "use kprobe:FUNCTION or kprobe:MODULE:FUNCTION",
         },
     )
 }
@@ -132,9 +153,9 @@ fn missing_cpu(cpu: u32, facts: &MachineFacts) -> Option<RefusalText> {
     if facts.online.is_empty() || facts.online.contains(cpu) {
         return None;
     }
-    let remedy = format!("choose from the CPUs that are on line: {}", facts.online);
+    let remedy = format!("choose from the online CPUs: {}", facts.online);
     let known = facts.possible.is_empty() || facts.possible.contains(cpu);
-    let why = if known { "is off line" } else { "does not exist in this machine" };
+    let why = if known { "is offline" } else { "does not exist on this machine" };
     Some(explained(CpuOffline, format!("CPU {cpu} {why}"), remedy))
 }
 
@@ -148,23 +169,26 @@ fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             if let Some(other) = wrong_core(pmu, refusal.slot.cpu, facts) {
                 return other;
             }
-            let what =
-                if attr.kind() == kind::RAW { "event with this code" } else { "event of this generic name" };
+            let what = if attr.kind() == kind::RAW {
+                "event with this code"
+            } else {
+                "event with this generic name"
+            };
             explained(
                 NoHardware,
                 format!("the PMU `{}` of this CPU has no {what}", pmu.name),
-                "choose one that opens here: pmc list hw cache pmu",
+                "choose an available event: pmc list hw cache pmu",
             )
         }
         (kind::SOFTWARE, _) => explained(
             NoHardware,
             format!("this kernel has no software event number {}", attr.config()),
-            "choose one that opens here: pmc list sw",
+            "choose an available event: pmc list sw",
         ),
         (kind::TRACEPOINT, _) => explained(
             NoHardware,
             "this kernel has no such tracepoint",
-            "choose one that exists: pmc list tracepoint",
+            "choose an existing tracepoint: pmc list tracepoint",
         ),
         (kind::BREAKPOINT, _) => explained(NoHardware, "this kernel or CPU has no hardware breakpoints", ""),
         (_, Some(pmu)) => {
@@ -174,7 +198,7 @@ fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             match attr.config1_text() {
                 Some(path) if pmu.name == "uprobe" => explained(
                     BadRequest,
-                    format!("there is no file {}", path.to_string_lossy()),
+                    format!("{} does not exist", path.to_string_lossy()),
                     "name the program or library by its full path",
                 ),
                 Some(function) => explained(
@@ -185,7 +209,7 @@ fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
                 None => explained(
                     NoHardware,
                     format!("the PMU `{}` has no event with config {:#x}", pmu.name, attr.config()),
-                    format!("choose one that it has: pmc list {}", pmu.name),
+                    format!("choose an existing event: pmc list {}", pmu.name),
                 ),
             }
         }
@@ -194,7 +218,7 @@ fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             format!(
                 "no PMU of type {number} is registered: its driver is not loaded, or this machine lacks it"
             ),
-            "pmc info shows the PMUs there are",
+            "pmc info shows the available PMUs",
         ),
     }
 }
@@ -207,8 +231,8 @@ fn no_core_pmu(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     {
         return explained(
             NoHardware,
-            format!("the request names the PMU of type {named}, and no such PMU is registered"),
-            "pmc info shows the PMUs there are",
+            format!("the request names a PMU of type {named}, which is not registered"),
+            "pmc info shows the available PMUs",
         );
     }
     match (facts.virtual_machine, &facts.hypervisor) {
@@ -224,8 +248,8 @@ fn no_core_pmu(attr: &Attr, facts: &MachineFacts) -> RefusalText {
         ),
         (false, _) => explained(
             NoHardware,
-            "the kernel has registered no PMU for the cores of this machine",
-            format!("see what dmesg says of `Performance Events` or `PMU`, or {SOFTWARE}"),
+            "the kernel has not registered a PMU for the cores of this machine",
+            format!("look for `Performance Events` or `PMU` in dmesg, or {SOFTWARE}"),
         ),
     }
 }
@@ -237,7 +261,7 @@ fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &MachineFacts) -> Option<
         return None;
     }
     let own = facts.core_pmus().find(|other| other.cpus.as_ref().is_some_and(|cpus| cpus.contains(cpu)));
-    let owner = own.map(|other| format!(" (it is counted by `{}`)", other.name)).unwrap_or_default();
+    let owner = own.map(|other| format!(" (`{}` counts it)", other.name)).unwrap_or_default();
     Some(explained(
         NoHardware,
         format!("CPU {cpu} is not a core of the PMU `{}`{owner}", pmu.name),
@@ -267,14 +291,14 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             return explained(
                 BadRequest,
                 format!(
-                    "{} samples a second were asked for, and kernel.perf_event_max_sample_rate is {most}",
+                    "{} samples per second were requested, but kernel.perf_event_max_sample_rate is {most}",
                     attr.period()
                 ),
-                format!("ask for at most {most} (-F max), or raise the setting"),
+                format!("use at most {most} (-F max), or raise the setting"),
             );
         }
     } else if attr.period() >> 63 == 1 {
-        return explained(BadRequest, "the period is beyond 2^63", "choose a smaller period");
+        return explained(BadRequest, "the period exceeds 2^63", "choose a smaller period");
     }
     if let (Some(pmu), Some(_)) = (pmu.filter(|pmu| pmu.cpumask.is_some()), refusal.slot.tid) {
         return explained(
@@ -288,73 +312,75 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             return explained(
                 BadRequest,
                 "only the first event of a group can be pinned or exclusive",
-                "give D and e to the first event",
+                "use D and e on the first event",
             );
         }
         return explained(
             NoHardware,
             format!(
-                "the group does not fit on the PMU at once: {} events were taken, this one not",
+                "the group does not fit on the PMU: it accepted {} events, but not this one",
                 refusal.group_before
             ),
-            "split the group, or write :W so that it is opened singly when it does not fit",
+            "split the group, or add :W to count its events individually if the group does not fit",
         );
     }
     match (attr.kind(), pmu) {
         (kind::TRACEPOINT, _) => explained(
             NoHardware,
             format!("this kernel has no tracepoint number {}", attr.config()),
-            "choose one that exists: pmc list tracepoint",
+            "choose an existing tracepoint: pmc list tracepoint",
         ),
         // Addresses with the top bit set are kernel addresses on every processor that pmc supports.
         (kind::BREAKPOINT, _) if attr.bp_type() & 4 != 0 && attr.config1() >> 63 == 1 => explained(
             BadRequest,
-            "the kernel takes no breakpoint on its own code here: x86 needs CONFIG_KPROBES for that, arm64 \
-             takes it for whole CPUs only, and some functions are left out",
-            "count on whole CPUs (-a), or the function as kprobe:FUNCTION",
+            "the kernel does not allow a breakpoint on its own code here: x86 requires CONFIG_KPROBES, \
+             arm64 allows it on whole CPUs only, and some functions are excluded",
+            "count on whole CPUs (-a), or use kprobe:FUNCTION",
         ),
         (kind::BREAKPOINT, _) => explained(
             BadRequest,
             "the CPU cannot watch this address, length or kind of access",
-            "use a length of 1, 2, 4 or 8 with an address that is a multiple of it; :x takes no length",
+            "use a length of 1, 2, 4 or 8, and an address that is a multiple of it; omit the length with :x",
         ),
         (_, Some(pmu)) if pmu.name == "kprobe" => explained(
             BadRequest,
-            "the kernel takes no probe there: the function is one that must not be probed (the kernel's own \
-             entry, tracing and exception code), or no instruction begins at this offset",
-            "probe a function that calls it; /sys/kernel/debug/kprobes/blacklist lists those that must not be",
+            "the kernel does not allow a probe there: the function must not be probed (kernel entry, \
+             tracing and exception code), or no instruction starts at this offset",
+            "probe a function that calls it; /sys/kernel/debug/kprobes/blacklist lists the forbidden \
+             functions",
         ),
         (_, Some(pmu)) if attr.config1_text().is_some() => explained(
             BadRequest,
             format!(
-                "the PMU `{}` cannot place a probe there: no regular file, or no instruction begins at this offset",
+                "the PMU `{}` cannot place a probe there: not a regular file, or no instruction starts at \
+                 this offset",
                 pmu.name
             ),
-            "give the offset in the file of the function's first instruction",
+            "use the file offset of the function's first instruction",
         ),
         (kind::HARDWARE | kind::HW_CACHE, Some(pmu)) => explained(
             NoHardware,
-            format!("the PMU `{}` of this CPU does not take this generic event", pmu.name),
-            "choose one that opens here: pmc list hw cache",
+            format!("the PMU `{}` of this CPU does not support this generic event", pmu.name),
+            "choose an available event: pmc list hw cache",
         ),
         (_, Some(pmu)) if !pmu.is_core() && OmittableFeature::Levels.left_out(attr).is_some() => explained(
             BadRequest,
             format!(
-                "the PMU `{}` does not take config {:#x} for some privilege levels only",
+                "the PMU `{}` does not support config {:#x} for only some privilege levels",
                 pmu.name,
                 attr.config()
             ),
-            "leave out the modifiers u, k and h: few PMUs but those of the cores know levels",
+            "omit the modifiers u, k and h: few PMUs besides core PMUs support privilege levels",
         ),
         (_, Some(pmu)) => explained(
             BadRequest,
-            format!("the PMU `{}` does not take config {:#x}", pmu.name, attr.config()),
-            format!("compare with what it has: pmc list --long {}", pmu.name),
+            format!("the PMU `{}` does not support config {:#x}", pmu.name, attr.config()),
+            format!("compare with its events: pmc list --long {}", pmu.name),
         ),
         (_, None) => explained(
             BadRequest,
-            "the kernel finds the request contradictory and does not say where",
-            "see the request with -vv",
+            "the kernel rejects the request as invalid, without a reason",
+            "show the request with -vv",
         ),
     }
 }
@@ -378,15 +404,15 @@ fn notsupp(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             continue;
         }
         let cause = match feature {
-            OmittableFeature::BranchStack => format!("{pmu} records no branch stack"),
+            OmittableFeature::BranchStack => format!("{pmu} does not record branch stacks"),
             OmittableFeature::Precise => {
-                format!("{pmu} has no precise sampling of level {}", attr.precise_ip())
+                format!("{pmu} does not support precise sampling at level {}", attr.precise_ip())
             }
             _ => format!("{pmu} has no interrupt: it can count but not sample"),
         };
         return explained(NoCapability, cause, feature.remedy());
     }
-    explained(NoCapability, format!("{pmu} lacks something that this request needs"), "")
+    explained(NoCapability, format!("{pmu} lacks a feature that this request requires"), "")
 }
 
 /// The CPU or the driver has gone.
@@ -395,12 +421,12 @@ fn nodev(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         (cpu, Some(pmu)) => wrong_core(pmu, cpu, facts).unwrap_or_else(|| {
             explained(
                 NoHardware,
-                format!("the PMU `{}` is there but does not answer: its device may have gone", pmu.name),
+                format!("the PMU `{}` exists but does not respond: its device may be gone", pmu.name),
                 "",
             )
         }),
         (Some(cpu), None) => {
-            explained(CpuOffline, format!("CPU {cpu} went off line, or has no such PMU"), "")
+            explained(CpuOffline, format!("CPU {cpu} went offline, or does not have this PMU"), "")
         }
         (None, None) => no_core_pmu(&refusal.attr, facts),
     }
@@ -418,42 +444,38 @@ fn nosys(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     match (facts.settings.paranoid, facts.credentials.seccomp) {
         (_, Seccomp::Filter) => explained(
             NoPerfEvents,
-            "a seccomp filter is on, as sandboxes and container runtimes install it, and hides perf_event_open",
+            "a seccomp filter, as used by sandboxes and container runtimes, hides perf_event_open",
             "run outside the sandbox, or with a profile that allows perf_event_open",
         ),
         (None, _) => explained(
             NoPerfEvents,
-            "this kernel was built without perf events (CONFIG_PERF_EVENTS), or is an imitation of one",
-            "boot another kernel; in gVisor or WSL 1 there is none",
+            "this kernel was built without perf events (CONFIG_PERF_EVENTS), or is not a real Linux kernel",
+            "boot another kernel; gVisor and WSL 1 do not support perf events",
         ),
-        _ => explained(NoPerfEvents, "the kernel does not offer perf_event_open", ""),
+        _ => explained(NoPerfEvents, "the kernel does not provide perf_event_open", ""),
     }
 }
 
 /// Enabled, but never on a counter.
 pub(super) fn never_ran(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     let Some(pmu) = facts.pmu_of(attr) else {
-        return explained(
-            Other,
-            "it was enabled but nothing ran while it was",
-            "measure something that runs longer",
-        );
+        return explained(Other, "nothing ran while it was enabled", "measure something that runs longer");
     };
     if !pmu.is_core() {
         return explained(
             Busy,
-            format!("it never had a counter of the PMU `{}`, or nothing ran meanwhile", pmu.name),
-            "count fewer events of this PMU at once",
+            format!("it never had a counter of the PMU `{}`, or nothing ran during that time", pmu.name),
+            "count fewer events of this PMU at the same time",
         );
     }
     let mut holders = Vec::new();
     if facts.settings.nmi_watchdog == Some(true) {
-        holders.push("the NMI watchdog holds one on each CPU".to_owned());
+        holders.push("the NMI watchdog uses one on each CPU".to_owned());
     }
     holders.extend(facts.reservation.clone());
     let cause = match holders.is_empty() {
         true => format!(
-            "it never had a counter of the PMU `{}`: all were taken, or nothing ran meanwhile",
+            "it never had a counter of the PMU `{}`: all were in use, or nothing ran during that time",
             pmu.name
         ),
         false => format!("it never had a counter of the PMU `{}`: {}", pmu.name, holders.join("; ")),
@@ -461,7 +483,7 @@ pub(super) fn never_ran(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     let remedy = if facts.settings.nmi_watchdog == Some(true) {
         "free one with `sysctl kernel.nmi_watchdog=0`, or count fewer events"
     } else {
-        "count fewer events or run longer; pmc info names who holds counters"
+        "count fewer events or run longer; pmc info shows which processes use counters"
     };
     explained(Busy, cause, remedy)
 }

@@ -108,41 +108,41 @@ impl OmittableFeature {
     /// The cause of the refusal, if the kernel accepts the request without the feature.
     pub(super) fn cause(self) -> &'static str {
         match self {
-            Self::Precise => "the PMU has no sampling of this precision for the event",
-            Self::BranchStack => "the PMU records no such branches for the event",
-            Self::Levels => "the PMU cannot tell the privilege levels apart for this event",
-            Self::Guest => "the PMU cannot tell host and guest apart for this event",
+            Self::Precise => "the PMU does not support this precision for the event",
+            Self::BranchStack => "the PMU cannot record these branches for the event",
+            Self::Levels => "the PMU cannot distinguish privilege levels for this event",
+            Self::Guest => "the PMU cannot distinguish host and guest for this event",
             Self::Sampling => "the PMU can count this event but not sample it",
-            Self::StackDepth => "the call chain asked for is deeper than kernel.perf_event_max_stack",
-            Self::Clock => "the kernel cannot stamp samples with this clock",
-            Self::Inherit => "the kernel cannot let children inherit this combination",
+            Self::StackDepth => "the requested call chain is deeper than kernel.perf_event_max_stack",
+            Self::Clock => "the kernel does not support this clock for timestamps",
+            Self::Inherit => "the kernel does not support inheritance for this combination",
             Self::InheritThread => {
-                "this kernel measures a process's new threads with the processes that it starts, or not at all"
+                "this kernel cannot include new threads without also including new processes"
             }
-            Self::Exclusive => "the PMU cannot be had for one group alone",
-            Self::LateConfig => "the PMU does not take this config3 or config4",
-            Self::LateFlags => "this kernel is older than one of the flags in use",
+            Self::Exclusive => "the PMU cannot be used exclusively by one group",
+            Self::LateConfig => "the PMU does not support this config3 or config4",
+            Self::LateFlags => "this kernel does not support one of the flags in use",
         }
     }
 
     /// The remedy for the cause.
     pub(super) fn remedy(self) -> &'static str {
         match self {
-            Self::Precise => "take one p less, or P for the highest level there is",
+            Self::Precise => "use one p less, or P for the highest available level",
             Self::BranchStack => "use --call-graph fp or dwarf instead of branches",
-            Self::Levels => "leave out the modifiers u, k and h",
-            Self::Guest => "leave out the modifiers G and H",
+            Self::Levels => "omit the modifiers u, k and h",
+            Self::Guest => "omit the modifiers G and H",
             Self::Sampling => "count it with pmc stat, or sample cpu-clock",
-            Self::StackDepth => "ask for fewer frames, or raise kernel.perf_event_max_stack",
-            Self::Clock => "use --clockid monotonic or leave it out",
+            Self::StackDepth => "request fewer frames, or raise kernel.perf_event_max_stack",
+            Self::Clock => "use --clockid monotonic, or omit --clockid",
             Self::Inherit => "add --no-inherit",
             Self::InheritThread => {
-                "take those in (descendants; pmcstat -d), or Linux 5.13 or newer, which tells them apart"
+                "include new processes (descendants; pmcstat -d), or use Linux 5.13 or newer"
             }
-            Self::Exclusive => "leave out the modifier e",
-            Self::LateConfig => "leave out config3, config4 and the terms that use them",
+            Self::Exclusive => "omit the modifier e",
+            Self::LateConfig => "omit config3, config4 and the terms that use them",
             Self::LateFlags => {
-                "leave out text_poke, inherit_thread, remove_on_exec and sigtrap, or take a newer kernel"
+                "omit text_poke, inherit_thread, remove_on_exec and sigtrap, or use a newer kernel"
             }
         }
     }
@@ -170,23 +170,23 @@ pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Opti
 /// Returns the contradiction in a request that the kernel rejects for every PMU, and a remedy; `None` if
 /// there is none. Source: `perf_copy_attr` and `perf_event_alloc` in `kernel/events/core.c`.
 pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
-    const OUT: &str = "leave these bits of attr5 out";
+    const OUT: &str = "omit these bits of attr5";
     let last = Flag::ALL.iter().map(|&flag| flag as u32).max().unwrap_or_default();
     let unknown = attr.word(FLAGS).unwrap_or_default() >> (last + 1);
     let has = |flag| attr.get(flag);
     let (cause, remedy) = if has(Flag::RemoveOnExec) && has(Flag::EnableOnExec) {
-        let cause = "remove_on_exec takes the event away at the exec that is to start it";
+        let cause = "remove_on_exec would remove the event at the exec that should start it";
         (cause.to_owned(), "measure a running process (-p), or omit remove_on_exec")
     } else if has(Flag::Sigtrap) && !has(Flag::RemoveOnExec) {
-        let cause = "sigtrap needs remove_on_exec: a new program would not expect the signal";
-        (cause.to_owned(), "add remove_on_exec, and measure what runs already (-p)")
+        let cause = "sigtrap requires remove_on_exec: a new program would not expect the signal";
+        (cause.to_owned(), "add remove_on_exec, and measure a running process (-p)")
     } else if has(Flag::InheritThread) && !has(Flag::Inherit) {
-        ("inherit_thread needs inherit".to_owned(), "leave out --no-inherit (-i), or inherit_thread")
+        ("inherit_thread requires inherit".to_owned(), "omit --no-inherit (-i) or inherit_thread")
     } else if unknown != 0 {
-        (format!("bits {:#x} of attr5 mean nothing to this kernel", unknown << (last + 1)), OUT)
+        (format!("this kernel does not support bits {:#x} of attr5", unknown << (last + 1)), OUT)
     } else if let Some((field, able)) = of_a_trace(attr) {
-        let cause = format!("{field} is about a trace: one must lead the event's group, {able}");
-        (cause, "'{arm_spe_0//,EVENT/aux-action=pause/}' or the like, with pmc record; or leave it out")
+        let cause = format!("{field} requires a trace that leads the event's group, {able}");
+        (cause, "'{arm_spe_0//,EVENT/aux-action=pause/}' with pmc record, or similar; or omit it")
     } else {
         return None;
     };
@@ -201,10 +201,10 @@ fn of_a_trace(attr: &Attr) -> Option<(String, &'static str)> {
         }
         (0, 0) => None,
         (0, size) => {
-            Some((format!("aux_sample_size {size}"), "of a PMU that shows what it has traced so far"))
+            Some((format!("aux_sample_size {size}"), "from a PMU that shows its trace while it runs"))
         }
         (action, _) => {
-            Some((format!("aux_action {action:#x}"), "of a PMU that can pause it, on Linux 6.13 or newer"))
+            Some((format!("aux_action {action:#x}"), "from a PMU that can pause it, on Linux 6.13 or newer"))
         }
     }
 }

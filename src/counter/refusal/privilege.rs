@@ -17,7 +17,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     let Some(level) = facts.settings.paranoid else {
         return explained(
             NoPrivilege,
-            "the kernel refuses, and shows no perf_event_paranoid to tell why",
+            "the kernel refuses, and perf_event_paranoid is not readable",
             "try as root",
         );
     };
@@ -28,8 +28,8 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if refusal.slot.tid.is_none() && !allowed.cpu_wide {
         return explained(
             NoPrivilege,
-            format!("{level_is}: counting all that runs on a CPU needs 0 or lower, or privilege, and {who}"),
-            format!("{}, or measure a command or a process of your own", raise(0)),
+            format!("{level_is}: counting a whole CPU requires 0 or lower, or privileges, and {who}"),
+            format!("{}, or measure a command or your own process", raise(0)),
         );
     }
     if !attr.get(Flag::ExcludeKernel) && !allowed.kernel {
@@ -41,7 +41,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         let user_mode = if device || kernel_alone { "" } else { "count user mode only (:u), " };
         return explained(
             NoPrivilege,
-            format!("{level_is}: counting in the kernel needs 1 or lower, or privilege, and {who}"),
+            format!("{level_is}: counting in the kernel requires 1 or lower, or privileges, and {who}"),
             format!("{user_mode}{}", raise(1)),
         );
     }
@@ -50,7 +50,8 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             return explained(
                 NoPrivilege,
                 format!(
-                    "placing a probe in a program needs CAP_SYS_ADMIN (CAP_PERFMON before Linux 6.16), and {who}"
+                    "placing a probe in a program requires CAP_SYS_ADMIN (CAP_PERFMON before Linux 6.16), \
+                     and {who}"
                 ),
                 "run as root or with CAP_SYS_ADMIN",
             );
@@ -58,7 +59,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         Some(pmu) if pmu.name == "kprobe" => {
             return explained(
                 NoPrivilege,
-                format!("placing a probe needs CAP_PERFMON, and {who}"),
+                format!("placing a probe requires CAP_PERFMON, and {who}"),
                 "run as root or with CAP_PERFMON",
             );
         }
@@ -67,7 +68,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if attr.kind() == kind::TRACEPOINT && !allowed.raw_tracepoint {
         return explained(
             NoPrivilege,
-            format!("{level_is}: the data of tracepoints needs -1, or privilege, and {who}"),
+            format!("{level_is}: tracepoint data requires -1, or privileges, and {who}"),
             raise(-1),
         );
     }
@@ -75,7 +76,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if !allowed.user {
         return explained(
             NoPrivilege,
-            format!("{level_is}, which on this kernel leaves nothing to users without privilege, and {who}"),
+            format!("{level_is}, with which this kernel allows nothing without privileges, and {who}"),
             raise(2),
         );
     }
@@ -96,7 +97,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         explained(
             NoPrivilege,
             format!("the kernel refuses although {level_is} and {who}"),
-            "ask for what a security module logged: dmesg, journalctl -k",
+            "look for messages of a security module: dmesg, journalctl -k",
         )
     })
 }
@@ -105,13 +106,15 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
 pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if let FailedCall::Map { bytes } = refusal.call {
         let allowance = match facts.settings.mlock_kb {
-            Some(kb) => format!("kernel.perf_event_mlock_kb is {kb} for each CPU"),
+            Some(kb) => format!("kernel.perf_event_mlock_kb is {kb} per CPU"),
             None => "the allowance is used up".to_owned(),
         };
         return explained(
             OutOfMemory,
-            format!("a ring of {bytes} bytes is more locked memory than this user has left: {allowance}"),
-            "take smaller rings (-m), or raise kernel.perf_event_mlock_kb, or `ulimit -l`",
+            format!(
+                "a ring buffer of {bytes} bytes exceeds this user's remaining locked memory: {allowance}"
+            ),
+            "use smaller ring buffers (-m), or raise kernel.perf_event_mlock_kb or `ulimit -l`",
         );
     }
     if let Some(explained) = security_module(facts) {
@@ -120,14 +123,14 @@ pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if facts.credentials.seccomp == Seccomp::Filter {
         return explained(
             NoPrivilege,
-            "a seccomp filter is on, as container runtimes install it, and those refuse perf_event_open with this errno",
+            "a seccomp filter, as used by container runtimes, refuses perf_event_open with this errno",
             "start the container with --cap-add PERFMON, or with a seccomp profile that allows perf_event_open",
         );
     }
     if refusal.attr.kind() == kind::BREAKPOINT && !facts.credentials.perfmon() {
         return explained(
             NoPrivilege,
-            format!("a breakpoint in the kernel needs privilege, and {}", who(facts)),
+            format!("a breakpoint in the kernel requires privileges, and {}", who(facts)),
             "run as root, or add :u",
         );
     }
@@ -135,7 +138,7 @@ pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         return explained(
             NoPrivilege,
             format!("the kernel refuses although {}", who(facts)),
-            "ask for what a security module logged: dmesg, journalctl -k",
+            "look for messages of a security module: dmesg, journalctl -k",
         );
     }
     // Kernels before 4.8 return EPERM instead of EACCES, and tracepoint data still does.
@@ -147,7 +150,7 @@ fn security_module(facts: &MachineFacts) -> Option<RefusalText> {
     if facts.lockdown.as_deref() == Some("confidentiality") {
         return Some(explained(
             NoPrivilege,
-            "the kernel is locked down (confidentiality), which forbids perf events to everybody",
+            "the kernel is locked down (confidentiality), which forbids perf events for all users",
             "boot with lockdown=integrity or none",
         ));
     }
@@ -167,7 +170,7 @@ fn who(facts: &MachineFacts) -> String {
     if who.perfmon() {
         format!("{user} has CAP_PERFMON or CAP_SYS_ADMIN")
     } else if who.user_namespace {
-        format!("{user} is so in a user namespace only, whose capabilities do not count here")
+        format!("{user} is privileged only in a user namespace, whose capabilities do not apply here")
     } else {
         format!("{user} has no CAP_PERFMON")
     }

@@ -71,7 +71,7 @@ fn hardware_events_without_a_pmu() {
     let mut bare = facts("vm-without-pmu", root());
     (bare.virtual_machine, bare.hypervisor) = (false, None);
     let refusal = refused("ENOENT", &opening(&asked, OWN), &bare);
-    says(&refusal, RefusalKind::NoHardware, "has registered no PMU for the cores", "dmesg");
+    says(&refusal, RefusalKind::NoHardware, "has not registered a PMU for the cores", "dmesg");
 
     let error = refusal.into_error("opening cycles").to_string();
     assert!(error.starts_with("opening cycles: No such file or directory (ENOENT)\n  why: "), "{error}");
@@ -81,10 +81,10 @@ fn hardware_events_without_a_pmu() {
 fn events_that_the_pmu_lacks() {
     let server = facts("two-sockets", root());
     for (attr, cause) in [
-        (Attr::new(kind::HARDWARE, 7), "`cpu` of this CPU has no event of this generic name"),
+        (Attr::new(kind::HARDWARE, 7), "`cpu` of this CPU has no event with this generic name"),
         (Attr::new(kind::RAW, 0xffff), "`cpu` of this CPU has no event with this code"),
         (Attr::new(kind::SOFTWARE, 99), "no software event number 99"),
-        (Attr::new(kind::TRACEPOINT, 9), "no such tracepoint"),
+        (Attr::new(kind::TRACEPOINT, 9), "this kernel has no such tracepoint"),
         (Attr::new(12, 0x77), "`power` has no event with config 0x77"),
         (Attr::new(99, 0), "no PMU of type 99"),
         (Attr::new(kind::HARDWARE, 44 << 32), "PMU of type 44"),
@@ -96,7 +96,7 @@ fn events_that_the_pmu_lacks() {
     let mut probe = Attr::new(8, 0);
     probe.set_config1_text(c"/no/such/file".to_owned());
     let refusal = refused("ENOENT", &opening(&probe, OWN), &facts("hybrid", root()));
-    says(&refusal, RefusalKind::BadRequest, "no file /no/such/file", "full path");
+    says(&refusal, RefusalKind::BadRequest, "/no/such/file does not exist", "full path");
     let mut hybrid = facts("hybrid", root());
     hybrid.pmus.push(KnownPmu { name: "kprobe".to_owned(), kind: 7, cpus: None, cpumask: None });
     let mut probe = Attr::new(7, 0);
@@ -118,7 +118,7 @@ fn the_other_kind_of_core() {
         says(
             &refusal,
             RefusalKind::NoHardware,
-            "CPU 2 is not a core of the PMU `cpu_atom` (it is counted by `cpu_core`)",
+            "CPU 2 is not a core of the PMU `cpu_atom` (`cpu_core` counts it)",
             "CPUs 4-7",
         );
     }
@@ -128,7 +128,7 @@ fn the_other_kind_of_core() {
 fn cpus_that_are_not_there() {
     let server = facts("two-sockets", root());
     let attr = cycles();
-    for (number, cause) in [(3, "CPU 3 is off line"), (99, "CPU 99 does not exist")] {
+    for (number, cause) in [(3, "CPU 3 is offline"), (99, "CPU 99 does not exist")] {
         for errno in ["EINVAL", "ENODEV"] {
             let refusal = refused(errno, &opening(&attr, cpu(number)), &server);
             says(&refusal, RefusalKind::CpuOffline, cause, "0-2,4-7");
@@ -152,7 +152,7 @@ fn requests_that_do_not_fit() {
 
     says(&refuse(&Attr::new(12, 2), 0), RefusalKind::BadRequest, "`power` counts for a whole package", "-a");
 
-    says(&refuse(&cycles(), 4), RefusalKind::NoHardware, "4 events were taken", ":W");
+    says(&refuse(&cycles(), 4), RefusalKind::NoHardware, "it accepted 4 events", ":W");
     let mut pinned = cycles();
     pinned.set(Flag::Pinned, true);
     says(&refuse(&pinned, 1), RefusalKind::BadRequest, "pinned", "first event");
@@ -176,7 +176,7 @@ fn requests_that_do_not_fit() {
     says(
         &refuse(&Attr::new(kind::RAW, 0xabc), 0),
         RefusalKind::BadRequest,
-        "does not take config 0xabc",
+        "does not support config 0xabc",
         "--long",
     );
 }
@@ -198,7 +198,12 @@ fn the_feature_found_by_trying_is_named() {
     let found = culprit(&threads, |attr| !attr.get(Flag::InheritThread));
     assert_eq!(found, Some(OmittableFeature::InheritThread));
     let asked = Refusal { culprit: found, ..opening(&threads, cpu(0)) };
-    says(&refused("EINVAL", &asked, &server), RefusalKind::BadRequest, "new threads with", "Linux 5.13");
+    says(
+        &refused("EINVAL", &asked, &server),
+        RefusalKind::BadRequest,
+        "cannot include new threads without",
+        "Linux 5.13",
+    );
 
     assert_eq!(culprit(&attr, |_| false), None, "nothing helps");
     // Neither one decides: the wider one is reported.
@@ -226,7 +231,7 @@ fn sampling_without_an_interrupt() {
     says(
         &refused("EOPNOTSUPP", &opening(&precise, OWN), &server),
         RefusalKind::NoCapability,
-        "precise sampling of level 3",
+        "precise sampling at level 3",
         "one p less",
     );
     let mut branches = cycles();
@@ -234,7 +239,7 @@ fn sampling_without_an_interrupt() {
     says(
         &refused("EOPNOTSUPP", &opening(&branches, OWN), &server),
         RefusalKind::NoCapability,
-        "no branch stack",
+        "does not record branch stacks",
         "dwarf",
     );
 }
@@ -247,20 +252,20 @@ fn the_paranoid_level_explains() {
     says(
         &refuse("two-sockets", user(), &asked, cpu(0)),
         RefusalKind::NoPrivilege,
-        "perf_event_paranoid is 2: counting all that runs on a CPU needs 0",
+        "perf_event_paranoid is 2: counting a whole CPU requires 0",
         "sysctl kernel.perf_event_paranoid=0",
     );
     says(
         &refuse("two-sockets", user(), &asked, OWN),
         RefusalKind::NoPrivilege,
-        "counting in the kernel needs 1",
+        "counting in the kernel requires 1",
         ":u",
     );
     let contained = Credentials { user_namespace: true, ..root() };
     says(
         &refuse("two-sockets", contained, &asked, cpu(0)),
         RefusalKind::NoPrivilege,
-        "root is so in a user namespace only",
+        "root is privileged only in a user namespace",
         "",
     );
 
@@ -270,7 +275,7 @@ fn the_paranoid_level_explains() {
     says(
         &refuse("hybrid", user(), &in_user, OWN),
         RefusalKind::NoPrivilege,
-        "perf_event_paranoid is 4, which on this kernel leaves nothing",
+        "perf_event_paranoid is 4, with which this kernel allows nothing",
         "CAP_PERFMON",
     );
     says(
@@ -284,7 +289,7 @@ fn the_paranoid_level_explains() {
     says(
         &refuse("two-sockets", user(), &data, OWN),
         RefusalKind::NoPrivilege,
-        "data of tracepoints needs -1",
+        "tracepoint data requires -1",
         "=-1",
     );
 
@@ -338,10 +343,16 @@ fn the_rest_of_the_table() {
     deep.set_sample_max_stack(500);
     let (watch, asked) = (Attr::new(kind::BREAKPOINT, 0), opening(&attr, OWN));
     for (errno, asked, kind, cause, remedy) in [
-        ("E2BIG", asked.clone(), RefusalKind::BadRequest, "does not know a field", "config3"),
-        ("ESRCH", opening(&attr, thread(999_999)), RefusalKind::NotFound, "no thread 999999", "ps"),
+        ("E2BIG", asked.clone(), RefusalKind::BadRequest, "does not support a requested field", "config3"),
+        (
+            "ESRCH",
+            opening(&attr, thread(999_999)),
+            RefusalKind::NotFound,
+            "thread 999999 does not exist",
+            "ps",
+        ),
         ("EBADF", asked.clone(), RefusalKind::BadRequest, "group leader", ""),
-        ("EBUSY", asked.clone(), RefusalKind::Busy, "exclusive use", "pmc info"),
+        ("EBUSY", asked.clone(), RefusalKind::Busy, "exclusively", "pmc info"),
         (
             "EBUSY",
             Refusal { call: FailedCall::Map { bytes: 1 }, ..asked.clone() },
@@ -349,16 +360,22 @@ fn the_rest_of_the_table() {
             "ring",
             "",
         ),
-        ("ENODEV", asked.clone(), RefusalKind::NoHardware, "does not answer", ""),
+        ("ENODEV", asked.clone(), RefusalKind::NoHardware, "does not respond", ""),
         ("EMFILE", asked.clone(), RefusalKind::OutOfDescriptors, "all 1024 descriptors", "ulimit -n"),
-        ("ENFILE", asked.clone(), RefusalKind::OutOfDescriptors, "whole machine", "fs.file-max"),
+        (
+            "ENFILE",
+            asked.clone(),
+            RefusalKind::OutOfDescriptors,
+            "the machine has no descriptors",
+            "fs.file-max",
+        ),
         ("ENOSPC", opening(&watch, OWN), RefusalKind::Busy, "breakpoint register", "four"),
         ("EOVERFLOW", opening(&deep, OWN), RefusalKind::BadRequest, "500 frames", "max_stack"),
         ("ENOMEM", asked.clone(), RefusalKind::OutOfMemory, "memory", "fewer"),
-        ("EFAULT", asked.clone(), RefusalKind::Other, "pmc's own", ""),
+        ("EFAULT", asked.clone(), RefusalKind::Other, "a bug in pmc", ""),
         ("EINTR", asked.clone(), RefusalKind::Busy, "interrupted", "again"),
         ("ENXIO", asked.clone(), RefusalKind::NoHardware, "absent", ""),
-        ("EXDEV", asked.clone(), RefusalKind::Other, "no reason", ""),
+        ("EXDEV", asked.clone(), RefusalKind::Other, "the reason is unknown", ""),
     ] {
         says(&refused(errno, &asked, &server), kind, cause, remedy);
     }

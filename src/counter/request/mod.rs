@@ -129,27 +129,26 @@ pub fn allocate(
     let attr = match &spec.source {
         EventSource::Kernel(attr) => attr,
         EventSource::Tool(_) => {
-            return bad(
-                "pmc itself measures it: no kernel event stands behind it",
-                "count it: pmc stat -e …",
-            );
+            return bad("pmc itself measures it, without a kernel event", "count it: pmc stat -e …");
         }
         EventSource::Held(_) => {
-            let cause = "a holder keeps it open, with rings of its own";
+            let cause = "a holder keeps it open, with its own ring buffers";
             return refuse(errno::ENXIO, RefusalKind::NoHardware, cause, "pmc persist snapshot NAME -o FILE");
         }
     };
     let logs = flags.log_cswitch || flags.log_exit;
     match (mode.is_system(), cpu) {
-        (true, None) => return bad("counting a whole CPU needs the CPU's number", ""),
-        (false, Some(_)) => return bad("a counter of a task follows it to any CPU, and takes no number", ""),
+        (true, None) => return bad("counting a whole CPU requires the CPU's number", ""),
+        (false, Some(_)) => {
+            return bad("a task's counter follows the task to any CPU, so it cannot have a CPU number", "");
+        }
         _ if flags.callchain && !mode.samples() => return bad("only samples have call chains", "pmc record"),
         _ if spec.qualifiers.most_samples.is_some() && spec.qualifiers.inherit == Some(true) => {
-            return bad("the kernel stops no event that children inherit", "leave out nr=, or inherit");
+            return bad("the kernel cannot stop an inherited event", "omit nr= or inherit");
         }
         _ if logs && mode.is_system() => {
-            let remedy = "log a command's or a process's: -p PID, or -- COMMAND";
-            return bad("only counts of tasks can be logged at their ends and switches", remedy);
+            let remedy = "use -p PID or -- COMMAND";
+            return bad("only per-task counts can be logged at exits and context switches", remedy);
         }
         _ => {}
     }
@@ -195,7 +194,7 @@ pub fn check_cpus(spec: &EventSpec, online: &CpuList, counted: Option<&CpuList>)
     let bound = spec.cpus.as_ref().or(spec.core_cpus.as_ref().filter(|_| spec.merge.is_none()));
     match (bound, counted) {
         (Some(bound), Some(counted)) if bound.intersection(counted).is_empty() => {
-            let cause = format!("it counts on CPUs {bound} only, and {counted} are looked at");
+            let cause = format!("it counts only on CPUs {bound}, but CPUs {counted} were selected");
             let remedy = format!("add them: -C {bound}");
             let known = (RefusalKind::BadRequest, cause.as_str(), remedy.as_str());
             Err(Box::new(Refusal::before_the_kernel(&spec.name, attr(), errno::EINVAL, known)))

@@ -48,7 +48,7 @@ impl fmt::Display for ReservationHolder {
         match self {
             Self::Process { pid, comm: Some(comm) } => write!(f, "{} (pid {pid})", clean(comm)),
             Self::Process { pid, comm: None } => write!(f, "pid {pid}"),
-            Self::Unknown => f.write_str("a process that the kernel does not name"),
+            Self::Unknown => f.write_str("an unknown process"),
         }
     }
 }
@@ -67,7 +67,7 @@ pub(super) fn names(holders: &[ReservationHolder]) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum ReservationError {
     /// The lock file does not exist: PCP's agent has never run here.
-    #[error("there is no lock file {}", .0.display())]
+    #[error("the lock file {} does not exist", .0.display())]
     Missing(PathBuf),
     /// The lock file cannot be opened or examined.
     #[error("opening the lock file {}: {source}", path.display())]
@@ -86,7 +86,7 @@ pub enum ReservationError {
         source: io::Error,
     },
     /// Another process holds a write lock on the byte.
-    #[error("the reservation was refused: {} holds {} alone", names(holders), path.display())]
+    #[error("the reservation was refused: {} holds {} exclusively", names(holders), path.display())]
     Refused {
         /// The lock file.
         path: PathBuf,
@@ -101,7 +101,10 @@ impl ReservationError {
         match self {
             ReservationError::Missing(path) => {
                 UserError::new(format!("reserving the hardware counters: {} does not exist", path.display()))
-                    .why("PCP's agent pmdaperfevent creates it at its first start; it never ran here, so no agent would honour the reservation")
+                    .why(
+                        "PCP's agent pmdaperfevent creates it at its first start and has never run here, \
+                          so no agent would honour the reservation",
+                    )
                     .try_this(without)
                     .try_this("as root, create the file for a later agent: pmc reserve --create")
             }
@@ -111,22 +114,32 @@ impl ReservationError {
                 if denied {
                     error
                         .why("a reserver must be able to read it; PCP's agent creates it readable for all")
-                        .try_this(format!("as root: chmod a+r '{}', and a+x on its directories", path.display()))
+                        .try_this(format!(
+                            "as root: chmod a+r '{}', and a+x on its directories",
+                            path.display()
+                        ))
                 } else {
                     error
                 }
             }
             ReservationError::NoLocks { path, source } => {
                 UserError::io(format!("locking the lock file {}", path.display()), source)
-                    .why("its file system does not support record locks (such as NFS without lockd)")
-                    .try_this("keep it on a local file system, for PCP's agent too: PCP_PMDAS_DIR in /etc/pcp.conf")
+                    .why("its file system does not support record locks (for example, NFS without lockd)")
+                    .try_this(
+                        "keep it on a local file system, for PCP's agent too: PCP_PMDAS_DIR in /etc/pcp.conf",
+                    )
                     .try_this(without)
             }
-            ReservationError::Refused { path, holders } => {
-                UserError::new(format!("reserving the hardware counters: {} has them exclusively", names(&holders)))
-                    .why(format!("it holds a write lock on the first byte of {}; reservations share, a write lock does not", path.display()))
-                    .try_this("wait for that process to end, or end it")
-            }
+            ReservationError::Refused { path, holders } => UserError::new(format!(
+                "reserving the hardware counters: {} has them exclusively",
+                names(&holders)
+            ))
+            .why(format!(
+                "it holds a write lock on the first byte of {}; reservations use shared \
+                                  locks",
+                path.display()
+            ))
+            .try_this("wait for that process to end, or end it"),
         }
     }
 }

@@ -42,7 +42,7 @@ pub(in crate::event) fn breakpoint(
             }
         }
         _ => {
-            return Err(Fault::at(&address.span(), "a breakpoint needs an address")
+            return Err(Fault::at(&address.span(), "a breakpoint requires an address")
                 .expected("a number, as in mem:0x7f001000/8:w, or '&SYMBOL' (in quotes, for the shell)"));
         }
     };
@@ -57,7 +57,7 @@ pub(in crate::event) fn breakpoint(
         };
         if kinds & bit != 0 {
             let at = access.map_or(0, |word| word.at) + offset;
-            return Err(Fault::at(&(at..at + 1), format!("the access `{letter}` is there twice")));
+            return Err(Fault::at(&(at..at + 1), format!("duplicate access `{letter}`")));
         }
         kinds |= bit;
     }
@@ -90,9 +90,12 @@ fn in_kernel(sources: &ProbeSources<'_>, symbol: EventWord<'_>) -> ParseResult<W
             let said = format!("the kernel has no symbol `{}`", symbol.text);
             let names = all().filter_map(|line| std::str::from_utf8(line.name).ok());
             Err(Fault::at(&symbol.span(), said)
-                .why("with -a, -C or :k the kernel's is meant; without CONFIG_KALLSYMS_ALL it lists functions only")
+                .why(
+                    "with -a, -C or :k the symbol must be in the kernel, which lists only functions \
+                      without CONFIG_KALLSYMS_ALL",
+                )
                 .meant(symbol.text, names)
-                .try_this("for a program's own symbol: -p PID"))
+                .try_this("use -p PID for a program's symbol"))
         }
         [line] if line.address > 0 => {
             Ok(WatchedMemory { address: line.address, size: 0, is_function: line.is_code() })
@@ -106,7 +109,7 @@ fn in_kernel(sources: &ProbeSources<'_>, symbol: EventWord<'_>) -> ParseResult<W
 
 fn several(symbol: EventWord<'_>, whose: &str, addresses: impl Iterator<Item = u64>) -> Fault {
     let places: Vec<String> = addresses.map(|address| format!("mem:{address:#x}")).collect();
-    let said = format!("{} symbols of {whose} are called `{}`", places.len(), symbol.text);
+    let said = format!("{} symbols of {whose} are named `{}`", places.len(), symbol.text);
     Fault::at(&symbol.span(), said).expected(format!("one of {}", places.join(", ")))
 }
 
@@ -120,7 +123,7 @@ fn in_program(
     if let Some(program) = subject.program() {
         let question = |elf: &Elf<'_>| (elf::symbols(elf, symbol.text, true), elf::is_fixed(elf));
         let (found, is_fixed) = sources.ask(&program, question).map_err(|why| {
-            Fault::at(&symbol.span(), format!("the symbols of {} cannot be read: {why}", program.display()))
+            Fault::at(&symbol.span(), format!("cannot read the symbols of {}: {why}", program.display()))
         })?;
         let place =
             only(symbol, &program, &found, 0)?.ok_or_else(|| missing(symbol, &program, &found.names))?;
@@ -144,14 +147,14 @@ fn in_program(
             && before.address != place.address
         {
             let said = format!("processes {other} and {task} have `{}` at different addresses", symbol.text);
-            return Err(Fault::at(&symbol.span(), said).try_this("measure one of them alone"));
+            return Err(Fault::at(&symbol.span(), said).try_this("measure only one of them"));
         }
         places.push((task, place));
     }
     places.into_iter().next().map(|(_, place)| place).ok_or_else(|| {
-        Fault::at(&symbol.span(), format!("there is no program to look for `{}` in", symbol.text))
-            .why("it is looked for in the command, or in what -p PID has mapped")
-            .try_this(format!("a symbol of the kernel: mem:&{}:k", symbol.text))
+        Fault::at(&symbol.span(), format!("no program to search for `{}`", symbol.text))
+            .why("pmc searches the command, or the files mapped by -p PID")
+            .try_this(format!("use mem:&{}:k for a kernel symbol", symbol.text))
     })
 }
 
@@ -178,12 +181,12 @@ fn missing(symbol: EventWord<'_>, file: &Path, names: &[String]) -> Fault {
     Fault::at(&symbol.span(), format!("{} has no symbol `{}`", file.display(), symbol.text))
         .why("stripped programs have no symbols; thread-local and local variables have no fixed address")
         .meant(symbol.text, names.iter().map(String::as_str))
-        .try_this(format!("a symbol of the kernel: mem:&{}:k", symbol.text))
+        .try_this(format!("use mem:&{}:k for a kernel symbol", symbol.text))
 }
 
 fn moves(symbol: EventWord<'_>, program: &Path) -> Fault {
-    let said = format!("where `{}` will be is known only when {} runs", symbol.text, program.display());
+    let said = format!("the address of `{}` is known only while {} runs", symbol.text, program.display());
     Fault::at(&symbol.span(), said)
-        .why("it is position-independent (PIE): the kernel puts it at another address each time")
+        .why("it is position-independent (PIE): the kernel loads it at a different address each time")
         .try_this("start it first, then measure it with -p PID; or link it with -no-pie")
 }

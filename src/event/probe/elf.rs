@@ -54,7 +54,7 @@ impl<'h> ProbeSources<'h> {
         let said = |error: std::io::Error| crate::error::kernel_words(&error);
         // Opening a FIFO or a device could block.
         if !std::fs::metadata(&real).map_err(said)?.is_file() {
-            return Err("it is no regular file".to_owned());
+            return Err("it is not a regular file".to_owned());
         }
         let cache = Rc::new(ReadCache::new(File::open(&real).map_err(said)?));
         let mut files = self.files.borrow_mut();

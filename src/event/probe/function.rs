@@ -48,7 +48,7 @@ pub(in crate::event) fn kprobe(
     let (target, percent) = without_return(place);
     let (function, offset) = target.symbol_and_offset();
     if (returns || percent) && offset > 0 {
-        return Err(Fault::at(&span, "a return is from a whole function, whatever the offset")
+        return Err(Fault::at(&span, "a return probe does not support an offset")
             .expected(format!("kretprobe:{}", function.text)));
     }
     in_kernel(sources, function)?;
@@ -63,7 +63,7 @@ pub(in crate::event) fn kprobe(
 fn offset_of(sources: &ProbeSources<'_>, path: EventWord<'_>, place: EventWord<'_>) -> ParseResult<u64> {
     let (EventWord { text: symbol, .. }, beyond) = place.symbol_and_offset();
     let cannot = |why: String| {
-        Fault::at(&path.span(), format!("the functions of {} cannot be read: {why}", path.text))
+        Fault::at(&path.span(), format!("cannot read the functions of {}: {why}", path.text))
             .expected("an ELF program or library")
     };
     let question = |elf: &Elf<'_>| {
@@ -74,15 +74,32 @@ fn offset_of(sources: &ProbeSources<'_>, path: EventWord<'_>, place: EventWord<'
     let (offsets, found) = sources.ask(Path::new(path.text), question).map_err(cannot)?;
     match offsets.as_slice() {
         [offset] => Ok(offset.saturating_add(beyond)),
-        [] if found.imported => Err(Fault::at(&place.span(), format!("{} uses `{symbol}` and does not hold it", path.text))
-            .try_this(format!("name the library that holds it: uprobe:LIBRARY:{symbol} (ldd {} lists them)", path.text))),
+        [] if found.imported => Err(Fault::at(
+            &place.span(),
+            format!(
+                "{} imports `{symbol}` but does not \
+                                                                      define it",
+                path.text
+            ),
+        )
+        .try_this(format!(
+            "name the library that defines it: uprobe:LIBRARY:{symbol} (ldd {} lists the \
+                               libraries)",
+            path.text
+        ))),
         [] => Err(Fault::at(&place.span(), format!("{} has no function `{symbol}`", path.text))
             .meant(symbol, found.names.iter().map(String::as_str))
-            .try_this("name the file that holds the function (a stripped one has only its exported ones), or give 0xOFFSET")),
+            .try_this(
+                "name the file that defines the function (a stripped file has only exported \
+                       functions), or use 0xOFFSET",
+            )),
         many => {
             let places: Vec<String> = many.iter().map(|offset| format!("{offset:#x}")).collect();
-            Err(Fault::at(&place.span(), format!("{} functions of {} are called `{symbol}`", many.len(), path.text))
-                .expected(format!("one of the offsets {}", places.join(", "))))
+            Err(Fault::at(
+                &place.span(),
+                format!("{} functions of {} are named `{symbol}`", many.len(), path.text),
+            )
+            .expected(format!("one of the offsets {}", places.join(", "))))
         }
     }
 }
@@ -91,7 +108,7 @@ fn offset_of(sources: &ProbeSources<'_>, path: EventWord<'_>, place: EventWord<'
 pub(super) fn pmu(host: &Host, name: &str, span: &TextSpan) -> ParseResult<Pmu> {
     host.pmu(name).ok_or_else(|| {
         Fault::at(span, format!("this kernel has no {name} PMU"))
-            .why(format!("it came with Linux 4.17 and needs CONFIG_{}_EVENTS", name.to_uppercase()))
+            .why(format!("it requires Linux 4.17 or newer and CONFIG_{}_EVENTS", name.to_uppercase()))
     })
 }
 
@@ -110,7 +127,7 @@ pub(super) fn at(
     offset: u64,
 ) -> ParseResult<EventSpec> {
     let text = CString::new(file_or_function.text)
-        .map_err(|_| Fault::at(&file_or_function.span(), "a name cannot hold a NUL character"))?;
+        .map_err(|_| Fault::at(&file_or_function.span(), "a name cannot contain a NUL character"))?;
     let mut spec = EventSpec::kernel(name, pmu.kind, 0);
     super::super::terms::place(&mut spec, pmu);
     if let EventSource::Kernel(attr) = &mut spec.source {
@@ -127,7 +144,7 @@ pub(in crate::event) fn returning(host: &Host, spec: &mut EventSpec, span: &Text
     let format = pmu.as_ref().and_then(|pmu| pmu.format("retprobe"));
     let (Some(Ok(format)), EventSource::Kernel(attr)) = (format, &mut spec.source) else {
         let pmu = pmu.map_or_else(String::new, |pmu| format!(" {}", pmu.name));
-        return Err(Fault::at(span, format!("the{pmu} PMU of this kernel has no return probes")));
+        return Err(Fault::at(span, format!("this kernel's{pmu} PMU does not support return probes")));
     };
     attr.or_word(format.word, format.place(1));
     Ok(())
@@ -160,7 +177,7 @@ fn in_kernel(sources: &ProbeSources<'_>, function: EventWord<'_>) -> ParseResult
         ([_], _) => Ok(()),
         ([], Some(module)) if near.is_empty() => {
             let module = module.trim_matches(['[', ']']);
-            Err(Fault::at(&function.span(), format!("no module `{module}` with functions is loaded"))
+            Err(Fault::at(&function.span(), format!("no loaded module `{module}` with functions"))
                 .try_this(format!("modprobe {module}, or kprobe:{wanted} for the kernel's own function")))
         }
         ([], _) => Err(Fault::at(&function.span(), format!("the kernel has no function `{wanted}`"))
@@ -168,11 +185,11 @@ fn in_kernel(sources: &ProbeSources<'_>, function: EventWord<'_>) -> ParseResult
             .meant(wanted, near)
             .try_this("look for it in /proc/kallsyms")),
         (many, _) => {
-            let said = format!("{} functions of the kernel are called `{wanted}`", many.len());
+            let said = format!("{} kernel functions are named `{wanted}`", many.len());
             let fault = Fault::at(&function.span(), said);
             // Hidden addresses are all zero.
             if start == 0 {
-                return Err(fault.try_this("as root: the error then names the offsets of all"));
+                return Err(fault.try_this("run as root: the error then lists the offsets"));
             }
             let place = |line: &KallsymsLine<'_>| match line.module {
                 [] => format!("{START}+{:#x}", line.address.saturating_sub(start)),

@@ -36,7 +36,7 @@ pub(in crate::event) fn markers(
             Ok(markers) => markers,
             Err(_) if path.is_none() => continue,
             Err(why) => {
-                let said = format!("the markers of {} cannot be read: {why}", file.display());
+                let said = format!("cannot read the markers of {}: {why}", file.display());
                 return Err(Fault::at(&span, said).expected("an ELF program or library"));
             }
         };
@@ -80,7 +80,7 @@ fn specs(
             let format = pmu.format("ref_ctr_offset");
             let (Some(Ok(format)), EventSource::Kernel(attr)) = (format, &mut spec.source) else {
                 let said = format!("`{}:{}` has a semaphore", marker.provider, marker.name);
-                return Err(Fault::at(&word.span(), said).why("kernels before Linux 4.20 raise none"));
+                return Err(Fault::at(&word.span(), said).why("requires Linux 4.20 or newer"));
             };
             attr.or_word(format.word, format.place(marker.semaphore));
         }
@@ -99,8 +99,8 @@ fn missing(
     let span = provider.at..name.span().end;
     let wanted = format!("{}:{}", provider.text, name.text);
     let Some((first, rest)) = files.split_first() else {
-        return Fault::at(&span, format!("there is no program to look for the marker `{wanted}` in"))
-            .why("markers are looked for in the command and its libraries, or in what -p PID has mapped")
+        return Fault::at(&span, format!("no program to search for the marker `{wanted}`"))
+            .why("pmc searches the command and its libraries, or the files mapped by -p PID")
             .try_this(format!("name the file: sdt:PATH:{wanted}"));
     };
     let said = match rest.len() {
@@ -109,12 +109,11 @@ fn missing(
     };
     let fault = Fault::at(&span, said);
     let fault = match others.is_empty() {
-        true => fault
-            .why("they hold no markers at all: programs have them only if they were built with <sys/sdt.h>"),
+        true => fault.why("they contain no markers: only programs built with <sys/sdt.h> have them"),
         false => fault.meant(&wanted, others.iter().map(String::as_str)),
     };
     match is_named {
-        true => fault.try_this(format!("readelf -n {} lists those that it has", first.display())),
-        false => fault.try_this(format!("name the file that holds it: sdt:PATH:{wanted}")),
+        true => fault.try_this(format!("readelf -n {} lists its markers", first.display())),
+        false => fault.try_this(format!("name the file that contains it: sdt:PATH:{wanted}")),
     }
 }

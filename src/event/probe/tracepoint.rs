@@ -46,7 +46,7 @@ pub(in crate::event) fn tracepoints(
         if systems.len() == 1 && !glob::is_pattern(system.text) {
             return Err(unknown_tracepoint(host, system, name));
         }
-        return Err(Fault::at(&span, "no tracepoint fits this pattern").try_this("pmc list tracepoint"));
+        return Err(Fault::at(&span, "no tracepoint matches this pattern").try_this("pmc list tracepoint"));
     }
     Ok(specs)
 }
@@ -65,7 +65,7 @@ fn unknown_tracepoint(host: &Host, system: EventWord<'_>, name: EventWord<'_>) -
     let names = host.tracepoint_names(system.text).unwrap_or_default();
     if names.is_empty() {
         let systems = host.tracepoint_systems().unwrap_or_default();
-        return Fault::at(&system.span(), format!("there are no tracepoints called `{}:…`", system.text))
+        return Fault::at(&system.span(), format!("no tracepoints named `{}:…`", system.text))
             .meant(system.text, systems.iter().map(String::as_str))
             .try_this("pmc list tracepoint");
     }
@@ -75,13 +75,13 @@ fn unknown_tracepoint(host: &Host, system: EventWord<'_>, name: EventWord<'_>) -
 }
 
 fn fault_of(error: TracepointError, span: &TextSpan) -> Fault {
-    let fault = Fault::at(span, format!("tracepoints cannot be looked up: {error}"));
+    let fault = Fault::at(span, format!("cannot look up tracepoints: {error}"));
     match error {
         TracepointError::NotMounted => fault
-            .why("tracepoint names become numbers through tracefs")
+            .why("pmc finds tracepoint ids in tracefs")
             .try_this("mount -t tracefs nodev /sys/kernel/tracing"),
         TracepointError::Denied(_) => fault
-            .why("tracefs belongs to root unless it is mounted for others")
+            .why("only root can read tracefs by default")
             .try_this("mount -o remount,mode=755 /sys/kernel/tracing, or run as root"),
         TracepointError::Absent => fault,
     }

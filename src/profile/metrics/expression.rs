@@ -185,10 +185,7 @@ impl Operator {
         let bits = |of: fn(i64, i64) -> i64| of(left as i64, right as i64) as f64;
         let divisor = if self == Self::Remainder { right.trunc() } else { right };
         if matches!(self, Self::Divide | Self::Remainder) && divisor == 0.0 {
-            return Err(MissingValueReason::new(
-                "division by zero: what is divided by was counted 0 times",
-                "",
-            ));
+            return Err(MissingValueReason::new("division by zero: the divisor's count is 0", ""));
         }
         Ok(match self {
             Self::Or => bits(|a, b| a | b),

@@ -122,7 +122,7 @@ impl Formula {
         if value.is_finite() {
             Ok(value)
         } else {
-            let why = "the result is too large for a number, or rests on a retire latency that is not known";
+            let why = "the result is too large, or depends on an unknown retire latency";
             Err(MissingValueReason::new(why, ""))
         }
     }

@@ -80,11 +80,11 @@ impl SyntaxError {
         let before = format!("{}{}", if first > 0 { "…" } else { "" }, text::clean(&before[first..]));
         let after = format!("{}{}", text::clean(&after[..last]), if last < after.len() { "…" } else { "" });
         let caret = " ".repeat(text::width(&before));
-        Error::usage(format!("cannot understand the expression of the metric `{}`", text::clean(name)))
+        Error::usage(format!("invalid expression of the metric `{}`", text::clean(name)))
             .detail(format!("{before}{after}\n{caret}^ expected {}", self.expected))
             .try_this(
                 "a if c else b, | ^ & < > >= + - * / % ( ), numbers, names of events and metrics, min(a, b), \
-                 max(a, b), d_ratio(a, b); quote names that hold an operator: 'cpu/event=1/'",
+                 max(a, b), d_ratio(a, b); quote names that contain an operator: 'cpu/event=1/'",
             )
     }
 }
@@ -462,9 +462,9 @@ mod tests {
             ("1 % (zero / 2)", "division by zero"),
             ("1 + nothing", "no nothing"),
             ("1e300 * 1e300", "too large"),
-            ("#slots + 1", "#slots is not known"),
-            ("source_count(UNC_IIO) + 1", "no PMU is known to count UNC_IIO"),
-            ("NaN + 1", "does not have what it is computed from"),
+            ("#slots + 1", "#slots is unknown"),
+            ("source_count(UNC_IIO) + 1", "no known PMU counts UNC_IIO"),
+            ("NaN + 1", "does not have the events that it requires"),
             ("1 if nothing else 2", "no nothing"),
             ("nothing & 1", "no nothing"),
             ("cycles * X:R", "retire latency"),

@@ -85,12 +85,12 @@ impl<'a> MetricDefinition<'a> {
 pub fn definition(text: &str) -> Result<MetricDefinition<'_>> {
     let Some((name, expression)) = text.split_once('=') else {
         return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))
-            .why("a metric is written NAME=EXPRESSION")
+            .why("use NAME=EXPRESSION")
             .try_this("--metric 'ipc=instructions / cycles'"));
     };
     let name = name.trim();
     if name.is_empty() {
-        return Err(Error::usage(format!("the metric `{}` has no name before its `=`", text::clean(text)))
+        return Err(Error::usage(format!("the metric `{}` has no name before the `=`", text::clean(text)))
             .try_this("--metric 'ipc=instructions / cycles'"));
     }
     Ok(MetricDefinition { name, expression, ..MetricDefinition::default() })
@@ -273,14 +273,14 @@ impl<'l, 'a> Binder<'l, 'a> {
             MetricWord::Event(name) => event(name),
             MetricWord::Literal(name) => match self.environment.literals.get(name) {
                 Some(value) => ExpressionNode::Number(value),
-                None => unknown(format!("#{name} is not known on this machine")),
+                None => unknown(format!("#{name} is unknown on this machine")),
             },
             MetricWord::HasEvent(name) => {
                 ExpressionNode::Number(f64::from((self.environment.has_event)(name)))
             }
             MetricWord::SourceCount(name) => match (self.environment.source_count)(name) {
                 Some(count) => ExpressionNode::Number(count),
-                None => unknown(format!("no PMU is known to count {name}")),
+                None => unknown(format!("no known PMU counts {name}")),
             },
             MetricWord::AggrNr(name) => {
                 let name = name.to_owned();
@@ -293,12 +293,14 @@ impl<'l, 'a> Binder<'l, 'a> {
             MetricWord::IsCpuid(pattern) => {
                 ExpressionNode::Number(f64::from((self.environment.is_cpuid)(pattern)))
             }
-            MetricWord::Nothing => unknown("this machine does not have what it is computed from".to_owned()),
+            MetricWord::Nothing => {
+                unknown("this machine does not have the events that it requires".to_owned())
+            }
         });
         let bound = BoundExpression::new(node);
         if bound.depth > MOST_DEEP {
             return Err(Error::usage(format!(
-                "the metric `{}` is nested too deep, with the metrics that it names",
+                "the metric `{}`, with the metrics that it uses, is nested too deeply",
                 text::clean(definition.name)
             ))
             .why(format!("at most {MOST_DEEP} nested operations are supported")));
@@ -335,7 +337,7 @@ impl<'l, 'a> Binder<'l, 'a> {
 fn in_a_circle<'a>(names: impl Iterator<Item = &'a str>) -> Error {
     let names = names.map(|name| format!("`{}`", text::clean(name))).collect::<Vec<_>>();
     Error::usage(format!("the metric {} refers to itself", names[0]))
-        .why(format!("each needs the next: {}", names.join(", ")))
+        .why(format!("the cycle is: {}", names.join(", ")))
         .try_this("quote the name if it is an event")
 }
 
@@ -460,7 +462,7 @@ mod tests {
         let shown = error(&circle);
         assert!(shown.contains("the metric `a0` refers to itself") && shown.contains("`c`"), "{shown}");
         let tower = |height| (0..height).map(|at| format!("a{at} = x + a{}", at + 1)).collect::<Vec<_>>();
-        assert!(error(&tower(5000)).contains("nested too deep"));
+        assert!(error(&tower(5000)).contains("nested too deeply"));
         let highest = (0..MOST_DEEP).step_by(99).rev().find_map(|height| {
             let texts = tower(height);
             let definitions: Vec<_> = texts.iter().map(|text| definition(text).unwrap()).collect();

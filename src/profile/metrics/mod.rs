@@ -372,7 +372,7 @@ impl<'a> CountedFormula<'a> {
         }
         let Some(&event) = events.get(operand) else {
             return Err(MissingValueReason::new(
-                format!("`{name}` is not among the counted events"),
+                format!("`{name}` is not a counted event"),
                 format!("add it: -e {name}"),
             ));
         };
@@ -386,7 +386,7 @@ impl<'a> CountedFormula<'a> {
                     cause: format!("{name} has no count: {}", reason.cause),
                     ..reason.clone()
                 },
-                None => MissingValueReason::new(format!("{name} is not counted in this place"), ""),
+                None => MissingValueReason::new(format!("{name} is not counted here"), ""),
             }),
         }
     }

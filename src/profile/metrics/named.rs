@@ -20,8 +20,8 @@ pub const NAMED: &[MetricDefinition<'static>] = named! {
     Summary "ipc" | "insn_per_cycle" [""] = "instructions / cycles": "instructions per cycle";
     Summary "cpi" | "cycles_per_insn" [""] = "cycles / instructions": "cycles per instruction";
     Summary "ghz" | "frequency" | "cycles_frequency" ["GHz"] = "cycles / task-clock / 1e6": "clock rate while running";
-    Summary "cpus_utilized" | "cpus" ["CPUs"] = "task-clock / 1e3 / duration_time": "CPUs kept busy on average";
-    Branches "branch_miss_rate" ["%"] = "100 * branch-misses / branches": "branches predicted wrongly";
+    Summary "cpus_utilized" | "cpus" ["CPUs"] = "task-clock / 1e3 / duration_time": "average number of busy CPUs";
+    Branches "branch_miss_rate" ["%"] = "100 * branch-misses / branches": "mispredicted branches";
     Branches "branch_rate" | "branch_frequency" ["M/sec"] = "branches / task-clock / 1e3": "branches per second of CPU time";
     Branches "branch_mpki" [""] = "1e3 * branch-misses / instructions": "branch misses per 1000 instructions";
     CacheMisses "cache_miss_rate" ["%"] = "100 * cache-misses / cache-references": "last-level accesses that missed";
@@ -31,11 +31,11 @@ pub const NAMED: &[MetricDefinition<'static>] = named! {
     MemoryTLB "dtlb_miss_rate" ["%"] = "100 * dTLB-load-misses / dTLB-loads": "loads that missed the data TLB";
     MemoryTLB "itlb_miss_rate" ["%"] = "100 * iTLB-load-misses / iTLB-loads": "fetches that missed the instruction TLB";
     Pipeline "stalled_per_insn" | "stalled_cycles_per_instruction" [""] = "max(stalled-cycles-frontend, stalled-cycles-backend) / instructions": "stalled cycles per instruction";
-    Pipeline "frontend_idle" | "frontend_cycles_idle" ["%"] = "100 * stalled-cycles-frontend / cycles": "cycles without work from the front end";
-    Pipeline "backend_idle" | "backend_cycles_idle" ["%"] = "100 * stalled-cycles-backend / cycles": "cycles waiting for the back end";
+    Pipeline "frontend_idle" | "frontend_cycles_idle" ["%"] = "100 * stalled-cycles-frontend / cycles": "cycles stalled by the front end";
+    Pipeline "backend_idle" | "backend_cycles_idle" ["%"] = "100 * stalled-cycles-backend / cycles": "cycles stalled by the back end";
     OS "page_fault_rate" | "page_faults_per_second" ["/sec"] = "1e3 * page-faults / task-clock": "page faults per second of CPU time";
     OS "context_switch_rate" | "cs_per_second" ["/sec"] = "1e3 * context-switches / task-clock": "context switches per second of CPU time";
-    OS "migration_rate" | "migrations_per_second" ["/sec"] = "1e3 * cpu-migrations / task-clock": "moves to another CPU per second of CPU time";
+    OS "migration_rate" | "migrations_per_second" ["/sec"] = "1e3 * cpu-migrations / task-clock": "CPU migrations per second of CPU time";
 };
 
 /// Returns all metrics of this group, in upper or lower case; none if the group does not exist.

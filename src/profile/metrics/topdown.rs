@@ -82,7 +82,7 @@ pub fn derive(counts: &StatCounts) -> Vec<Vec<DerivedResult>> {
         // The thresholds in Intel's tables.
         vec![
             part("retiring", 0.7, "useful work", |l| l.retiring),
-            part("bad speculation", 0.15, "work thrown away after wrong guesses", |l| l.bad_speculation),
+            part("bad speculation", 0.15, "work discarded after wrong speculation", |l| l.bad_speculation),
             part("frontend bound", 0.15, "waiting for instructions", |l| l.frontend_bound),
             part("backend bound", 0.2, "waiting for data or execution units", |l| l.backend_bound),
         ]
@@ -116,7 +116,7 @@ pub fn bottleneck(tree: &[&DerivedResult]) -> Vec<usize> {
 
 fn shares(all: f64, retiring: f64, bad: f64, frontend: f64) -> Result<TopdownLevel1, MissingValueReason> {
     if all <= 0.0 {
-        return Err(MissingValueReason::new("no issue slot was counted", "measure a longer run"));
+        return Err(MissingValueReason::new("no issue slots were counted", "measure a longer run"));
     }
     let (retiring, bad_speculation, frontend_bound) = (retiring / all, bad / all, frontend / all);
     let backend_bound = (1.0 - retiring - bad_speculation - frontend_bound).clamp(0.0, 1.0);
@@ -125,13 +125,13 @@ fn shares(all: f64, retiring: f64, bad: f64, frontend: f64) -> Result<TopdownLev
 
 fn number(counts: &StatCounts, row: usize, name: &str) -> Result<f64, MissingValueReason> {
     let Some(event) = counts.events.iter().position(|e| is(&e.name, name)) else {
-        return Err(MissingValueReason::new(format!("{name} is not among the counted events"), ""));
+        return Err(MissingValueReason::new(format!("{name} is not a counted event"), ""));
     };
     let value = counts.value(row, event);
     match (value.number(), value.reason()) {
         (Some(number), _) => Ok(number * counts.events[event].scale),
         (None, Some(reason)) => Err(reason.clone()),
-        (None, None) => Err(MissingValueReason::new(format!("{name} is not counted in this place"), "")),
+        (None, None) => Err(MissingValueReason::new(format!("{name} is not counted here"), "")),
     }
 }
 

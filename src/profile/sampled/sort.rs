@@ -127,20 +127,18 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("local_retire_lat", SortKey::LocalStageCycles, "Local Pipeline Stage Cycle"),
 ];
 
-const NO_TYPES: &str =
-    "the types of data that instructions touch are not found out; symbol_daddr names variables";
-const NO_PARTS: &str = "rows are told apart by where data came from: mem, snoop and tlb are sort keys";
-const NO_JOINING: &str =
-    "branches are not joined to call chains; with -b cycles and mispredict are sort keys";
+const NO_TYPES: &str = "pmc does not determine data types; symbol_daddr names variables";
+const NO_PARTS: &str = "pmc separates rows by data source instead; use mem, snoop and tlb";
+const NO_JOINING: &str = "pmc does not combine branches with call chains; with -b use cycles and mispredict";
 
 /// perf's sort keys that pmc does not support, and why.
 pub const REFUSED: &[(&str, &str)] = &[
-    ("ipc_lbr", "it needs the length of every basic block"),
+    ("ipc_lbr", "it requires the length of every basic block"),
     ("ipc_null", "it is perf's placeholder"),
     ("type", NO_TYPES),
     ("typeoff", NO_TYPES),
     ("typecln", NO_TYPES),
-    ("simd", "only traces of Arm's SPE tell it, and pmc reads none; perf report reads the same file"),
+    ("simd", "it requires an Arm SPE trace, which pmc does not decode; perf report reads the same file"),
     ("op", NO_PARTS),
     ("cache", NO_PARTS),
     ("memory", NO_PARTS),

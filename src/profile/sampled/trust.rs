@@ -67,19 +67,25 @@ pub fn statement(quality: &ProfileQuality, modules: &[ModuleQuality]) -> TrustSt
     }
     if quality.joined > 0 {
         let joined = share(quality.joined, quality.stacks);
-        let with = "are joined with what was seen of their threads before";
-        let text = format!("{joined:.1}% ended where their copy ends, and {with} (--no-join: not)");
+        let with = "were completed from earlier samples of their threads";
+        let text = format!(
+            "{joined:.1}% of the stacks were truncated at the end of their copy, and {with} (--no-join \
+             disables this)"
+        );
         remarks.push(TrustRemark::new(text, None));
     }
     if are_many_cut_off(quality) {
         let cut_off = share(quality.cut_off, quality.stacks);
-        let text = format!("{cut_off:.1}% led to addresses where nothing was mapped; these are cut off");
+        let text = format!("{cut_off:.1}% of the stacks led to unmapped addresses and were truncated there");
         remarks.push(TrustRemark::new(text, None));
     }
     if share(quality.erlang_ends, quality.stacks) >= WORTH {
         let ends = share(quality.erlang_ends, quality.stacks);
-        let why = "Erlang's processes have stacks of their own, which no copy holds";
-        remarks.push(TrustRemark::new(format!("{ends:.1}% end where Erlang calls code in C: {why}"), None));
+        let why = "Erlang processes have separate stacks, which are not copied";
+        remarks.push(TrustRemark::new(
+            format!("{ends:.1}% of the stacks end where Erlang calls C code: {why}"),
+            None,
+        ));
     }
     for of in &quality.nameless_languages {
         let percent = share(of.samples, quality.samples);
@@ -115,10 +121,10 @@ fn summary(quality: &ProfileQuality) -> String {
     }
     if quality.yielded_ns > 0 {
         let off = duration(quality.yielded_ns as f64);
-        parts.push(format!("hardware events off for {off}, while somebody else had reserved the counters"));
+        parts.push(format!("hardware events off for {off}, while another program had reserved the counters"));
     }
     if quality.unknown > 0 {
-        parts.push(format!("{} of no known event", thousands(quality.unknown)));
+        parts.push(format!("{} of unknown events", thousands(quality.unknown)));
     }
     if quality.stacks > 0 {
         parts.push(format!("{:.1}% of the stacks reach a root", share(quality.rooted, quality.stacks)));
@@ -135,7 +141,7 @@ fn summary(quality: &ProfileQuality) -> String {
         (all, unnamed) => parts.push(format!("{:.1}% of the {frames} have no symbol", share(unnamed, all))),
     }
     if quality.chains_unread && quality.samples > 0 {
-        parts.push("call chains not read".to_owned());
+        parts.push("call chains were not read".to_owned());
     }
     parts.join(", ")
 }
@@ -153,14 +159,16 @@ fn unsampled(quality: &ProfileQuality) -> Option<TrustRemark> {
         // Clocks also skip ticks while interrupts are off or a virtual machine waits for its CPU.
         true => {
             let [missing, all] = [missing, of.counted].map(|ns| duration(ns as f64));
-            let why = "processes too short for a sample, or late clock ticks";
+            let why = "short-lived processes without samples, or late clock ticks";
             format!("samples miss {percent:.1}% of the command's CPU time ({missing} of {all}): {why}")
         }
         false => {
-            format!("samples miss {percent:.1}% of the command's cycles: processes too short for a sample")
+            format!(
+                "samples miss {percent:.1}% of the command's cycles: short-lived processes without samples"
+            )
         }
     };
-    let remedy = "a higher rate (-F), or pmc stat --children";
+    let remedy = "use a higher rate (-F), or pmc stat --children";
     Some(TrustRemark::new(text, Some(remedy.to_owned())))
 }
 
@@ -192,14 +200,16 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
             parts.push((samples, format!("{:.1}% {words}", of_all(samples))));
         }
     };
-    part(ends.cut, "where the copy of the stack ends");
-    part(ends.lost, "where the unwind tables lead nowhere");
+    part(ends.cut, "at the end of the stack copy");
+    part(ends.lost, "where the unwind tables do not lead to a caller");
     part(ends.long, "because they are longer than --max-stack");
     part(ends.compat, "in 32-bit Arm processes, which pmc does not unwind");
     for (module, samples) in ends.no_tables.iter().take(MOST) {
         match module {
-            Some(name) => part(*samples, &format!("in {}, which has no unwind tables there", clean(name))),
-            None => part(*samples, "where nothing was mapped"),
+            Some(name) => {
+                part(*samples, &format!("in {}, which has no unwind tables for this code", clean(name)))
+            }
+            None => part(*samples, "at unmapped addresses"),
         }
     }
     let rest: u64 = ends.no_tables.iter().skip(MOST).map(|(_, samples)| samples).sum();
@@ -238,7 +248,9 @@ fn chains(quality: &ProfileQuality) -> Option<TrustRemark> {
 fn larger_copies(how: &str, quality: &ProfileQuality) -> Option<String> {
     match quality.largest_copies {
         true if end_in_generated_code(quality) => None,
-        true => Some("build that code with -fno-omit-frame-pointer: copies cannot be larger".to_owned()),
+        true => {
+            Some("build that code with -fno-omit-frame-pointer, since copies cannot be larger".to_owned())
+        }
         false => Some(format!("copy more of each stack (--call-graph {how},{LARGEST_STACK_COPY})")),
     }
 }
@@ -267,7 +279,7 @@ mod tests {
         let ends = UnwindEnds { copied: 1000, cut: 100, lost: 0, long: 2, compat: 0, no_tables };
         let said = statement(&ProfileQuality { ends, ..ProfileQuality::default() }, &[]).remarks;
         let (text, remedy) = (&said[0].text, said[0].remedy.as_deref().unwrap_or_default());
-        let want = "13.7% of the copied stacks end early: 10.0% where the copy of the stack ends, ";
+        let want = "13.7% of the copied stacks end early: 10.0% at the end of the stack copy, ";
         assert!(text.starts_with(want) && text.contains("3.0% in jit") && !text.contains('\x1b'), "{text}");
         assert!(remedy.contains("dwarf,65528"), "{remedy}");
         let few = UnwindEnds { copied: 1000, cut: 5, ..UnwindEnds::default() };
@@ -277,14 +289,17 @@ mod tests {
     #[test]
     fn what_was_cut_off_is_counted() {
         let said = |cut_off| texts(&ProfileQuality { stacks: 200, cut_off, ..ProfileQuality::default() });
-        assert_eq!(said(50), ["25.0% led to addresses where nothing was mapped; these are cut off"]);
+        assert_eq!(said(50), ["25.0% of the stacks led to unmapped addresses and were truncated there"]);
         assert!(said(1).is_empty());
     }
 
     #[test]
     fn joined_stacks_are_counted() {
         let said = |joined| texts(&ProfileQuality { stacks: 200, joined, ..ProfileQuality::default() });
-        assert!(said(50)[0].starts_with("25.0% ended where their copy ends, and are joined"));
+        assert!(said(50)[0].starts_with(
+            "25.0% of the stacks were truncated at the end of their copy, and \
+                                         were completed"
+        ));
         assert!(said(0).is_empty());
     }
 
@@ -342,7 +357,7 @@ mod tests {
     fn erlangs_ends_are_explained() {
         let said =
             |erlang_ends| texts(&ProfileQuality { stacks: 200, erlang_ends, ..ProfileQuality::default() });
-        assert!(said(80)[0].starts_with("40.0% end where Erlang calls code in C: "));
+        assert!(said(80)[0].starts_with("40.0% of the stacks end where Erlang calls C code: "));
         assert!(said(1).is_empty());
     }
 
@@ -354,7 +369,7 @@ mod tests {
         assert_eq!(said(some.clone()), "200 samples, none lost, all samples have symbols");
         // Makes no claims about stacks that were not read.
         let flat = ProfileQuality { chains_unread: true, ..some.clone() };
-        assert_eq!(said(flat), "200 samples, none lost, all samples have symbols, call chains not read");
+        assert_eq!(said(flat), "200 samples, none lost, all samples have symbols, call chains were not read");
         let cut = ProfileQuality { stacks: 200, rooted: 100, frames: 900, cut_off: 80, ..some };
         assert_eq!(
             said(cut),

@@ -168,8 +168,7 @@ pub(crate) fn build_ids(files: &[FileBuildId]) -> Vec<BuildIdEntry> {
 /// # Errors
 /// If there is no cache directory, or if a file cannot be added.
 pub(crate) fn keep(files: &[FileBuildId]) -> Result<()> {
-    let cache =
-        BuildIdCache::usual().ok_or_else(|| Error::new("there is no cache directory: HOME is not set"))?;
+    let cache = BuildIdCache::usual().ok_or_else(|| Error::new("no cache directory: HOME is not set"))?;
     let options = SymbolOptions::from_environment();
     for FileBuildId { file, id } in files {
         let path = Path::new(OsStr::from_bytes(&file.name));

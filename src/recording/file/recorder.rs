@@ -488,17 +488,16 @@ impl Recorder<'_> {
             return refuse("some events already belong to a holder");
         }
         if self.plan.trace.is_some() {
-            return refuse("a holder does not keep traces");
+            return refuse("a holder does not store traces");
         }
         if self.sources.rings.is_mixed() {
             return refuse(
-                "some of them are of whole CPUs and others of processes, and an entry is of one kind",
+                "some measure whole CPUs and others processes, but an entry can contain only one kind",
             );
         }
         if !is_on {
             return refuse(
-                "some are off (-D, --control) or left to somebody else (--reserve=yield), and nobody would \
-                 switch them on",
+                "some are disabled (-D, --control, --reserve=yield), and a holder would never enable them",
             );
         }
         if self.sources.rings.has_limits() {

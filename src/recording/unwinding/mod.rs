@@ -134,7 +134,7 @@ impl UnwindWorker {
     /// Starts the worker. `layouts` describe the records in the rings, `most` is the maximum chain length,
     /// and `joins` enables completing truncated stacks from earlier samples.
     pub(crate) fn start(layouts: Layouts, lost: StrippedFields, most: usize, joins: bool) -> Result<Self> {
-        let starting = |error| Error::io("starting a thread that unwinds stacks", error);
+        let starting = |error| Error::io("starting a thread to unwind stacks", error);
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| starting(error.into()))?;
         let wake = Arc::new(wake);

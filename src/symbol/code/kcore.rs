@@ -17,7 +17,7 @@ const MOST_HEADERS: usize = 1 << 20;
 pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<MachineCode, NoCode> {
     let unread = |why: String| {
         let why = format!("{}: {why}", path.display());
-        NoCode::new(why, "run as root, or give the kernel's file (--vmlinux)")
+        NoCode::new(why, "run as root, or name the kernel image (--vmlinux)")
     };
     let words = |error: std::io::Error| unread(crate::error::kernel_words(&error));
     let file = crate::sys::file_map::open_regular(path, true).map_err(words)?;
@@ -30,11 +30,11 @@ pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<M
         }
     }
     headers.truncate(held);
-    let broken = || unread("not an ELF file of 64 bits".into());
+    let broken = || unread("not a 64-bit ELF file".into());
     let header = elf::FileHeader64::<Endianness>::parse(&*headers).map_err(|_| broken())?;
     let endian = header.endian().map_err(|_| broken())?;
     let machine = InstructionSet::of_elf(header.e_machine(endian).0)
-        .ok_or_else(|| unread("the code is for a machine whose instructions are not known here".into()))?;
+        .ok_or_else(|| unread("pmc does not support this code's instruction set".into()))?;
     let segments = header.program_headers(endian, &*headers).map_err(|_| broken())?;
     for segment in segments {
         let into = address.wrapping_sub(segment.p_vaddr(endian));
@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<M
             is_unlinked: false,
         });
     }
-    Err(unread(format!("it has nothing at {address:#x}")))
+    Err(unread(format!("it has no data at {address:#x}")))
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
             (code.start, code.machine, &code.bytes[..]),
             (0x1234, InstructionSet::X86_64, &[0xc3, 0xcc][..])
         );
-        assert!(read(&path, base + 3, 0, 1).unwrap_err().why.contains("it has nothing at"));
+        assert!(read(&path, base + 3, 0, 1).unwrap_err().why.contains("it has no data at"));
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();

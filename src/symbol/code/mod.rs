@@ -81,7 +81,7 @@ impl Symbolizer {
         kcore: Option<&Path>,
     ) -> Result<MachineCode, NoCode> {
         if size == 0 {
-            return Err(NoCode { why: "nobody says how long the function is".into(), remedy: None });
+            return Err(NoCode { why: "the size of the function is unknown".into(), remedy: None });
         }
         let size = size.min(MOST_CODE);
         match &self.module(id).kind {
@@ -183,7 +183,7 @@ impl Symbolizer {
         let Some(image) = self.binary(id) else { return Err(self.no_file(id)) };
         let in_file = self.sources(id).query_at(start).and_then(|query| self.sources(id).file_address(query));
         in_file.and_then(|address| from_image(image, address, start, size)).ok_or_else(|| NoCode {
-            why: format!("{} has no bytes there", image.path.display()),
+            why: format!("{} has no code there", image.path.display()),
             remedy: None,
         })
     }
@@ -217,10 +217,9 @@ impl Symbolizer {
             }
         }
         Err(NoCode::new(
-            format!(
-                "process {pid} left no jitdump with this function, and no longer runs (or may not be read): nobody kept its code"
-            ),
-            "let the runtime write one while recording: node --perf-prof, java -agentpath:libperf-jvmti.so, DOTNET_PerfEnabled=1",
+            format!("process {pid} has ended or cannot be read, and it left no jitdump with this function"),
+            "make the runtime write one while recording: node --perf-prof, java \
+             -agentpath:libperf-jvmti.so, DOTNET_PerfEnabled=1",
         ))
     }
 
@@ -252,14 +251,22 @@ impl Symbolizer {
                     Err(error) => error.why,
                 }
             }
-            _ => "the recorded kernel is not the one that runs".to_owned(),
+            _ => "the recorded kernel is not the running kernel".to_owned(),
         };
         from_file().ok_or_else(|| {
             let remedy = match self.module(id).kind {
-                SymbolModuleKind::Bpf => "bpftool prog dump jited, or read /proc/kcore as root while the program is loaded",
-                _ => "run as root where /proc/kcore is there, or give the kernel's file (--vmlinux) or a copy of its memory (--kcore)",
+                SymbolModuleKind::Bpf => {
+                    "bpftool prog dump jited, or read /proc/kcore as root while the program is loaded"
+                }
+                _ => {
+                    "run as root on a machine with /proc/kcore, or name the kernel image (--vmlinux) or a \
+                      copy of its memory (--kcore)"
+                }
             };
-            NoCode::new(format!("the kernel's code cannot be read: {said}; and no file of this kernel was found"), remedy)
+            NoCode::new(
+                format!("cannot read the kernel's code: {said}; no image of this kernel was found"),
+                remedy,
+            )
         })
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn check(unit: &gimli::Unit<DwarfSlice<'_>>) -> Result<(), String> {
         };
         deep += usize::from(has_children);
         if deep > MOST_DEEP {
-            return Err(format!("a unit nests deeper than {MOST_DEEP} levels"));
+            return Err(format!("a unit is nested deeper than {MOST_DEEP} levels"));
         }
     }
     Ok(())

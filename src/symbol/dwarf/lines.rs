@@ -119,7 +119,7 @@ fn load<'a>(file: &object::File<'a>) -> Result<DwarfSections<Cow<'a, [u8]>>, Str
     if file.kind() == object::ObjectKind::Relocatable
         && file.section_by_name(".debug_info").is_some_and(relocated)
     {
-        return Err("its debug information would have to be relocated".into());
+        return Err("its debug information requires relocation".into());
     }
     let mut unpacked: Vec<_> =
         SECTIONS.into_par_iter().map(|id| (id, elf::section(file, id.name()).unwrap_or_default())).collect();

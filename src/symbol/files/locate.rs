@@ -120,9 +120,9 @@ fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFi
     if found.missing.is_empty() {
         let is_absent = said.as_ref().is_none_or(is_absence);
         let mut said =
-            said.map_or_else(|| "not looked for".to_owned(), |error| crate::error::kernel_words(&error));
+            said.map_or_else(|| "not searched for".to_owned(), |error| crate::error::kernel_words(&error));
         if FileRoot::of(module, options) == FileRoot::Gone {
-            said.push_str(" (it was in another mount namespace, in which no process is left)");
+            said.push_str(" (it was in another mount namespace, which has no processes left)");
         }
         let said = said.into();
         // A path without " (deleted)" shares the module's copy.

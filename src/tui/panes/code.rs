@@ -19,7 +19,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
     let width = usize::from(areas.body.width);
     let code = &state.code;
     let Some(function) = &code.function else {
-        nothing(buffer, areas.body, "no function is chosen: go to one and press a", theme);
+        nothing(buffer, areas.body, "select a function, then press a", theme);
         return;
     };
     let listing = match &code.listing {
@@ -28,7 +28,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
                 buffer,
                 areas.body,
                 &match function.symbol.as_str() {
-                    "" => "looking for the costliest function …".to_owned(),
+                    "" => "looking for the hottest function …".to_owned(),
                     symbol => format!("looking for the code of {} …", text::cut(symbol, width)),
                 },
                 theme,
@@ -45,7 +45,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         numbers::percent(of_all).trim(),
         numbers::error(error).trim(),
         // Costs in the code refer to the whole recording; a user with active filters must know that.
-        if state.query.filter == Filter::default() { "" } else { ", filters left aside" },
+        if state.query.filter == Filter::default() { "" } else { ", ignoring filters" },
         DisplayName::new(&listing.symbol).text(),
         listing.dso
     );
@@ -58,7 +58,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
     );
     if code.shown.is_empty() {
         let notes: Vec<String> = listing.notes.iter().map(|note| note.text.clone()).collect();
-        nothing(buffer, areas.body, &format!("there is no code to show\n{}", notes.join("\n")), theme);
+        nothing(buffer, areas.body, &format!("no code to show\n{}", notes.join("\n")), theme);
         return;
     }
     let chosen = code.shown.get(code.scroll.cursor).map_or(usize::MAX, |at| *at as usize);
@@ -102,7 +102,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
                 let text = listing.text(*file, *line).map(|text| text.replace('\t', "    "));
                 let text = text.unwrap_or_else(|| {
                     let path = listing.files.get(*file).map_or("", |file| &file.path);
-                    format!("({} is not there)", path.rsplit('/').next().unwrap_or(path))
+                    format!("({} does not exist)", path.rsplit('/').next().unwrap_or(path))
                 });
                 (text::right(&line.to_string(), 5 + (*depth).min(10)) + " ", text, theme.source())
             }

@@ -50,13 +50,13 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
             line = line.saturating_add(1);
         }
     }
-    let words = "Enter: look at this event";
+    let words = "Enter: select this event";
     detail(buffer, areas.detail, words, theme);
 }
 
 /// Returns the quality of the data; for a recording, the statement that `report` prints.
 fn quality(profile: &Profile, state: &ScreenState, theme: ScreenTheme) -> Vec<(String, Style)> {
-    let mut lines = vec![("How far this can be trusted".to_owned(), theme.bold())];
+    let mut lines = vec![("Data quality".to_owned(), theme.bold())];
     let style = |lost: u64| if lost == 0 { theme.plain() } else { theme.warning() };
     let status = &state.status;
     if status.is_live || profile.trust == ProfileQuality::default() {

@@ -101,7 +101,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
     let words = match zoomed {
         Some(zoomed) => {
             let part = cost as f64 / tree.cost(zoomed).max(1) as f64;
-            format!("{} of what is zoomed, {words}", numbers::percent(part).trim())
+            format!("{} of the zoomed part, {words}", numbers::percent(part).trim())
         }
         None => words,
     };

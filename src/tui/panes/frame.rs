@@ -60,7 +60,7 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
             let whole = trust.rooted as f64 / trust.stacks as f64;
             let style = if whole < FEW { theme.warning() } else { theme.plain() };
             // Round down, so that 100 % means all.
-            side.add(&format!("  {:.0} % of stacks whole", (whole * 100.0).floor()), style);
+            side.add(&format!("  {:.0} % of stacks complete", (whole * 100.0).floor()), style);
         }
     }
     if let Some(progress) = &status.progress {

@@ -29,11 +29,11 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
     heading(buffer, areas, state, (profile, event), &widths, theme);
     if state.table.shown.is_empty() {
         let words = if state.filter.is_some() && !event.rows.is_empty() {
-            "no row matches the filter: Esc takes it back"
+            "no row matches the filter (Esc to undo)"
         } else if event.total.samples == 0 {
             "no samples"
         } else {
-            "the filters leave no samples: Esc takes the last one back"
+            "the filters exclude all samples (Esc to undo the last one)"
         };
         nothing(buffer, areas.body, words, theme);
         return;
@@ -145,7 +145,7 @@ fn spans(
         let is_moved = at == last && state.table.shift > 0;
         let mut words = match cell {
             RowCell::Symbol(..) if callers.is_some() => {
-                let words = format!("  {} callers (b shows them)", callers.unwrap_or_default());
+                let words = format!("  {} start-up frames (b to show)", callers.unwrap_or_default());
                 vec![(text::cut(&words, *width), theme.dim())]
             }
             RowCell::Symbol(letter, id) if !is_moved => {
@@ -198,8 +198,7 @@ fn detail(
     let cursor = state.table.shown.get(state.table.scroll.cursor);
     let callers = state.table.callers.filter(|(first, _)| Some(first) == cursor);
     if let Some((_, count)) = callers {
-        left +=
-            &format!("{count} callers that every program has, without samples of their own: b shows them");
+        left += &format!("{count} start-up frames hidden (b to show)");
     } else if state.table.marks.is_empty() {
         let own = row.own.samples;
         left += &format!("{own} sample{}, {}", if own == 1 { "" } else { "s" }, in_full(profile, row));

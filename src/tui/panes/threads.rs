@@ -18,7 +18,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         return;
     };
     if state.threads.lines.is_empty() {
-        nothing(buffer, areas.body, "nothing is known about threads here", theme);
+        nothing(buffer, areas.body, "no thread information", theme);
         return;
     }
     let heading = format!(

@@ -19,7 +19,7 @@ pub(super) fn why_none(state: &ScreenState) -> &'static str {
     if state.is_waiting {
         "adding up …"
     } else if profile.has_totals {
-        "the filters leave no samples: Esc takes the last one back"
+        "the filters exclude all samples (Esc to undo the last one)"
     } else {
         state.how_to_get_chains()
     }
@@ -28,7 +28,7 @@ pub(super) fn why_none(state: &ScreenState) -> &'static str {
 /// Describes callers that are combined into one line.
 pub(super) fn callers_words(profile: &Profile, tree: &CallTree, callers: StartupCallers) -> String {
     let name = |number: u32| DisplayName::new(profile.texts.get(tree.nodes[number as usize].symbol)).function;
-    format!("{} callers (b): {} … {}", callers.count, name(callers.first), name(callers.last))
+    format!("{} start-up frames (b): {} … {}", callers.count, name(callers.first), name(callers.last))
 }
 
 pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {

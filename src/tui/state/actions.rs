@@ -52,7 +52,7 @@ impl ScreenState {
         if let KeyCode::Char(c) = key.code
             && keys::action(key, self.pane, true).is_some()
         {
-            self.said = Some(format!("{c} is for a live view"));
+            self.said = Some(format!("{c} works only in a live view"));
         }
     }
 
@@ -145,7 +145,7 @@ impl ScreenState {
             }
             KeyAction::Relative => {
                 self.query.relative = !self.query.relative;
-                let of = if self.query.relative { "what the filters left" } else { "all samples" };
+                let of = if self.query.relative { "filtered samples" } else { "all samples" };
                 self.said = Some(format!("percentages of {of}"));
                 self.ask(effects);
             }
@@ -168,14 +168,14 @@ impl ScreenState {
             }
             KeyAction::Recursion => {
                 self.query.collapse = !self.query.collapse;
-                let how = if self.query.collapse { "joined" } else { "shown call by call" };
-                self.said = Some(format!("direct recursion is {how}"));
+                let how = if self.query.collapse { "folded" } else { "shown call by call" };
+                self.said = Some(format!("direct recursion {how}"));
                 self.ask(effects);
             }
             KeyAction::ShowCallers => {
                 self.shows_callers = !self.shows_callers;
-                let how = if self.shows_callers { "one by one" } else { "as one" };
-                self.said = Some(format!("the callers that every program has are shown {how}"));
+                let how = if self.shows_callers { "shown" } else { "hidden" };
+                self.said = Some(format!("start-up frames {how}"));
                 self.rebuild();
             }
             KeyAction::Source => self.code.toggle_source(height),
@@ -352,8 +352,8 @@ impl ScreenState {
     /// Returns the advice for missing call chains.
     pub fn how_to_get_chains(&self) -> &'static str {
         match self.status.is_live {
-            true => "no call chains are taken: pmc top -g takes them",
-            false => "no call chains were recorded: pmc record -g records them",
+            true => "no call chains: pmc top -g samples them",
+            false => "no call chains: pmc record -g records them",
         }
     }
 
@@ -471,11 +471,11 @@ impl ScreenState {
     /// Switches shares between CPU time and wall-clock time.
     fn switch_latency(&mut self, effects: &mut Vec<ScreenEffect>) {
         if !self.event().is_some_and(|(profile, _)| profile.has_latency) {
-            self.said = Some("nothing is known about latencies here: pmc record --latency".to_owned());
+            self.said = Some("no latencies: pmc record --latency records them".to_owned());
             return;
         }
         let (of, words) = match self.query.share_of {
-            ShareOf::Period => (ShareOf::Latency, "time by the clock (latency)"),
+            ShareOf::Period => (ShareOf::Latency, "wall-clock time (latency)"),
             ShareOf::Latency => (ShareOf::Period, "CPU time (overhead)"),
         };
         self.query.share_of = of;
@@ -499,7 +499,7 @@ impl ScreenState {
                 };
                 match comm {
                     Some(comm) => self.narrow(|filter| filter.comms = Some([comm].into()), effects),
-                    None => self.said = Some("this line is of no single thread: see pane 5".to_owned()),
+                    None => self.said = Some("this row covers several threads; see pane 5".to_owned()),
                 }
             }
             KeyAction::InDso => {
@@ -512,7 +512,7 @@ impl ScreenState {
                 };
                 match dso {
                     Some(dso) => self.narrow(|filter| filter.dso = Some(dso), effects),
-                    None => self.said = Some("this line is of no single program or library".to_owned()),
+                    None => self.said = Some("this row covers several programs or libraries".to_owned()),
                 }
             }
             _ => match function {
@@ -525,7 +525,7 @@ impl ScreenState {
     fn step_event(&mut self, step: isize, effects: &mut Vec<ScreenEffect>) {
         let Some(count) = self.answer.as_ref().map(|answer| answer.profile.events.len()) else { return };
         if count < 2 {
-            self.said = Some("there is one event only".to_owned());
+            self.said = Some("there is only one event".to_owned());
             return;
         }
         let next = (self.query.event.unwrap_or(0) as isize + step).rem_euclid(count as isize) as usize;
@@ -549,7 +549,7 @@ impl ScreenState {
         if has_times {
             self.over = Some(Overlay::Strip(TimeStrip { at: self.size.0 / 2, anchor: None }));
         } else {
-            self.said = Some("nothing is known about times here".to_owned());
+            self.said = Some("no timestamps".to_owned());
         }
     }
 

@@ -301,8 +301,8 @@ impl ScreenState {
     /// Explains why no function is available.
     fn no_function(&self) -> String {
         match self.any_function() {
-            Some(_) => "its name is still being looked for: try again in a moment".to_owned(),
-            None => "no function is chosen here".to_owned(),
+            Some(_) => "its name is still being looked up; try again".to_owned(),
+            None => "no function is selected".to_owned(),
         }
     }
 
@@ -404,11 +404,10 @@ impl ScreenState {
             } else if self.code.function.is_some() {
                 // Keep the code that is already shown.
             } else if let Some(function) = self.costliest() {
-                self.said =
-                    Some(format!("no function was chosen: this is the costliest, {}", function.symbol));
+                self.said = Some(format!("showing the hottest function, {}", function.symbol));
                 self.annotate(function, effects);
             } else {
-                self.said = Some("no function is chosen: go to one and press a".to_owned());
+                self.said = Some("select a function, then press a".to_owned());
             }
         }
         self.pane = pane;

@@ -57,7 +57,8 @@ fn form(path: &str) -> Result<ViewFormat, String> {
     if path.ends_with(".data") {
         return Ok(ViewFormat::PerfData);
     }
-    let unknown = |_| format!("a file's end says what it is: {}, .data", ExportFormat::endings());
+    let unknown =
+        |_| format!("the file name needs one of these extensions: {}, .data", ExportFormat::endings());
     ExportFormat::of_file(Path::new(path)).map(ViewFormat::Format).map_err(unknown)
 }
 
@@ -174,7 +175,7 @@ impl ScreenState {
             PromptKind::Search | PromptKind::Filter => {
                 let typed = if prompt.kind == PromptKind::Search { &self.search } else { &self.filter };
                 if typed.is_plain {
-                    let words = "is not a regular expression: searching for the text itself";
+                    let words = "is not a regular expression: searching for the literal text";
                     self.said = Some(format!("{:?} {words}", typed.text));
                 }
             }

@@ -365,13 +365,14 @@ fn percent(share: f64, error: f64) -> String {
 fn skid(event: &ListingEvent) -> Option<&'static str> {
     match event.skid {
         Skid::Any => Some(
-            "precise level 0: the cost shows some instructions behind its cause. Recording with :p or :pp is more exact, \
-             where the hardware can.",
+            "precise level 0: costs appear a few instructions after their cause. Record with :p or :pp for \
+             more precision, if the hardware supports it.",
         ),
         Skid::Interrupt => Some(
-            "a timer or software event (precise level 0): the cost of a slow instruction shows on the one behind it.",
+            "a timer or software event (precise level 0): the cost of a slow instruction appears on the \
+             next one.",
         ),
-        Skid::Constant => Some("precise level 1: the cost shows a constant distance behind its cause."),
+        Skid::Constant => Some("precise level 1: costs appear at a constant distance after their cause."),
         Skid::None => None,
     }
 }
@@ -380,7 +381,7 @@ pub(super) fn trust(out: &mut dyn Write, facts: &AnnotateFacts) -> io::Result<()
     if facts.left_out > 0 {
         writeln!(
             out,
-            "{} more functions have samples (--functions 0 shows all, or name one).",
+            "{} more functions have samples (--functions 0 shows all; or name a function).",
             thousands(facts.left_out as u64)
         )?;
     }

@@ -482,22 +482,26 @@ fn is_large(event: &DiffEvent, node: &DiffNode, layout: &DiffLayout) -> bool {
 fn trust(out: &mut Remarks<'_>, diff: &Diff) -> io::Result<()> {
     let said = match diff.compute {
         Compute::Delta | Compute::DeltaAbs => {
-            "Shares are parts of each recording's own total, so recordings of different length compare; delta is in points."
+            "Shares are relative to each recording's total, so recordings of different lengths are \
+             comparable; delta is in percentage points."
         }
         Compute::Time => {
-            "Times are compared as they are, since both recordings have them; of recordings that sampled for different lengths \
-             compare shares (-c delta-abs)."
+            "Times are compared directly. To compare recordings of different lengths, compare shares (-c \
+             delta-abs)."
         }
-        Compute::Ratio => "Ratio is new period by old period: recordings of different length do not compare.",
+        Compute::Ratio => {
+            "Ratio is the new period divided by the old one: recordings of different lengths are not \
+             comparable."
+        }
         Compute::Weighted(..) => {
-            "Weighted diff is of periods: recordings of different length do not compare."
+            "Weighted diff compares periods: recordings of different lengths are not comparable."
         }
     };
     writeln!(out, "{said}")?;
     writeln!(
         out,
         "± is the 95% confidence interval of sampling.\nWithin noise: sampling alone explains the difference (corrected \
-         for the number of rows); what changes from run to run is not in it: compare several recordings for that."
+         for the number of rows); this excludes variation between runs, so compare several recordings."
     )?;
     for file in &diff.files {
         writeln!(out, "Trust: {}: {}.", clean(&file.path), clean(&file.trust))?;
@@ -540,7 +544,10 @@ mod tests {
         }
         let text = written(&diff, None, None);
         assert!(text.contains("30.0 ms  30.0 ms  +1.50 ms ±500 µs  within noise"), "{text}");
-        assert!(text.contains("Times are compared as they are") && !text.contains("own total"), "{text}");
+        assert!(
+            text.contains("Times are compared directly") && !text.contains("recording's total"),
+            "{text}"
+        );
     }
 
     /// Builds two kinds of rows with long names in two or three recordings, and a call chain of 60 of them in

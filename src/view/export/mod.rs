@@ -224,7 +224,7 @@ pub fn write(out: &mut dyn Write, format: ExportFormat, contents: &ExportContent
         ExportFormat::Pprof => pprof::write(out, contents),
         ExportFormat::Callgrind => callgrind::write(out, contents),
         ExportFormat::Gmon => {
-            Err(io::Error::other("files for gprof are a folder: pmc export --format gmon -o DIR"))
+            Err(io::Error::other("for gprof, which requires a directory: pmc export --format gmon -o DIR"))
         }
         ExportFormat::Json => report::write(out, contents.answer, &table(report::ReportFormat::Json)),
         ExportFormat::Csv => report::write(out, contents.answer, &table(report::ReportFormat::Csv)),

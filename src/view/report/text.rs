@@ -109,7 +109,7 @@ fn headline(out: &mut dyn Write, event: &ProfileEvent) -> io::Result<()> {
     };
     write!(out, "{} samples of {name} ({amount})", thousands(event.total.samples))?;
     if event.filtered.samples > 0 {
-        write!(out, ", {} left out by filters", thousands(event.filtered.samples))?;
+        write!(out, ", {} excluded by filters", thousands(event.filtered.samples))?;
     }
     writeln!(out)
 }

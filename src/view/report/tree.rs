@@ -37,7 +37,7 @@ pub(super) fn write(
     layout: &ReportLayout,
 ) -> io::Result<()> {
     let order = if layout.callee { "called function first" } else { "caller first" };
-    let of = if layout.shape == ChainShape::Fractal { " of the branch above" } else { "" };
+    let of = if layout.shape == ChainShape::Fractal { " of the parent branch" } else { "" };
     let least = least(event, tree, layout);
     let shown = |list: &[u32]| -> Vec<u32> {
         let is_shown = |number: &&u32| event.cost(&tree.nodes[**number as usize].total) >= least;

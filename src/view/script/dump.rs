@@ -47,7 +47,7 @@ pub fn record(out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> 
     match (&dumped.record, &dumped.sample) {
         (Some(Record::Sample(_)), Some(sample)) => self::sample(out, dumped, sample),
         (Some(Record::Sample(_)), None) => {
-            writeln!(out, "PERF_RECORD_SAMPLE: too short, or of no event of this recording")
+            writeln!(out, "PERF_RECORD_SAMPLE: too short, or of an unknown event")
         }
         (Some(Record::Unknown(number)), _) => writeln!(out, "PERF_RECORD_{number}: of unknown kind"),
         (Some(record), _) => {
@@ -65,7 +65,7 @@ pub fn record(out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> 
         }
         (None, _) => {
             let name = kind::name(raw.kind).unwrap_or("UNKNOWN");
-            writeln!(out, "PERF_RECORD_{name}: too short for what it says it holds")
+            writeln!(out, "PERF_RECORD_{name}: too short for its contents")
         }
     }
 }
@@ -106,9 +106,9 @@ fn sample(out: &mut dyn Write, dumped: &DumpedRecord<'_>, sample: &Sample<'_>) -
         writeln!(out, "... stream_id: {id}")?;
     }
     match sample.excess() {
-        None => writeln!(out, "... damaged: its fields reach beyond its end")?,
+        None => writeln!(out, "... damaged: its fields exceed its size")?,
         Some(0) => {}
-        Some(more) => writeln!(out, "... damaged: {more} bytes behind its last field")?,
+        Some(more) => writeln!(out, "... damaged: {more} bytes after its last field")?,
     }
     let parts = sample.parts().unwrap_or_default();
     if let Some(chain) = parts.callchain {

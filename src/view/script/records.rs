@@ -110,7 +110,7 @@ pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'
         }
         Record::Read(read) => writeln!(out, " {} {}", read.thread.pid, read.thread.tid),
         Record::Throttle(throttle) | Record::Unthrottle(throttle) => {
-            let whose = if throttle.is_reservation() { ", left to a reservation" } else { "" };
+            let whose = if throttle.is_reservation() { ", off because of a reservation" } else { "" };
             writeln!(out, " id {}{whose}", throttle.id)
         }
         Record::Aux(aux) => {

@@ -119,7 +119,7 @@ pub fn interval(
         let time = table.time();
         writeln!(
             out,
-            "#{} hardware events off for {off} of {of}: reserved by somebody else",
+            "#{} hardware events off for {off} of {of}: reserved by another program",
             time.get(1..).unwrap_or_default().trim_end()
         )?;
     }

@@ -166,10 +166,10 @@ fn answer(out: &mut dyn Write, comparison: &CommandComparison) -> io::Result<()>
             DifferenceVerdict::NotShown => {
                 writeln!(
                     out,
-                    " No difference between {who} and A is shown; more runs (-r) may show a smaller one."
+                    " No difference between {who} and A detected; more runs (-r) may show a smaller one."
                 )?;
             }
-            _ => writeln!(out, " {who} and A cannot be told apart with so few runs: use -r 5 or more.")?,
+            _ => writeln!(out, " too few runs to compare {who} and A: use -r 5 or more.")?,
         }
     }
     for (at, side) in elapsed.sides.iter().enumerate() {

@@ -84,7 +84,7 @@ fn each_event_of_a_recording_has_its_own_count() {
         .prints(&[&format!("{EXEC}:"), "sched:sched_process_exit:"]);
     run.pmc(&["stat", "-e", "persistent/both/", "--", "true"])
         .expect(2)
-        .says(&["holds several events", "sched_process_exit"]);
+        .says(&["contains several events", "sched_process_exit"]);
     // A recording tells them apart.
     let second = run.file("second.data");
     let reader = run.read(&["record", "-e", "persistent/both/", "-o", &second], "both");
@@ -137,10 +137,10 @@ fn counters_of_stat_outlive_it() {
         "counts only",
         &format!("pid {}", worker.pid()),
     ]);
-    run.pmc(&["persist", "attach", "both", "-o", &run.file("none")]).expect(2).says(&["only counts"]);
+    run.pmc(&["persist", "attach", "both", "-o", &run.file("none")]).expect(2).says(&["is counted only"]);
     run.pmc(&["record", "-o", &run.file("none"), "-e", "persistent/both/", "--", "true"])
         .expect(2)
-        .says(&["only counts"]);
+        .says(&["is counted only"]);
 }
 
 /// A request for a recording meant for another holder is refused, and the recording continues.
@@ -381,7 +381,7 @@ fn what_cannot_be_handed_over_stays_where_it_is() {
     // A process that is not a recorder is not even asked.
     adopt("x", &worker.pid()).expect(1).says(&["no events to hand over", "not a pmc record or stat"]);
     adopt("x", "999999999").expect(1).says(&["not a pmc record"]);
-    adopt("7up", &worker.pid()).expect(2).says(&["begins with no letter"]);
+    adopt("7up", &worker.pid()).expect(2).says(&["does not start with a letter"]);
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
     adopt("execs", &worker.pid()).expect(2).says(&["already exists"]);
     // Disabled events would stay off, and a holder's events are already held.
@@ -397,9 +397,9 @@ fn what_cannot_be_handed_over_stays_where_it_is() {
     }
     worker.work(2);
     run.let_go();
-    ended(that_is_off).expect(0).says(&["cannot hand over the events", "some are off (-D, --control)"]);
+    ended(that_is_off).expect(0).says(&["cannot hand over the events", "some are disabled (-D, --control"]);
     ended(of_few).expect(0).says(&["cannot hand over the events", "stop after a number of samples"]);
-    ended(of_both).expect(0).says(&["cannot hand over the events", "of whole CPUs and others of processes"]);
+    ended(of_both).expect(0).says(&["cannot hand over the events", "whole CPUs and others processes"]);
     let line = ["persist", "add", "x", "-e", "cpu-clock,system", "-p", &worker.pid()];
     run.pmc(&line).expect(2).says(&["-p cannot be combined with `system`"]);
     kill_process(Pid::from_child(&of_holder), Signal::INT).expect("it is there");

@@ -130,7 +130,7 @@ fn what_is_held_is_recorded_beside_other_events() {
     // Options that apply when opening events cannot change an event that is already open.
     for (option, what) in [
         (&["-j", "any"][..], "branches (-j, -b)"),
-        (&["-d"], "fields of samples (-d"),
+        (&["-d"], "sample fields (-d"),
         (&["-i"], "no children (-i)"),
         (&["--all-user"], "a level"),
         (&["-C", "0"], "CPUs (-C)"),
@@ -251,7 +251,7 @@ fn a_command_outlives_the_holder() {
     assert!(!fallen(&alone_reader) && !fallen(&beside_reader));
     run.let_go();
     for reader in [alone_reader, beside_reader] {
-        ended(reader).expect(0).says(&["persistent/execs/ is no longer recorded"]);
+        ended(reader).expect(0).says(&["pmc no longer records persistent/execs/"]);
     }
     assert!(run.lines(&beside, "page-faults:u") > 50 && run.lines(&alone, "filename=/bin/true") > 0);
 }
@@ -289,7 +289,7 @@ fn a_stopped_holder_stops_nobody() {
     ended(late).says(&["the holder at"]);
     let alone = ended(alone);
     assert!(
-        alone.stderr.contains("0 samples") || alone.stderr.contains("does not answer"),
+        alone.stderr.contains("0 samples") || alone.stderr.contains("does not respond"),
         "{}",
         alone.stderr
     );
@@ -321,7 +321,7 @@ fn a_recording_ends_whole_with_its_holder() {
     run.end(Signal::KILL);
     // The holder ends between two requests, or before it answers one.
     let stderr = ended(reader).expect(1).stderr;
-    let reasons = ["no holder of persistent events runs", "ended before it answered"];
+    let reasons = ["no holder of persistent events is running", "ended before it responded"];
     assert!(reasons.iter().any(|reason| stderr.contains(reason)), "{stderr}");
     assert!(run.lines(&file, "filename=/bin/true") > 0);
 }

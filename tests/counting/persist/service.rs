@@ -110,7 +110,7 @@ fn a_socket_that_is_handed_over_starts_it() {
     let early = run.command(&["persist", "rm", "1"]).stderr(Stdio::piped()).spawn().expect("pmc starts");
     let holder = hold(ours.try_clone().expect("a copy"), "");
     let early: kit::Ran = early.wait_with_output().expect("it ends").into();
-    early.expect(1).says(&["no persistent event `1` is held"]);
+    early.expect(1).says(&["no persistent event `1`"]);
     run.holder = Some(holder);
     run.pmc(&["persist", "add", "faults", "-e", "page-faults:u"]).expect(0).says(&["faults is held"]);
     run.end(Signal::TERM);

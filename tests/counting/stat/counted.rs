@@ -188,7 +188,7 @@ fn a_user_s_processes_are_counted() {
     ran.says(&["task-clock"]);
     target.kill().unwrap();
     target.wait().unwrap();
-    kit::run(&["stat", "-u", USER]).expect(1).says(&["user 54321 has no process"]);
+    kit::run(&["stat", "-u", USER]).expect(1).says(&["user 54321 has no processes"]);
     kit::run(&["stat", "-u", "no-such-user"]).expect(1).says(&["no user `no-such-user`", "getent passwd"]);
 }
 
@@ -277,7 +277,9 @@ fn tracepoints_are_counted_where_their_filter_holds() {
     );
     let counts: Vec<&str> = csv.lines().map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(counts, ["7", "0"], "{csv}");
-    for (filter, words) in [("nosuchfield == 1", "has no such field"), ("count ==", "does not understand")] {
+    for (filter, words) in
+        [("nosuchfield == 1", "does not have this field"), ("count ==", "the expression is invalid")]
+    {
         kit::run(&["stat", "-e", event, "--filter", filter, "true"]).expect(1).says(&[filter, words]);
     }
     kit::run(&["stat", "-e", "page-faults", "--filter", "x", "true"])

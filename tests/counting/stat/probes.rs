@@ -251,9 +251,12 @@ fn markers_are_counted_and_their_semaphores_raised() {
         kit::run(&["stat", "-e", event, "--", &path("uses")]).expect(2).says(words);
     };
     refused("sdt_toy:tock", &["no marker `toy:tock`", "did you mean `toy:tick`", "sdt:PATH:toy:tock"]);
-    refused(&format!("sdt:{}:a:b", path("uses")), &["no marker `a:b`", "they hold no markers", "readelf -n"]);
-    refused("sdt:/no/file:a:b", &["the markers of /no/file cannot be read"]);
-    kit::run(&["stat", "-e", "sdt_a:b", "-a", "--timeout", "1"]).expect(2).says(&["no program to look"]);
+    refused(
+        &format!("sdt:{}:a:b", path("uses")),
+        &["no marker `a:b`", "they contain no markers", "readelf -n"],
+    );
+    refused("sdt:/no/file:a:b", &["cannot read the markers of /no/file"]);
+    kit::run(&["stat", "-e", "sdt_a:b", "-a", "--timeout", "1"]).expect(2).says(&["no program to search"]);
 }
 
 /// Counts a program from a waiting state to its end, and returns the output of pmc and of the program.
@@ -312,7 +315,7 @@ fn breakpoints_are_put_at_symbols() {
         kit::run(&["stat", "-e", event, "--", &path(program)]).expect(2).says(words);
     };
     refused("mem:&cuonter:w", "fixed", &["no symbol `cuonter`", "did you mean `counter`"]);
-    refused("mem:&counter:w", "pie", &["where `counter` will be is known only", "PIE", "-p PID"]);
+    refused("mem:&counter:w", "pie", &["the address of `counter` is known only", "PIE", "-p PID"]);
     refused("mem:&no_such_thing:k", "pie", &["the kernel has no symbol"]);
     for (event, program, count) in
         [("mem:&counter:w", "pie", "5,"), ("mem:&counter:w", "uses", "5,"), ("mem:&tick", "uses", "1,")]

@@ -228,7 +228,7 @@ fn the_second_word_may_follow_options() {
     let ran = kit::run(&["stat", "-e", "page-faults", "--", "record", "-o", "/nonexistent/x"]).expect(127);
     ran.says(&["running `record`"]);
     kit::run(&["stat", "record", "-r", "3", "true"]).expect(2).says(&["-r makes several runs"]);
-    kit::run(&["stat", "record", "-a", "-G", "/", "true"]).expect(2).says(&["cannot hold the cgroups"]);
+    kit::run(&["stat", "record", "-a", "-G", "/", "true"]).expect(2).says(&["cannot contain cgroups"]);
 }
 
 #[test]

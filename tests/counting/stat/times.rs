@@ -68,7 +68,7 @@ fn a_delay_leaves_the_beginning_out() {
     // A command that ends before the delay does.
     kit::run(&["stat", "-e", "task-clock", "-D", "60000", "--", "true"])
         .expect(0)
-        .says(&["<not counted>", "counting was off"]);
+        .says(&["<not counted>", "counting was disabled"]);
 }
 
 /// The delay is not part of the measurement: it adds no elapsed time, no interval and no timeout.
@@ -285,7 +285,7 @@ fn orders_come_through_a_fifo_and_are_acknowledged() {
     }
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("unknown command `jump`") && said.contains("counting was off"), "{said}");
+    assert!(said.contains("unknown command `jump`") && said.contains("counting was disabled"), "{said}");
 }
 
 #[test]

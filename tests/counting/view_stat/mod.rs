@@ -384,7 +384,7 @@ fn derived_metrics_say_why_there_is_no_value() {
         formula("d=cycles * 2").unwrap(),
     ];
     let row = &derive(&counts, &definitions)[0];
-    assert!(row[0].value.as_ref().unwrap_err().cause.contains("`instructions` is not among"));
+    assert!(row[0].value.as_ref().unwrap_err().cause.contains("`instructions` is not a counted event"));
     assert!(row[1].value.as_ref().unwrap_err().cause.contains("division by zero"));
     assert!((row[2].value.clone().unwrap() - 49.0 / 0.001_216_013).abs() < 1e-6);
     assert_eq!(row[3].value.as_ref().unwrap_err().errno, Some("ENOENT"));

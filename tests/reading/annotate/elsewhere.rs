@@ -85,7 +85,7 @@ fn generated_code_without_a_dump_says_what_would_keep_it() {
     // The sampled addresses are shown anyway.
     let all = function["events"][0]["function"]["samples"].as_u64().unwrap();
     assert_eq!(list(function, "instructions").iter().map(samples).sum::<u64>(), all);
-    annotate(&file, &["mapped"]).expect(0).prints(&["no instructions", "try: let the runtime write one"]);
+    annotate(&file, &["mapped"]).expect(0).prints(&["no instructions", "try: make the runtime write one"]);
     remove_maps(&file);
 }
 
@@ -128,7 +128,7 @@ fn kernel_code_comes_from_its_memory() {
     let name = function["symbol"].as_str().unwrap().to_owned();
     assert_eq!(function["dso"], "[kernel.kallsyms]");
     if function["bytes_from"].is_null() {
-        assert!(notes(function).contains("the kernel's code cannot be read"), "{}", notes(function));
+        assert!(notes(function).contains("cannot read the kernel's code"), "{}", notes(function));
         annotate(&file, &[&name]).expect(0).prints(&["--vmlinux", "--kcore"]);
     }
     // A copy of kernel memory in which the function consists of one-byte instructions.
@@ -145,7 +145,7 @@ fn kernel_code_comes_from_its_memory() {
     assert!(all > 0 && code.iter().map(samples).sum::<u64>() == all);
     std::fs::write(&kcore, b"rubbish").unwrap();
     let bad = json(&file, &[&name, "--kcore", kcore.to_str().unwrap()]);
-    assert!(notes(&bad["functions"][0]).contains("not an ELF file"), "{bad}");
+    assert!(notes(&bad["functions"][0]).contains("not a 64-bit ELF file"), "{bad}");
 }
 
 const C: &str = r#"

@@ -53,7 +53,7 @@ fn a_copy_that_is_too_small_is_said() {
     let ends = &document["trust"]["ends"];
     let (copied, cut) = (ends["copied"].as_u64().unwrap(), ends["cut"].as_u64().unwrap());
     assert!(copied >= 50 && cut * 10 >= copied * 8, "{ends}");
-    assert!(text.contains("where the copy of the stack ends"), "{text}");
+    assert!(text.contains("at the end of the stack copy"), "{text}");
     assert!(text.contains("--call-graph dwarf,65528"), "{text}");
 
     // The suggested option fixes it.
@@ -61,7 +61,7 @@ fn a_copy_that_is_too_small_is_said() {
     let (document, text) = reports(&file);
     let ends = &document["trust"]["ends"];
     assert!(ends["cut"].as_u64().unwrap() * 20 < ends["copied"].as_u64().unwrap(), "{ends}");
-    assert!(!text.contains("where the copy of the stack ends"), "{text}");
+    assert!(!text.contains("at the end of the stack copy"), "{text}");
     assert!(!text.contains("copy more of each stack"), "{text}");
 
     // Unwound while recording: the recorder reports the truncation, and the report advises only options that

@@ -183,7 +183,7 @@ fn erlangs_stacks_reach_their_process_or_say_why_not() {
         return;
     }
     assert!(shares(&text, "shop:main/0").1 > 20.0, "{text}");
-    assert!(text.contains("end where Erlang calls code in C: "), "{text}");
+    assert!(text.contains("end where Erlang calls C code: "), "{text}");
     // The entry point of an Erlang process counts as a root.
     let (before, _) = text.split_once("% of the stacks reach a root").unwrap();
     let rooted: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();

@@ -102,7 +102,7 @@ fn damage_is_said_where_it_lies() {
     let samples: Vec<&str> = whole.lines().filter(|line| line.contains("PERF_RECORD_SAMPLE")).collect();
     assert_eq!(samples.len(), 2, "{whole}");
     let (_, behind) = whole.split_once(&format!("[{size:#x}]: PERF_RECORD_SAMPLE")).expect(&whole);
-    let said = format!("... damaged: {} bytes behind its last field", size - own);
+    let said = format!("... damaged: {} bytes after its last field", size - own);
     assert!(behind.lines().nth(1).is_some_and(|line| line == said), "{said}: {whole}");
     // A record that is truncated at the end of the file.
     last.truncate(cut);

@@ -206,25 +206,26 @@ fn every_way_of_reading_says_what_is_damaged() {
         (
             "cut",
             whole[..fourth.start + 12].to_vec(),
-            format!("the records are cut off at offset {:#x}, in SAMPLE (9) of ", fourth.start),
+            format!("the records are truncated at offset {:#x}, in SAMPLE (9) of ", fourth.start),
             1,
         ),
         (
             "zero",
             zero,
-            format!("the records are cut off at offset {:#x}, in SAMPLE (9) of 0 B; ", third.start),
+            format!("the records are truncated at offset {:#x}, in SAMPLE (9) of 0 B; ", third.start),
             1,
         ),
         (
             "swallowed",
             swallowed,
             format!(
-                "1 samples are longer or shorter than their fields, the first at offset {:#x}: SAMPLE (9)",
+                "1 samples have damaged sizes, which do not match their fields, the first at offset {:#x}: \
+                 SAMPLE (9)",
                 third.start
             ),
             1,
         ),
-        ("short", short, "samples of no known event".to_owned(), 1),
+        ("short", short, "samples of unknown events".to_owned(), 1),
         (
             "unknown",
             unknown,
@@ -279,7 +280,7 @@ fn every_way_of_reading_says_what_is_damaged() {
     std::fs::write(&file, &whole[..fourth.start + 12]).unwrap();
     for command in ["evlist", "buildid-list"] {
         let ran = kit::run(&[command, "-i", file.to_str().unwrap()]).expect(1);
-        let said = format!("cut off at offset {:#x}, in SAMPLE (9)", fourth.start);
+        let said = format!("truncated at offset {:#x}, in SAMPLE (9)", fourth.start);
         assert!(ran.stderr.contains(&said), "{command}: {}", ran.stderr);
     }
     for file in ["fp", "packed", "dwarf", "traces", "stream"] {

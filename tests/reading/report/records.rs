@@ -145,7 +145,7 @@ fn callers_where_nothing_was_mapped_are_cut_off_and_counted() {
     names.sort_unstable();
     assert_eq!(names, ["[kernel.kallsyms]", "[not mapped]", "[prog]"]);
     let text = kit::run(&["report", "--stdio", "-i", file.to_str().unwrap()]).expect(0);
-    text.prints(&["40.0% led to addresses where nothing was mapped; these are cut off."]);
+    text.prints(&["40.0% of the stacks led to unmapped addresses and were truncated there."]);
 }
 
 #[test]

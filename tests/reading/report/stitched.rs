@@ -95,10 +95,10 @@ fn what_cannot_be_stitched_is_explained() {
         }
     };
     write(&file, &program, CALLS, &known);
-    says(&["does not say which of the processor's records", "without --stitch-lbr"]);
+    says(&["does not contain LBR indexes", "omit --stitch-lbr"]);
     write(&file, &program, CALLS | branch_sample_type::HW_INDEX, &Features::default());
-    says(&["does not say how many calls the processor keeps"]);
+    says(&["does not contain the number of LBR entries"]);
     std::fs::copy(branches::write(&lab, "branches", 3), &file).unwrap();
-    says(&["no event was recorded with the calls", "record --call-graph lbr"]);
+    says(&["no event was recorded with LBR call chains", "record --call-graph lbr"]);
     kit::run(&["top", "--stitch-lbr"]).expect(2).says(&["pmc report --stitch-lbr"]);
 }

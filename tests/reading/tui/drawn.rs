@@ -85,11 +85,11 @@ fn names_are_read_and_there_in_full() {
 fn the_flame_graph_says_what_is_below_and_what_is_zoomed() {
     let mut desk = Desk::new(100, 30);
     let zoomed = desk.press("3jj<Enter>j").screen();
-    assert!(zoomed.contains("% of what is zoomed, "), "{zoomed}");
+    assert!(zoomed.contains("% of the zoomed part, "), "{zoomed}");
     let screen = desk.resize(100, 15).screen();
     assert!(!screen.contains("below ↓"), "{screen}");
     let mut desk = Desk::new(80, 15);
-    assert!(desk.screen().contains("99 % of stacks whole"), "{}", desk.screen());
+    assert!(desk.screen().contains("99 % of stacks complete"), "{}", desk.screen());
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_live_view_without_call_chains_says_how_to_take_them() {
         answer.profile.events.iter_mut().for_each(|event| event.tree = None);
         answer
     }
-    for (is_live, said) in [(true, "pmc top -g takes them"), (false, "pmc record -g records them")] {
+    for (is_live, said) in [(true, "pmc top -g samples them"), (false, "pmc record -g records them")] {
         for key in ["2", "3"] {
             let mut desk = Desk::with(flat, 100, 30);
             desk.take(EngineUpdates {

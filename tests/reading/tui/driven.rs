@@ -398,9 +398,9 @@ fn every_key_of_the_help_page_is_taken() {
         assert_eq!(terminal.fact("alternate_on"), "1", "pane {pane}:\n{}", terminal.screen());
     }
     terminal.press(&["Escape", "1", "?"]);
-    terminal.wait("Moving about");
+    terminal.wait("Moving");
     terminal.press(&["G"]);
-    terminal.wait("quit at once");
+    terminal.wait("quit immediately");
     terminal.press(&["q"]);
     terminal.wait("Shared Object");
     terminal.press(&["Q"]);
@@ -668,7 +668,7 @@ fn a_torn_file_is_no_torn_screen() {
     terminal.wait("Functions");
     settled(&terminal);
     terminal.press(&["6"]);
-    terminal.wait("How far this can be trusted");
+    terminal.wait("Data quality");
     terminal.press(&["Q"]);
     terminal.is_sane("0");
     terminal.run("pmc report noise.data");

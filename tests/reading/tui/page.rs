@@ -48,5 +48,5 @@ fn the_help_page_is_not_cut_on_a_usual_terminal() {
         assert!(cut.is_empty(), "{cut:?}");
         screen = desk.press("<PgDn>").screen();
     }
-    assert!(screen.contains("quit at once"), "{screen}");
+    assert!(screen.contains("quit immediately"), "{screen}");
 }

@@ -146,8 +146,12 @@ fn a_full_disk_ends_the_recording_and_leaves_what_is_there() {
         let run = record(&file, &options, &["sh", "-c", SPIN]);
         let samples = (perf_samples(&file), our_samples(&file));
         let _ = std::fs::remove_file(&file);
-        let run =
-            run.expect(1).says(&["No space left", "ENOSPC", "the file keeps what was written so far", "-o"]);
+        let run = run.expect(1).says(&[
+            "No space left",
+            "ENOSPC",
+            "the file contains all records written so far",
+            "-o",
+        ]);
         assert!(samples.0 > 20 && samples.0 == samples.1, "{samples:?} {}", run.stderr);
         // The last line describes the contents of the file.
         let truth = run.stderr.lines().find(|line| line.contains("of CPU")).expect("the line of truth");

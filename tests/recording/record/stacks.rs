@@ -354,7 +354,7 @@ fn stacks_that_end_with_their_copy_are_joined_with_what_was_seen_before() {
         assert_eq!(chains(&file, &[]), whole, "{when}");
         let mut pmc = kit::pmc();
         let text: kit::Ran = pmc.args(["report", "-i"]).arg(&file).output().expect("pmc starts").into();
-        text.expect(0).prints(&["ended where their copy ends, and are joined"]);
+        text.expect(0).prints(&["of the stacks were truncated at the end of their copy, and were completed"]);
         // perf also prints the frames after the marker of the joined part.
         let by_perf = perf(&["script", "-F", "ip,sym"], &file).matches(" main").count();
         assert_eq!(by_perf >= whole.len(), when == "live", "{by_perf}");

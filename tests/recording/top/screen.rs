@@ -203,7 +203,7 @@ fn rows_events_filters_history_and_code_of_what_runs() {
     });
     // The function's code, with changing weights.
     tmux.keys(&["g", "a"]);
-    let code = tmux.until("code with weights", |shown| shown.contains("of the function"));
+    let code = tmux.until("code with costs", |shown| shown.contains("of the function"));
     assert!(code.contains("imul") && code.contains("fifty"), "{code}");
     tmux.until("newer weights", |shown| shown != code && shown.contains("of the function"));
     tmux.keys(&["1", "Escape"]);

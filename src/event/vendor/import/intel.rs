@@ -20,7 +20,7 @@ pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut TableImporter)
             _ => continue,
         };
         let Some(file) = below(tree, path) else {
-            reader.unread.push((path.into(), "its path leads out of the folder".to_owned()));
+            reader.unread.push((path.into(), "its path leads outside the directory".to_owned()));
             continue;
         };
         let Some(stem) = file.file_stem().and_then(|stem| stem.to_str()).map(str::to_lowercase) else {
@@ -57,9 +57,7 @@ pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut TableImporter)
                 reader.tables.metric(&table, fields::metric(&object));
             }
         } else {
-            reader
-                .unread
-                .push((file, "the same in perf's form (metrics/perf/…_perf.json) is not there".to_owned()));
+            reader.unread.push((file, "perf's version (metrics/perf/…_perf.json) is missing".to_owned()));
         }
     }
 }

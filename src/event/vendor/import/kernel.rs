@@ -19,7 +19,7 @@ pub(super) fn read(arch: &Path, map: &[Vec<String>], reader: &mut TableImporter)
     for row in map {
         let (cpuid, path) = (row[0].as_str(), row[2].as_str());
         let Some(folder) = below(arch, path) else {
-            reader.unread.push((path.into(), "its path leads out of the folder".to_owned()));
+            reader.unread.push((path.into(), "its path leads outside the directory".to_owned()));
             continue;
         };
         let model = path.rsplit('/').next().unwrap_or_default().to_lowercase();

@@ -54,7 +54,7 @@ pub struct VendorImportSummary {
 /// The directory is none of the three kinds, nothing in it can be read, or `into` cannot be written.
 pub fn import(from: &Path, into: &Path) -> Result<VendorImportSummary> {
     let listed = fs::read_dir(from).map_err(|error| {
-        Error::io(format!("reading the folder {}", from.display()), error)
+        Error::io(format!("reading the directory {}", from.display()), error)
             .try_this("name the directory with the copy")
     })?;
     drop(listed);
@@ -63,7 +63,7 @@ pub fn import(from: &Path, into: &Path) -> Result<VendorImportSummary> {
     let TableImporter { tables, unread, files } = reader;
     let (events, metrics) = tables.count();
     if events + metrics == 0 {
-        let error = Error::new(format!("no event could be read below {}", from.display()));
+        let error = Error::new(format!("no readable events below {}", from.display()));
         return Err(match (unread.first(), tables.left_out) {
             (Some((file, why)), _) => error.why(format!("{}: {why}", file.display())),
             (None, 0) if files == 0 => error.why("its model map names no existing file"),
@@ -134,9 +134,12 @@ fn read(from: &Path, reader: &mut TableImporter) -> Result<ImportTreeKind> {
             return Ok(ImportTreeKind::Arm);
         }
     }
-    Err(Error::new(format!("{} holds no events that pmc can read", from.display()))
-        .why("it has neither a mapfile.csv, nor folders that have one, nor pmu/*.json")
-        .try_this("a copy of github.com/intel/perfmon, of github.com/ARM-software/data, or tools/perf/pmu-events of Linux"))
+    Err(Error::new(format!("{} contains no events that pmc can read", from.display()))
+        .why("it has neither a mapfile.csv, nor directories with one, nor pmu/*.json")
+        .try_this(
+            "use a copy of github.com/intel/perfmon, github.com/ARM-software/data, or Linux's \
+                   tools/perf/pmu-events",
+        ))
 }
 
 /// Reads files and collects the results.
@@ -171,7 +174,7 @@ impl TableImporter {
                 Some(Value::Array(objects)) => objects.into_iter().filter_map(object).collect(),
                 _ => self.skip(path, format!("it has no list `{list}`")),
             },
-            Ok(_) => self.skip(path, "it is no list of events".to_owned()),
+            Ok(_) => self.skip(path, "it is not a list of events".to_owned()),
             Err(why) => self.skip(path, why),
         }
     }
@@ -189,7 +192,7 @@ impl TableImporter {
         let read = || -> io::Result<Vec<u8>> {
             let file = fs::File::open(path)?;
             if !file.metadata()?.is_file() {
-                return Err(io::Error::other("it is no file"));
+                return Err(io::Error::other("it is not a file"));
             }
             let mut bytes = Vec::new();
             file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
@@ -199,7 +202,7 @@ impl TableImporter {
         if bytes.len() as u64 > LARGEST_FILE {
             return Err(format!("it is larger than {} MiB", LARGEST_FILE >> 20));
         }
-        serde_json::from_slice(&bytes).map_err(|error| format!("no JSON: {error}"))
+        serde_json::from_slice(&bytes).map_err(|error| format!("not JSON: {error}"))
     }
 }
 
@@ -385,17 +388,18 @@ mod tests {
             let from = tree(files);
             import(from.path(), store.path()).unwrap_err().to_string()
         };
-        assert!(refused(&[]).contains("holds no events that pmc can read"));
-        assert!(refused(&[("mapfile.csv", MAP)]).contains("no event could be read"));
+        assert!(refused(&[]).contains("contains no events that pmc can read"));
+        assert!(refused(&[("mapfile.csv", MAP)]).contains("no readable events"));
         let torn =
             refused(&[("mapfile.csv", MAP), ("SKX/events/skylakex_core.json", r#"{"Events": [{"EventNa"#)]);
-        assert!(torn.contains("no event could be read"), "{torn}");
+        assert!(torn.contains("no readable events"), "{torn}");
         let deep = "[".repeat(100_000);
         assert!(
-            refused(&[("mapfile.csv", MAP), ("SKX/events/skylakex_core.json", &deep)]).contains("no event")
+            refused(&[("mapfile.csv", MAP), ("SKX/events/skylakex_core.json", &deep)])
+                .contains("no readable events")
         );
         let outside = "F,V,Filename,E\nGenuineIntel-6-1,V1,/../../secret_core.json,core\n";
-        assert!(refused(&[("mapfile.csv", outside)]).contains("no event could be read"));
+        assert!(refused(&[("mapfile.csv", outside)]).contains("no readable events"));
         assert!(!store.path().join("mapfile.tsv").exists(), "nothing is written where nothing was read");
         let odd = r#"[{"EventName": "A", "EventCode": "0x0", "MSRValue": "na",
             "BriefDescription": "a\u0007\u202eb\nc", "Counter": 5, "SampleAfterValue": -1},
