@@ -11,6 +11,7 @@ mod planted;
 mod resolve;
 mod rules;
 mod sources;
+mod words;
 
 use std::path::Path;
 

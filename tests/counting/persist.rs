@@ -441,7 +441,7 @@ fn what_can_only_be_counted_is_held() {
         &["persist", "snapshot", "tsc", "-o", &file][..],
         &["record", "-o", &file, "-e", "persistent/tsc/", "--", "true"],
     ] {
-        run.pmc(words).expect(2).says(&["only counts"]);
+        run.pmc(words).expect(2).says(&["counted only"]);
     }
     run.pmc(&["start", "msr/tsc/", "page-faults:u"]).expect(0);
     run.pmc(&["stop"]).expect(0).prints(&["msr/tsc/", "page-faults:u", "TOTAL"]);

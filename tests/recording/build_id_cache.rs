@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::kit::lab::Lab;
-use crate::kit::{self, Ran};
+use crate::kit::{self, Ran, oracle};
 
 const SPIN: &str = "int spin(void) { for (volatile long i = 0; i < 200000000; i++); return 0; } int main(void) { return spin(); }";
 
@@ -28,9 +28,12 @@ impl<'a> Cache<'a> {
     }
 
     fn perf(&self, words: &[&str]) -> Ran {
-        let mut command = Command::new("perf");
-        command.arg("--buildid-dir").arg(&self.folder).args(words).current_dir(self.lab.path(""));
-        command.output().unwrap().into()
+        let ask = |_| {
+            let mut command = Command::new("perf");
+            command.arg("--buildid-dir").arg(&self.folder).args(words).current_dir(self.lab.path(""));
+            command
+        };
+        oracle::ask_anew(ask).into()
     }
 
     fn list(&self) -> String {

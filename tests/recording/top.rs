@@ -355,7 +355,7 @@ int main(void) { prctl(PR_SET_NAME, "e\033[2J\tv\xcc\x81\xe6\x95\xb0"); for (;;)
 #[test]
 fn mistakes_and_signals_have_their_status() {
     kit::run(&["top", "--stdio", "-s", "simbol"]).expect(2).says(&["did you mean"]);
-    kit::run(&["top", "--stdio", "-d", "0"]).expect(2).says(&["not a time"]);
+    kit::run(&["top", "--stdio", "-d", "0"]).expect(2).says(&["must be a time"]);
     kit::run(&["top", "--tui"]).expect(2).says(&["requires a terminal"]);
     kit::run(&["top", "--stdio", "--call-graph", "dwarf"]).expect(2).says(&["pmc record"]);
     if !ready() {

@@ -12,6 +12,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// An instruction as capstone prints it.
 pub(super) struct CapstoneText<'a> {
@@ -136,26 +137,38 @@ fn att_operand(operand: &str, bytes: u32, has_displacement: bool) -> String {
         return signed(number)
             .map_or_else(|| operand.to_owned(), |value| format!("${:#x}", value & ones(bytes)));
     }
+    // A register, the most frequent operand.
+    if operand.starts_with('%') && !operand.contains([' ', ':', '(']) {
+        return operand.to_owned();
+    }
     // objdump puts no space before masks.
-    let operand = operand.replace(" {", "{");
+    let operand = match operand.contains(" {") {
+        true => Cow::Owned(operand.replace(" {", "{")),
+        false => Cow::Borrowed(operand),
+    };
     let (before, inside) =
         operand.split_once('(').map_or((&*operand, None), |(before, inside)| (before, Some(inside)));
     let start = before.rfind([':', '*']).map_or(0, |at| at + 1);
     let (segment, displacement) = before.split_at(start);
-    let displacement = match signed(displacement) {
-        Some(value) if (value as i64) < 0 => format!("-{:#x}", (value as i64).unsigned_abs()),
-        Some(value) => format!("{value:#x}"),
-        None if displacement.is_empty() && has_displacement && inside.is_some() => "0x0".to_owned(),
-        None => displacement.to_owned(),
+    let mut written = String::with_capacity(operand.len() + "0x(,1)".len());
+    written.push_str(segment);
+    let _ = match signed(displacement) {
+        Some(value) if (value as i64) < 0 => write!(written, "-{:#x}", (value as i64).unsigned_abs()),
+        Some(value) => write!(written, "{value:#x}"),
+        None if displacement.is_empty() && has_displacement && inside.is_some() => written.write_str("0x0"),
+        None => written.write_str(displacement),
     };
-    let Some((inside, rest)) = inside.and_then(|inside| inside.split_once(')')) else {
-        return format!("{segment}{displacement}");
-    };
-    let mut parts: Vec<&str> = inside.split(", ").collect();
-    if parts.len() == 2 {
-        parts.push("1");
+    let Some((inside, rest)) = inside.and_then(|inside| inside.split_once(')')) else { return written };
+    written.push('(');
+    for (number, part) in inside.split(", ").enumerate() {
+        if number > 0 {
+            written.push(',');
+        }
+        written.push_str(part);
     }
-    format!("{segment}{displacement}({}){rest}", parts.join(","))
+    written.push_str(if inside.matches(", ").count() == 1 { ",1)" } else { ")" });
+    written.push_str(rest);
+    written
 }
 
 /// A mask of the lowest bytes.

@@ -272,7 +272,11 @@ impl Symbolizer {
 }
 
 fn find_variables(file: &object::File<'_>, wanted: &[u64], found: &mut FxHashMap<u64, (String, u64)>) {
-    for symbol in file.symbols().filter(|symbol| symbol.size() > 0) {
+    let [Some(first), Some(last)] = [wanted.first(), wanted.last()] else { return };
+    let is_near = |symbol: &object::Symbol<'_, '_>| {
+        symbol.address() <= *last && symbol.size() > first.saturating_sub(symbol.address())
+    };
+    for symbol in file.symbols().filter(is_near) {
         let from = wanted.partition_point(|address| *address < symbol.address());
         let inside = |address: &&u64| **address - symbol.address() < symbol.size();
         for address in wanted[from..].iter().take_while(inside) {

@@ -41,7 +41,7 @@ pub(super) fn write(out: &mut dyn Write, diff: &Diff, layout: &DiffLayout) -> io
             writeln!(out)?;
         }
         match is_commented {
-            true => writeln!(out, "DiffEvent '{}'\n", clean(&event.name))?,
+            true => writeln!(out, "Event '{}'\n", clean(&event.name))?,
             false => writeln!(out, "{}", clean(&event.name))?,
         }
         head(&mut out, diff, event)?;

@@ -530,13 +530,9 @@ fn a_recording_without_samples_says_why() {
         (
             &["-e", "page-faults", "-c", "1000000"][..],
             &["true"][..],
-            "after each 1000000 of one thread (a smaller -c",
+            "takes a sample every 1000000 per thread (use a smaller -c",
         ),
-        (
-            &["-e", "cpu-clock", "-F", "1"],
-            &["true"],
-            "after each 1.00 s of one thread (record something longer",
-        ),
+        (&["-e", "cpu-clock", "-F", "1"], &["true"], "takes a sample every 1.00 s per thread ("),
         (&["-e", "cpu-clock", "-p", &pid, "--timeout", "50ms"], &[], "did not run on a CPU for"),
         (&["-e", "page-faults", "-p", &pid, "--timeout", "50ms"], &[], "page-faults did not occur in"),
         (&["-e", "cpu-clock", "-D", "1h"], &["true"], "before the delay (-D, 60 min 0 s)"),
@@ -609,7 +605,7 @@ fn times_have_units() {
         ("stat --timeout 50us -- true", "--timeout 50us: must be a time of at least 1.00 ms"),
         ("top --stdio --duration 0.1", "--timeout 0.1: must be a time"),
         ("top --stdio -d 1ms", "bare number is seconds"),
-        ("report --time-quantum=5x", "--time-quantum 5x: not a time"),
+        ("report --time-quantum=5x", "--time-quantum 5x: must be a time"),
     ] {
         kit::run(&line.split(' ').collect::<Vec<_>>()).expect(2).says(&[why]);
     }

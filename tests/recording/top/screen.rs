@@ -151,7 +151,7 @@ fn the_rate_of_events_on_cpus_is_changed() {
         tmux.until_shown(&format!("  {event}  "));
         for (key, rate) in rates {
             tmux.keys(&[key]);
-            tmux.until_shown(&format!("{event}: {rate} a second"));
+            tmux.until_shown(&format!("{event}: {rate} per second"));
         }
         tmux.keys(&["]"]);
     }
