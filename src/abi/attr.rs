@@ -41,7 +41,7 @@ const SIZE_VER7: usize = 128;
 macro_rules! flags {
     ($($flag:ident = $bit:literal $name:literal,)*) => {
         /// The flag bits of word 5, with the kernel's names; perf_event_open(2) explains each. Bits 15 and 16
-        /// are a number, `precise_ip`: see [`Attr::set_precise_ip`].
+        /// form one two-bit field, `precise_ip`: see [`Attr::set_precise_ip`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         #[allow(missing_docs, reason = "the kernel's names; perf_event_open(2) explains each")]
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn fields_lie_where_the_header_has_them() {
-        // Words beyond the bindings' struct come from a newer kernel than the bindings.
+        // Words past the end of the bindings' struct belong to a newer kernel's attr.
         assert!(size_of::<perf_event_attr>() <= WORDS * 8);
         macro_rules! lies {
             ($field:ident $(. $inner:ident)* at $word:literal) => {

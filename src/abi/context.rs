@@ -1,5 +1,5 @@
-//! Markers in call chains. Each is a number too large for an address. It precedes a run of addresses and
-//! names the context of the run (`PERF_CONTEXT_*`, `enum perf_callchain_context`).
+//! Markers in call chains. Each value is too large to be an address. It precedes a run of addresses and names
+//! the context of the run (`PERF_CONTEXT_*`, `enum perf_callchain_context`).
 
 use perf_event_open_sys::bindings as b;
 

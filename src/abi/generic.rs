@@ -93,7 +93,7 @@ pub fn find(name: &str) -> Option<&'static GenericEvent> {
 pub fn name_of(kind: u32, config: u64) -> Option<&'static str> {
     let config = if kind == kind::HARDWARE { config & 0xffff_ffff } else { config };
     let event = GENERIC.iter().find(|event| event.kind == kind && event.config == config)?;
-    // perf uses the shorter of these names. The other aliases are for typing only.
+    // perf uses the shorter of these names. The other aliases are accepted as input but never printed.
     let is_short = |name: &&&str| matches!(**name, "cycles" | "branches");
     event.names.iter().find(is_short).or(event.names.first()).copied()
 }

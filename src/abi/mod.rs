@@ -3,8 +3,8 @@
 //!
 //! Provides the bits, markers and names of `include/uapi/linux/perf_event.h`, the layout of a request
 //! ([`Attr`]), and the parser for a field line of a tracepoint's format file. The numbers are taken from
-//! `perf-event-open-sys` or checked against it by the tests. Makes no system calls and reads no files: `sys`
-//! and `host` do. The layout of records is in `record`.
+//! `perf-event-open-sys` or checked against it by the tests. Makes no system calls and reads no files; `sys`
+//! and `host` do that. The layout of records is in `record`.
 
 pub mod attr;
 pub mod aux_flag;

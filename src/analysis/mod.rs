@@ -225,8 +225,8 @@ impl Analysis {
         self.totals().iter().map(|total| total.samples).sum()
     }
 
-    /// Names all locations to the given depth. `texts` may already hold strings, such as those of a
-    /// recording to compare with.
+    /// Resolves the names of all locations up to the given depth. `texts` may already hold strings, such as
+    /// those of a recording to compare with.
     ///
     /// The first naming also applies the requested stack changes.
     pub fn name(

@@ -27,7 +27,7 @@ pub struct RecordingNames<'a> {
     trace_fields: &'a [TraceField],
 }
 
-/// A tracepoint's payload, its format, and the kernel's constant texts.
+/// A tracepoint's payload, its format, and the kernel's constant strings.
 struct TracepointPayload<'a, 'p> {
     format: &'a TracepointFormat,
     payload: Payload<'p>,

@@ -23,7 +23,7 @@ const REMEDIES: usize = 5;
 /// package manager can take longer than the report itself.
 const REMEDY_FROM: u64 = 200;
 
-/// Returns the number of lost samples, or else of lost records of any kind.
+/// Returns the number of lost samples or, if that is unknown, the number of lost records of any kind.
 pub fn lost(session: &Session) -> u64 {
     // Records and the counters themselves report the same losses.
     let facts = &session.facts;
@@ -50,7 +50,7 @@ pub fn warn_of_damage(session: &Session) -> Exit {
     say_damage(session.notes())
 }
 
-/// Warns about damage of a file when only its header is shown. Returns the exit status.
+/// Warns about damage to a file when only its header is shown. Returns the exit status.
 ///
 /// # Errors
 /// When reading the file fails.

@@ -55,7 +55,7 @@ fn mappings(session: &Session, pid: i32) -> Vec<RecordedMapping> {
         .collect()
 }
 
-/// Returns the counts of threads at their exit.
+/// Returns each thread's counts at exit.
 pub fn counts(session: &Session) -> Vec<FinalCount> {
     let events = session.reader.events();
     let name = |event: usize| events.get(event).map_or_else(String::new, |event| event.name());

@@ -95,8 +95,8 @@ fn reserve(path: &Path, json: bool) -> Result<PreparedReservation> {
 
 /// Runs the command until it ends.
 fn beside(command: &[std::ffi::OsString], signals: &Signals) -> Result<Exit> {
-    // pmc may have received an ending signal while it waited for the agent. Then it does not start the
-    // command.
+    // pmc may have received an ending signal while it waited for the agent. In that case the command is not
+    // started.
     while let Some(caught) = signals.next() {
         if ENDING.contains(&caught.signal) {
             return Ok(Exit::Interrupted(caught.signal));

@@ -76,7 +76,7 @@ pub(super) fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<MeasurementSco
     Ok(MeasurementScope::Command)
 }
 
-/// Returns the default target without a command: all CPUs, as in perf.
+/// Returns the target to use if no command is given: all CPUs, as in perf.
 pub(super) fn whole_machine(host: &Host) -> Result<MeasurementScope> {
     Ok(MeasurementScope::Cpus(target::cpus(host, None).map_err(launch::no_target)?))
 }

@@ -78,8 +78,9 @@ impl Pass {
             let Ok(mut request) = allocate(event, mode, CounterFlags::default(), cpu) else { continue };
             let pmu = pmu.map(|pmu| pmu.kind);
             let beside = self.open.iter().position(|(kind, _)| *kind == pmu);
-            // The events need not count. But on Arm the kernel checks only events that can be enabled, so the
-            // leader waits for an exec that never happens, and the members start with their leader.
+            // It does not matter whether the events actually count. But on Arm the kernel checks only events
+            // that can be enabled, so the leader waits for an exec that never happens, and the members start
+            // with their leader.
             request.start(if beside.is_none() { CountingStart::Exec } else { CountingStart::AtOnce });
             // The whole pass is one group, so no event may be pinned by its text.
             request.pinned(false);

@@ -136,8 +136,8 @@ pub struct RingOptions {
     pub per_thread: bool,
     /// Open a separate event that records mappings, names and tasks from the start.
     pub tracker: bool,
-    /// Write the tracker's records to separate rings that keep the newest, so that many short-lived tasks
-    /// take no room from samples.
+    /// Write the tracker's records to separate overwriting rings (the newest records are kept), so that many
+    /// short-lived tasks do not crowd out samples.
     pub tracks_apart: bool,
     /// Keep events on their threads. If a thread inherits all its events, a context switch to a child swaps
     /// the events of both instead of removing them from the counters. An event opened here may then end on

@@ -202,7 +202,7 @@ impl Error {
         }
     }
 
-    /// Returns the full text to print; `words` translates the advice.
+    /// Returns the full text to print; `words` rewrites the advice in its own terms.
     fn text(&self, words: impl Fn(&str) -> String) -> String {
         let mut text = self.headline();
         for line in self.detail.iter().flat_map(|detail| detail.lines()) {

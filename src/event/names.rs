@@ -1,9 +1,9 @@
 //! Vendor event names: finds the PMUs of this machine that support a table's event, and the request for it.
 //!
 //! Takes a name or a PMU; returns rows of `vendor`'s tables, or the reason why this kernel does not support
-//! the event. `terms` places the terms like those from sysfs. Each term is first checked against the PMU's
-//! `format`, so that no value is silently truncated. The tables are searched only for names that the kernel
-//! does not provide, so most event texts cost nothing.
+//! the event. `terms` encodes the terms in the same way as those from sysfs. Each term is first checked
+//! against the PMU's `format`, so that no value is silently truncated. The tables are searched only for names
+//! that the kernel does not provide, so most event texts cost nothing.
 //!
 //! ```text
 //! unc_cha_tor_inserts.ia_miss_drd ──vendor──► uncore_cha: event=0x35,umask=0xc817fe01

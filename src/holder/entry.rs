@@ -259,7 +259,7 @@ impl HeldEvent {
             }
         }
         let row = |((event, cpu), (count, lost)): ((usize, Option<u32>), (Count, u64))| {
-            // Only events that use hardware counters can miss a part of the enabled time.
+            // Only events that use hardware counters can run for less than their enabled time.
             let waits = specs[event].takes_counter();
             CpuCounts {
                 event,

@@ -436,7 +436,7 @@ impl HolderServer {
         Ok(())
     }
 
-    /// Handles the end of processes.
+    /// Handles processes that have exited.
     fn follow_ends(&mut self) {
         for held in self.entries.values_mut() {
             if held.process_watch().is_some() && held.follow_end(now()) {
@@ -516,8 +516,8 @@ impl HolderServer {
             .try_this(format!("its user: pmc persist add … --share {}", share.name())))
     }
 
-    /// Returns a copy for other users. However many ask, there is one copy per second, so memory and pauses
-    /// of the rings are limited.
+    /// Returns a copy for other users. However many clients ask, at most one copy is made per second, which
+    /// bounds memory use and the time for which rings are paused.
     fn copy_for_others(&mut self, id: u64) -> Result<Vec<OwnedFd>> {
         self.copies.retain(|_, (at, _)| at.elapsed() < SAME_COPY);
         if let (false, Some(held)) = (self.copies.contains_key(&id), self.entries.get_mut(&id)) {

@@ -66,7 +66,7 @@ pub enum PerfdataError {
 }
 
 impl PerfdataError {
-    /// Returns a function for `map_err`, for the failed operation `doing` on `path`.
+    /// Returns a closure for `map_err` that reports the failed operation `doing` on `path`.
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { doing, path: path.to_owned(), source }
     }

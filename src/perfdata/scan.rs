@@ -132,7 +132,7 @@ pub(super) fn behind_tracing(record: usize, size: u32) -> u64 {
     if is_inside { 0 } else { u64::from(size).next_multiple_of(8) }
 }
 
-/// Records with a defect.
+/// Malformed records.
 #[derive(Debug, Default)]
 struct OddRecords {
     count: u64,

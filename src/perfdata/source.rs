@@ -227,7 +227,7 @@ impl TempFile {
                 .map_err(io::Error::from)
         });
         let file = file.map_err(PerfdataError::io("making a temporary file in", &folder))?;
-        // A file in memory is in a file system without a size.
+        // An in-memory file lives on a file system that reports no size.
         let free = rustix::fs::fstatvfs(&file).map_or(0, |system| system.f_bavail * system.f_frsize);
         let most = if free == 0 { MOST_IN_MEMORY } else { free / 2 };
         Ok(Self { file: io::BufWriter::with_capacity(1 << 18, file), len: 0, most, path: path.to_owned() })

@@ -23,7 +23,7 @@ use crate::sys::signal;
 
 /// Maximum time to wait for an answer: opening tracepoints on every CPU of a large machine takes seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Maximum time to wait until a new holder listens.
+/// Maximum time to wait for a new holder to start listening.
 const START: Duration = Duration::from_secs(10);
 
 /// Returns the run directories to search: this user's, then root's.

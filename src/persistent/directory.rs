@@ -253,7 +253,7 @@ impl Publisher {
     /// Publishes an entry. Removes its name from the lost entries.
     ///
     /// # Errors
-    /// The kernel's; then nothing of it is published.
+    /// The kernel's error; in that case no part of the entry is published.
     pub fn publish(&self, entry: &PersistentEntry) -> Result<()> {
         let text = serde_json::to_string(entry).map_err(|error| Error::new(error.to_string()))?;
         let name = &entry.definition.name;

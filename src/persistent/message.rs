@@ -72,7 +72,7 @@ pub enum HolderAnswer {
     Counts(EntryCounts),
     /// The events now belong to the requester.
     Given(Box<Handover>),
-    /// The descriptors contain the copy.
+    /// The copy is returned in the descriptors.
     Copied,
     /// Done.
     Done,
@@ -196,7 +196,7 @@ pub struct SnapshotEvent {
 /// Sends a whole message. Does not wait for room if the socket is non-blocking.
 ///
 /// # Errors
-/// The kernel's; if the message exceeds the maximum size.
+/// The kernel's error, or an error if the message exceeds the maximum size.
 pub fn send(
     socket: impl AsFd,
     message: &impl Serialize,

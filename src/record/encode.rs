@@ -253,7 +253,7 @@ impl Encoder {
         self.end(false);
     }
 
-    /// Writes more about the event with this id.
+    /// Writes additional properties of the event with this id.
     pub fn event_update(&mut self, id: u64, what: &EventNews<'_>) {
         self.begin(kind::EVENT_UPDATE, 0);
         match what {

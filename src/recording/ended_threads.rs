@@ -2,8 +2,8 @@
 //!
 //! Linux 5.13 (`perf: Rework perf_event_exit_event()`) broke this: the kernel marked the thread's context
 //! dead before it wrote the `READ` record. Linux 6.19 fixed it, and distributions have backported the fix. So
-//! the kernel version alone does not tell. Instead, this test ends a child that inherits an event and looks
-//! for a `READ` in the ring.
+//! the kernel version alone is not enough to tell. Instead, this test ends a child that inherits an event and
+//! looks for a `READ` in the ring.
 
 use std::io;
 

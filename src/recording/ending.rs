@@ -13,7 +13,7 @@ pub(crate) struct EndConditions {
     pub(crate) stopped: bool,
     pub(crate) timed_out: bool,
     first_signal: Option<i32>,
-    /// Whether a second signal came: do not wait for the command any longer.
+    /// Whether a second signal arrived; if so, stop waiting for the command.
     pub(crate) insisted: bool,
     /// Whether a holder has taken over the events. The command continues to run.
     pub(crate) handed_over: bool,

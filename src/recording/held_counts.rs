@@ -126,7 +126,7 @@ impl HeldCounts {
                 continue;
             }
             readings.extend(counts.into_iter().map(|((member, cpu), count)| {
-                // An event whose threads slept all the time has a valid count: 0.
+                // An event whose threads slept the whole time has a valid count: 0.
                 let count = match count.enabled_ns {
                     0 => Count { enabled_ns: 1, running_ns: 1, ..count },
                     _ => count,

@@ -66,7 +66,7 @@ fn empty(mut pipe: PipeReader, mut shown: Option<Box<dyn Write + Send>>, is_over
         }
         match (pipe.read(&mut bytes), &mut shown) {
             (Ok(0) | Err(_), _) => break,
-            // The printer of the table notices a closed terminal.
+            // The code that prints the table detects a closed terminal.
             (Ok(read), Some(out)) => drop(out.write_all(&bytes[..read]).and_then(|()| out.flush())),
             (Ok(_), None) => {}
         }

@@ -215,7 +215,7 @@ impl TracePlan {
     }
 }
 
-/// perf's numbers of decoders (`enum auxtrace_type`).
+/// perf's decoder numbers (`enum auxtrace_type`).
 const INTEL_PT: u32 = 1;
 const INTEL_BTS: u32 = 2;
 const ARM_SPE: u32 = 4;

@@ -477,7 +477,7 @@ impl History {
         self.threads.get(&tid).map(|thread| &thread.names)
     }
 
-    /// Returns a thread's most recent name. A process has that of its first thread.
+    /// Returns a thread's most recent name. A process takes the name of its first thread.
     pub fn task_name(&self, tid: i32) -> Option<&[u8]> {
         let comm = self.comm(tid, tid, Timestamp::MAX)?;
         Some(self.comms.get(comm.0).1)

@@ -290,10 +290,10 @@ impl Ring {
         self.tail
     }
 
-    /// Passes everything written to a backward ring after its first `after` bytes to `take`, newest first,
-    /// as one or two slices. May be called repeatedly with the same position. The last record may be cut
-    /// off. While less than half of the ring is new, the kernel continues writing; otherwise `pause` is
-    /// called. Returns the total number of bytes ever written.
+    /// Passes to `take` everything written to a backward ring after its first `after` bytes, newest first, as
+    /// one or two slices. May be called repeatedly with the same position. The last record may be cut off.
+    /// While less than half of the ring is new, the kernel continues writing; otherwise `pause` is called.
+    /// Returns the total number of bytes ever written.
     ///
     /// # Errors
     /// The errors of `pause` and `take`.

@@ -18,7 +18,7 @@ pub enum Background {
     Light,
 }
 
-/// A colour, as the terminal supports it.
+/// A colour, in a form that the terminal supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     /// Index into the terminal's palette. Below 16 the terminal defines the colours; the rest are

@@ -1,5 +1,5 @@
 //! Human-readable function names, split into the scope, the function, and its template arguments and
-//! parameters. Additions of compilers and linkers are removed.
+//! parameters. Decorations added by compilers and linkers are removed.
 //!
 //! ```text
 //!   bool std::operator< <char, std::char_traits<char> >(std::basic_string<char> const&)
@@ -39,8 +39,8 @@ impl DisplayName {
         [self.scope.as_str(), &self.function, &self.details].concat()
     }
 
-    /// Shortens the name to at most `columns`: first removes the details, then the scope from the left,
-    /// and at last cuts the function.
+    /// Shortens the name to at most `columns`: first removes the details, then the scope from the left, and
+    /// finally cuts the function.
     pub fn fit(mut self, columns: usize) -> Self {
         let (scope, function) = (width(&self.scope), width(&self.function));
         if scope + function + width(&self.details) <= columns {
@@ -106,7 +106,7 @@ fn operator(text: &str) -> Option<usize> {
     OPERATORS.iter().find(|operator| text.starts_with(**operator)).map(|operator| operator.len())
 }
 
-/// Returns the end of the bracket at the start of the text.
+/// Returns the end of the bracketed part at the start of the text.
 fn bracket(text: &str) -> Option<usize> {
     let mut open = Vec::new();
     let mut at = 0;

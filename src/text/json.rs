@@ -10,8 +10,8 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
 use super::hostile;
 
-/// Returns a value that prints as JSON on one line, or indented with `{:#}`. Escapes characters that a
-/// terminal would interpret as `\uXXXX`, so that a parser still reads the original string.
+/// Returns a value that prints as JSON on one line, or indented with `{:#}`. Escapes, as `\uXXXX`, characters
+/// that a terminal would interpret, so that a parser still reads the original string.
 pub fn as_json<T: Serialize + ?Sized>(value: &T) -> JsonDisplay<'_, T> {
     JsonDisplay(value)
 }

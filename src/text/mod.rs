@@ -22,7 +22,7 @@ pub use json::{JsonDisplay, as_json};
 pub use names::nearest;
 pub use wrap::{wrap, wrap_remark};
 
-/// Replaces characters that a terminal would interpret with `?`: control characters (C0, DEL, C1) and
+/// Replaces with `?` the characters that a terminal would interpret: control characters (C0, DEL, C1) and
 /// characters that reorder a line (bidirectional overrides). Columns stay aligned.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !is_plain(text) && text.contains(hostile) {

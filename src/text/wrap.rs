@@ -24,9 +24,9 @@ pub fn wrap(first: &str, rest: &str, text: &str, columns: usize) -> Vec<String> 
 }
 
 /// Wraps a remark that begins with spaces or a label, or with both (`  try: …`), into lines of at most
-/// `columns`. Further lines are indented to the text after the label, unless the label is long.
+/// `columns`. Continuation lines are indented to the text after the label, unless the label is long.
 pub fn wrap_remark(remark: &str, columns: usize) -> Vec<String> {
-    /// Maximum indentation of further lines.
+    /// Maximum indentation of continuation lines.
     const DEEPEST: usize = 16;
     let text = remark.trim_start();
     let indent = remark.len() - text.len();

@@ -120,7 +120,7 @@ impl Waker {
         let _ = self.0.send(super::ScreenMessage::Woken);
     }
 
-    /// Tells the screen that the engine's time is over.
+    /// Tells the screen that the engine's time has run out.
     pub(super) fn end(&self) {
         let _ = self.0.send(super::ScreenMessage::Quit);
     }

@@ -117,7 +117,8 @@ impl Entries {
             {
                 FramePointer::Own
             }
-            // Functions that align their stack describe the register as saved at the address in it.
+            // Functions that align their stack describe the register as saved at the address that it
+            // contains.
             Some(RegisterRule::Expression(saved)) => match saved.get(section) {
                 Ok(expression) if expression.0.slice() == [DW_OP_BREG0 + register.0 as u8, 0] => {
                     FramePointer::Own

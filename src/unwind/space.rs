@@ -1,4 +1,4 @@
-//! The code of a process at one time, and the available unwind data for each address.
+//! The code of a process at a point in time, and the available unwind data for each address.
 
 use std::fmt;
 use std::ops::Range;

@@ -378,7 +378,7 @@ impl FrameRegisters for x86::DwarfRegisters {
 ///
 /// If the tables have no entry, the unwinder (`caller`) follows the frame pointer, which may contain any
 /// value; see [`Space::is_caller`]. If that fails, the function may have a small frame without a frame
-/// pointer. Then pmc accepts only an address that is known to follow a call.
+/// pointer. In that case pmc accepts only an address that is known to follow a call.
 fn follow<R: FrameRegisters>(
     ip: u64,
     regs: &mut R,

@@ -111,7 +111,7 @@ fn one(out: &mut dyn Write, task: &RecordedTask, depth: usize) -> io::Result<()>
     Ok(())
 }
 
-/// Writes the counts of threads at their exit: one row per thread, one column per event.
+/// Writes each thread's counts at exit: one row per thread, one column per event.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.

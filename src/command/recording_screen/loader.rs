@@ -72,8 +72,7 @@ impl Loader {
         let mut request = request.clone();
         let servers = request.symbols.debuginfod.take();
         let mut analysis = Analysis::load(session, &request, &progress)?;
-        // Sort keys may need lines and inlined functions right away. Otherwise these follow after the
-        // names.
+        // Sort keys may need lines and inlined functions right away. Otherwise these come after the names.
         let first = if request.needs_deep_names() { *depth } else { Depth::Names };
         self.stage(&mut analysis, first);
         let open = |analysis: &mut Analysis| -> Result<()> {

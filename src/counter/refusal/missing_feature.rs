@@ -1,5 +1,5 @@
-//! Finds the part of a request that the kernel rejects, by retrying the request without one feature after
-//! the other.
+//! Finds the part of a request that the kernel rejects, by retrying the request with one feature removed at a
+//! time.
 //!
 //! Takes a refused request and a closure that tries another one; returns the feature without which the
 //! kernel accepts the request. The errno does not say which bit of an attr is wrong, so this module tests

@@ -127,7 +127,7 @@ impl Refusal {
         Self { call: FailedCall::Map { bytes }, ..Self::new(event, attr, TargetSlot::OURSELVES, error) }
     }
 
-    /// pmc refused the event before asking the kernel; `errno` is the equivalent one.
+    /// pmc refused the event before asking the kernel; `errno` is the equivalent error number.
     pub fn before_the_kernel(
         event: &str,
         attr: Attr,

@@ -5,7 +5,7 @@
 /// A part of a request that may be given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
-    /// Kernel levels, which this user may not observe: counts user mode only.
+    /// Kernel and hypervisor mode, which this user may not observe: counts user mode only.
     UserOnly,
     /// Deferred user part of call chains (Linux 6.19).
     DeferredChains,

@@ -109,7 +109,7 @@ impl OpenRequest {
 /// Checks a request and builds its `perf_event_attr`. A counting request is complete; for a sampling
 /// request, [`sampling::request`] adds the rest. Opens nothing.
 ///
-/// `cpu` is the CPU of a system mode. It must be `None` for task modes, as in `pmc_allocate(3)`.
+/// In system mode, `cpu` is the CPU to count on. It must be `None` for task modes, as in `pmc_allocate(3)`.
 ///
 /// # Errors
 /// `EINVAL` for flags that do not fit the mode, a system mode without a CPU, or an event that is not a

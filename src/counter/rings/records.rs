@@ -56,8 +56,8 @@ impl Rings {
     /// write again: the ring's index, and one or two slices. Returns the total number of bytes.
     ///
     /// # Errors
-    /// The error of `take`. Also the kernel's error if it does not stop writing into a ring; that ring is
-    /// not read.
+    /// The error of `take`. Also returns the kernel's error if a ring cannot be paused; that ring is not
+    /// read.
     pub fn snapshot<E>(
         &mut self,
         mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>,

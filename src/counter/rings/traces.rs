@@ -91,8 +91,8 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Passes a copy of the areas that keep the newest to `take`. Tracing stops meanwhile. Returns the
-    /// total number of bytes.
+    /// Passes to `take` a copy of each AUX area in overwrite mode. Tracing stops meanwhile. Returns the total
+    /// number of bytes.
     ///
     /// # Errors
     /// The error of `take`. Also the kernel's error if it does not stop or restart the events.

@@ -86,7 +86,7 @@ pub(super) struct ElfLookup {
 /// Maximum number of names considered for suggestions; a browser has a million.
 const GUESSED_FROM: usize = 50_000;
 
-/// Finds the functions of the name `wanted`, and its variables if `variables` is set.
+/// Finds the functions named `wanted`, and also variables of that name if `variables` is set.
 pub(super) fn symbols(elf: &Elf<'_>, wanted: &str, variables: bool) -> ElfLookup {
     let mut found = ElfLookup::default();
     for symbol in elf.symbols().chain(elf.dynamic_symbols()) {

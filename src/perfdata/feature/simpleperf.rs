@@ -1,8 +1,8 @@
 //! Symbols that simpleperf (Android) writes into its files, for readers that do not have the device's
 //! files.
 //!
-//! Receives the bytes of the sections `FILE` and `FILE2`; returns [`DeviceFile`]s. Numbers are
-//! little-endian, like all devices. Source: simpleperf's `record_file_format.h` and `record_file.proto`.
+//! Receives the bytes of the sections `FILE` and `FILE2`; returns [`DeviceFile`]s. Numbers are little-endian,
+//! as on all Android devices. Source: simpleperf's `record_file_format.h` and `record_file.proto`.
 //!
 //! ```text
 //!   FILE    { u32 size of what follows | path, NUL | u32 type | u64 min_vaddr | u32 symbols

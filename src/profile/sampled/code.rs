@@ -226,7 +226,7 @@ impl CodeKind {
     }
 }
 
-/// Whether a module is memory for a runtime's generated code, or a file that `inject --jit` made of such
+/// Whether a module is memory for a runtime's generated code, or a file that `inject --jit` created from such
 /// code. Anonymous memory can have a name (`prctl(2)`), as V8's has.
 pub fn is_generated_module(module: &str) -> bool {
     module.starts_with("[JIT]")

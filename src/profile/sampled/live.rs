@@ -26,7 +26,7 @@ pub struct LiveHeader {
     pub events: Vec<String>,
     /// Records lost since the start.
     pub lost: u64,
-    /// Number of all samples since the start.
+    /// Total number of samples since the start.
     pub samples: u64,
     /// Number of times that an event was throttled.
     pub throttled: u64,

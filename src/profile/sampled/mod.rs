@@ -53,7 +53,7 @@ pub const VERSION: u32 = 1;
 pub struct Profile {
     /// All strings, by number.
     pub texts: StringTable,
-    /// The sort keys of the rows' cells.
+    /// The sort keys: one per cell of a row.
     pub keys: Vec<SortKey>,
     /// Names of the tracepoint fields used as sort keys.
     pub trace_fields: Vec<String>,

@@ -152,7 +152,7 @@ pub struct LiveRows {
     pub resolved: ResolvedStacks,
     /// The lists of attributes.
     pub attributes: Arc<Interner>,
-    /// Numbers of locations and stacks agree between snapshots of the same generation.
+    /// Location and stack numbers mean the same in all snapshots of a generation.
     pub generation: u32,
 }
 

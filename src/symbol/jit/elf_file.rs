@@ -38,7 +38,7 @@ impl ByteWriter {
         }
     }
 
-    /// Writes numbers, each with its size in bytes.
+    /// Writes integers, each in the given number of bytes.
     fn numbers(&mut self, numbers: &[(u64, usize)]) {
         numbers.iter().for_each(|&(number, bytes)| self.number(number, bytes));
     }

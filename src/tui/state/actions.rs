@@ -237,7 +237,7 @@ impl ScreenState {
         self.flame_to(at.node);
     }
 
-    /// Returns the box of the flame graph's cursor.
+    /// Returns the box under the flame graph's cursor.
     pub fn flame_box(&self, boxes: &[flame::FlameBox]) -> Option<flame::FlameBox> {
         let node = self.flame_node(self.flame.cursor).unwrap_or(flame::ALL);
         boxes.iter().find(|b| b.node == node).or(boxes.first()).copied()

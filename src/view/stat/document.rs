@@ -410,7 +410,7 @@ fn value_json(counts: &StatCounts, row: usize, event: usize) -> ValueJson<'_> {
     }
 }
 
-/// Returns a metric's unit without perf's prefixes and words.
+/// Returns a metric's unit, stripped of the prefixes and words that perf adds.
 fn plain_unit(metric: &str) -> &'static str {
     match metric {
         "ghz" => "GHz",
