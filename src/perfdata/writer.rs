@@ -473,15 +473,38 @@ fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
     there.standing == ExistingFile::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
 }
 
-/// Whether the path is a recording of this user in perf's directory form (`perf record --threads`).
+/// Whether the path is a recording of this user in perf's directory form (`perf record --threads`), and
+/// contains nothing else. A directory with other files is the user's own, and pmc must not move or remove it.
 fn is_recording_directory(path: &Path) -> bool {
     let is_ours = |meta: Metadata| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
     let data = path.join("data");
     let mut magic = [0; MAGIC.len()];
     fs::symlink_metadata(path).is_ok_and(is_ours)
+        && fs::read_dir(path)
+            .is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(|entry| is_recorded_file(&entry))))
         && fs::symlink_metadata(&data).is_ok_and(|meta| meta.is_file())
         && File::open(data).and_then(|mut data| data.read_exact(&mut magic)).is_ok()
         && magic == MAGIC
+}
+
+/// Whether perf wrote this file of a recording directory: `data` or `data.N`.
+fn is_recorded_file(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    let is_number = |n: &str| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit());
+    (name == "data" || name.strip_prefix("data.").is_some_and(is_number))
+        && entry.file_type().is_ok_and(|kind| kind.is_file())
+}
+
+/// Removes a recording directory. Fails if it contains anything but the files of a recording.
+fn remove_recording_directory(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if is_recorded_file(&entry) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_dir(path)
 }
 
 /// Renames the existing recording to `NAME.old`, in place of an older one. A directory and a file cannot
@@ -491,7 +514,7 @@ fn keep_former(path: &Path) -> Result<(), PerfdataError> {
     old.push(".old");
     let old = Path::new(&old);
     let removed = match fs::symlink_metadata(old) {
-        Ok(_) if is_recording_directory(old) => fs::remove_dir_all(old),
+        Ok(_) if is_recording_directory(old) => remove_recording_directory(old),
         Ok(meta) if meta.is_file() && path.is_dir() => fs::remove_file(old),
         _ => Ok(()),
     };

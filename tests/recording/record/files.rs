@@ -261,6 +261,18 @@ fn a_recording_replaces_one_in_perfs_directory_form() {
     }
     again().expect(0);
     assert!(file.is_file() && old.is_file(), "a file replaces the old directory");
+    // A directory with other files is the user's own, even next to a recording.
+    let mixed = lab.path("mixed");
+    std::fs::create_dir(&mixed).unwrap();
+    std::fs::copy(&file, mixed.join("data")).unwrap();
+    std::fs::write(mixed.join("notes.txt"), "mine").unwrap();
+    record(&mixed, &["-e", "cpu-clock"], &["true"]).expect(1).says(&["a directory with this name exists"]);
+    // Nor is an old one removed.
+    let old_of_plain = lab.path("plain.old");
+    std::fs::rename(&mixed, &old_of_plain).unwrap();
+    record(&lab.path("plain"), &["-e", "cpu-clock"], &["true"]).expect(0);
+    record(&lab.path("plain"), &["-e", "cpu-clock"], &["true"]).expect(1);
+    assert_eq!(std::fs::read_to_string(old_of_plain.join("notes.txt")).unwrap(), "mine");
     // Other directories are not recordings.
     let folder = lab.path("folder");
     std::fs::create_dir(&folder).unwrap();
