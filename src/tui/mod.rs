@@ -239,7 +239,7 @@ impl Screen {
                 ScreenEffect::History(function) => engine.send(Job::History(function)),
                 ScreenEffect::Export(form, path) => engine.send(Job::Export(form, path)),
                 ScreenEffect::Command(command) => engine.send(Job::Command(command)),
-                ScreenEffect::Redraw => self.out.clear()?,
+                ScreenEffect::Redraw => self.clear()?,
                 ScreenEffect::Suspend => self.stop(state)?,
                 ScreenEffect::Quit => return Ok(true),
             }
@@ -260,8 +260,15 @@ impl Screen {
         terminal::take()?;
         self.continued = Instant::now();
         let size = self.resized()?;
-        self.out.clear()?;
+        self.clear()?;
         state.update(size);
         Ok(())
+    }
+
+    /// Clears the terminal and makes the next frame draw all cells. `Terminal::clear` would also ask the
+    /// terminal where its cursor is, and fail if the reply takes longer than two seconds.
+    fn clear(&mut self) -> io::Result<()> {
+        let area = self.out.get_frame().area();
+        self.out.resize(area)
     }
 }

@@ -62,6 +62,26 @@ fn sorted(block: &str, separator: &str) -> String {
     format!("{row}\n{}", chains.join(separator))
 }
 
+/// A tree's lines without the lines that connect them, sorted, if siblings have the same number. perf orders
+/// equal siblings of different modules by the addresses of its own structures.
+fn without_order_of_ties(block: &str) -> Option<Vec<&str>> {
+    let mut branches: Vec<(usize, &str)> = Vec::new();
+    for line in block.lines() {
+        if let Some((rails, branch)) = line.split_once("--") {
+            branches.push((rails.len(), branch.split_once("--").map_or(branch, |(amount, _)| amount)));
+        }
+    }
+    let branch_count = branches.len();
+    branches.sort_unstable();
+    branches.dedup();
+    if branches.len() == branch_count {
+        return None;
+    }
+    let mut lines: Vec<&str> = block.lines().map(|line| line.trim_matches(['|', ' '])).collect();
+    lines.sort_unstable();
+    Some(lines)
+}
+
 #[track_caller]
 fn agree(file: &Path, options: &[&str]) {
     let all = [&["report", "--stdio", "--no-inline"], options].concat();
@@ -81,6 +101,10 @@ fn agree(file: &Path, options: &[&str]) {
                 (_, true) => (sorted(a, "\n"), sorted(b, "\n")),
                 _ => (a.clone(), b.clone()),
             };
+            let of_ties = (without_order_of_ties(&a), without_order_of_ties(&b));
+            if matches!(&of_ties, (Some(a), Some(b)) if a == b) {
+                continue;
+            }
             assert_eq!(a, b, "{} {options:?}:\n{a}\n{b}", perf.display());
         }
     }

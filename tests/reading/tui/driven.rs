@@ -1,5 +1,6 @@
 //! The real binary on a real terminal (tmux's): keys, screens, and the state of the terminal afterwards.
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -405,6 +406,28 @@ fn every_key_of_the_help_page_is_taken() {
     terminal.wait("Shared Object");
     terminal.press(&["Q"]);
     terminal.is_sane("0");
+}
+
+#[test]
+fn redrawing_does_not_wait_for_a_reply_of_the_terminal() {
+    let Some(lab) = Lab::new() else { return };
+    if !need_program("script") {
+        return;
+    }
+    let data = lab.record(SHARES, "shares");
+    // The terminal of `script` replies to no query. Ctrl-L redraws, `Q` quits.
+    let report = format!("stty rows 24 cols 80; {} report {}", crate::kit::binary(), data.display());
+    let mut script = Command::new("script")
+        .args(["-qec", &report, "/dev/null"])
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    script.stdin.take().unwrap().write_all(b"\x0cQ").unwrap();
+    let output = script.wait_with_output().unwrap();
+    let screen = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && screen.contains("\x1b[2J"), "{}: {screen}", output.status);
 }
 
 #[test]
