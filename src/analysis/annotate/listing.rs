@@ -142,9 +142,14 @@ fn instructions(
     });
     let targets = all.iter_mut().flat_map(|instruction| [&mut instruction.target, &mut instruction.refers]);
     let names = targets.flatten().filter_map(|target| target.name.as_mut());
+    // Most jumps stay in the function.
+    let mut known: FxHashMap<String, Option<String>> = FxHashMap::default();
     for (name, _) in names.filter(|_| !how.raw_names) {
-        if let Some(readable) = demangle(name) {
-            *name = readable;
+        if !known.contains_key(name) {
+            known.insert(name.clone(), demangle(name));
+        }
+        if let Some(Some(readable)) = known.get(name) {
+            name.clone_from(readable);
         }
     }
     all

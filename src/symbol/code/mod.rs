@@ -20,7 +20,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use object::read::{Object, ObjectSegment, ObjectSymbol};
+use object::read::{Object, ObjectSegment};
 use rustc_hash::FxHashMap;
 
 use self::disassemble::{Flow, Instruction, InstructionSet, Syntax};
@@ -121,26 +121,29 @@ impl Symbolizer {
 
     /// Adds the names of variables, and of the slots through which functions are called.
     fn name_data(&self, id: ModuleId, all: &mut [Instruction]) {
-        // Only calls and jumps read a slot. Other instructions read variables, whose content is not a target.
-        let addresses = |is_slot: bool| {
-            let unnamed = all.iter().filter(|instruction| (instruction.flow == Flow::Next) != is_slot);
-            let places = unnamed.filter_map(|instruction| instruction.refers.as_ref());
-            let mut list: Vec<u64> =
-                places.filter(|place| place.name.is_none()).map(|place| place.address).collect();
-            list.sort_unstable();
-            list.dedup();
-            list
-        };
-        let (variables, slots) = (addresses(false), addresses(true));
+        let mut slots: Vec<u64> = Vec::new();
+        for instruction in all.iter_mut() {
+            let Some(place) = instruction.refers.as_mut().filter(|place| place.name.is_none()) else {
+                continue;
+            };
+            // Only calls and jumps read a slot. Other instructions read variables, whose content is not a
+            // target.
+            if instruction.flow == Flow::Next {
+                let variable = self.sources(id).variable_at(place.address);
+                place.name = variable.map(|it| (it.name.to_owned(), place.address - it.start));
+            } else {
+                slots.push(place.address);
+            }
+        }
+        if slots.is_empty() {
+            return;
+        }
+        slots.sort_unstable();
+        slots.dedup();
         let mut found: FxHashMap<u64, (String, u64)> = FxHashMap::default();
         for image in [self.debug(id), self.binary(id)].into_iter().flatten() {
             let Ok(file) = image.elf() else { continue };
-            if !variables.is_empty() {
-                find_variables(&file, &variables, &mut found);
-            }
-            if !slots.is_empty() {
-                self.find_slots(id, &file, &slots, &mut found);
-            }
+            self.find_slots(id, &file, &slots, &mut found);
         }
         for place in all.iter_mut().filter_map(|instruction| instruction.refers.as_mut()) {
             if place.name.is_none() {
@@ -268,25 +271,6 @@ impl Symbolizer {
                 remedy,
             )
         })
-    }
-}
-
-fn find_variables(file: &object::File<'_>, wanted: &[u64], found: &mut FxHashMap<u64, (String, u64)>) {
-    let [Some(first), Some(last)] = [wanted.first(), wanted.last()] else { return };
-    let is_near = |symbol: &object::Symbol<'_, '_>| {
-        symbol.address() <= *last && symbol.size() > first.saturating_sub(symbol.address())
-    };
-    for symbol in file.symbols().filter(is_near) {
-        let from = wanted.partition_point(|address| *address < symbol.address());
-        let inside = |address: &&u64| **address - symbol.address() < symbol.size();
-        for address in wanted[from..].iter().take_while(inside) {
-            if let Ok(name) = symbol.name_bytes() {
-                found.insert(
-                    *address,
-                    (String::from_utf8_lossy(name).into_owned(), address - symbol.address()),
-                );
-            }
-        }
     }
 }
 

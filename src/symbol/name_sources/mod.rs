@@ -252,6 +252,12 @@ impl ModuleSources {
     /// Returns the variable at a query, in the file's numbering.
     pub(super) fn find_variable(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         let Numbering::Offset(_) = self.numbering else { return None };
+        self.variable_at(self.file_address(query)?)
+    }
+
+    /// Returns the variable at an address of the file. Variables without an initial value have such an
+    /// address, but no place in the file that a query could name.
+    pub(super) fn variable_at(&self, address: u64) -> Option<Symbol<'_>> {
         let opened = self.opened.as_ref()?;
         let read = || {
             let mut builder = SymbolTableBuilder::default();
@@ -263,7 +269,7 @@ impl ModuleSources {
             }
             builder.finish()
         };
-        opened.variables.get_or_init(read).find(self.file_address(query)?)
+        opened.variables.get_or_init(read).find(address)
     }
 
     /// Whether a lookup needs no scan of a symbol table.
