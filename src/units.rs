@@ -76,12 +76,6 @@ impl PerfTime {
     pub fn ns(self) -> u64 {
         self.0
     }
-
-    /// Returns the nanoseconds since an `earlier` time; 0 if it was not earlier.
-    #[must_use]
-    pub fn since(self, earlier: Self) -> u64 {
-        self.0.saturating_sub(earlier.0)
-    }
 }
 
 impl std::fmt::Display for PerfTime {

@@ -189,11 +189,6 @@ impl Error {
         self.quiet
     }
 
-    /// Returns the system call's error, if one failed.
-    pub fn kernel(&self) -> Option<&io::Error> {
-        self.kernel.as_ref()
-    }
-
     /// Returns the message without the explanation.
     pub fn headline(&self) -> String {
         match &self.kernel {

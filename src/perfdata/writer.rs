@@ -353,11 +353,6 @@ impl Writer {
         self.is_stopped && self.form == RecordingLayout::File
     }
 
-    /// Returns the path of the file, or the name of the stream.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     fn write_records(&mut self, slices: &[&[u8]]) -> Result<(), PerfdataError> {
         self.write_behind(slices, whole_records)
     }

@@ -47,7 +47,6 @@ struct EpochSpace {
     root: SpaceVersion,
     /// The part of the space that no other epoch shares.
     own: OwnedNodes,
-    pid: i32,
     /// The latest data epoch during this epoch.
     data: Option<Epoch>,
     /// See [`History::version`].
@@ -106,7 +105,7 @@ pub fn is_jitdump(name: &[u8]) -> bool {
 impl History {
     /// Creates an empty history.
     pub fn new(modules: Modules) -> Self {
-        let nobody = |own| EpochSpace { root: SpaceVersion::EMPTY, own, pid: -1, data: None, version: 0 };
+        let nobody = |own| EpochSpace { root: SpaceVersion::EMPTY, own, data: None, version: 0 };
         let mut history = Self {
             spaces: AddressSpaces::default(),
             epochs: vec![nobody(OwnedNodes::ALL), nobody(OwnedNodes::NONE)],
@@ -137,7 +136,7 @@ impl History {
         let epoch = Epoch(self.epochs.len() as u32);
         let (own, data) = (self.spaces.own(), self.current_data(pid));
         self.versions = self.versions.wrapping_add(1);
-        self.epochs.push(EpochSpace { root, own, pid, data, version: self.versions });
+        self.epochs.push(EpochSpace { root, own, data, version: self.versions });
         self.processes.entry(pid).or_default().push((timestamp, epoch));
         epoch
     }
@@ -287,7 +286,7 @@ impl History {
 
     fn begin_data(&mut self, pid: i32, timestamp: Timestamp, root: SpaceVersion) {
         let epoch = Epoch(self.epochs.len() as u32);
-        self.epochs.push(EpochSpace { root, own: self.spaces.own(), pid, data: None, version: 0 });
+        self.epochs.push(EpochSpace { root, own: self.spaces.own(), data: None, version: 0 });
         if let Some(data) = &mut self.data {
             data.entry(pid).or_default().push((timestamp, epoch));
         }
@@ -456,11 +455,6 @@ impl History {
     pub fn data_epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
         let epochs = self.data.as_ref().and_then(|data| data.get(&pid));
         epochs.and_then(|epochs| at(epochs, timestamp)).unwrap_or_else(|| self.epoch(pid, timestamp))
-    }
-
-    /// The process of an epoch; −1 for the kernel.
-    pub fn pid(&self, epoch: Epoch) -> i32 {
-        self.epochs[epoch.0 as usize].pid
     }
 
     /// Returns the name of a thread, or that of its process if it has none.

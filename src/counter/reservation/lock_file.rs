@@ -200,11 +200,6 @@ impl LockFile {
         Ok(Self { path: path.to_owned(), opened })
     }
 
-    /// The file's path.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The other processes that have reserved, as far as they can be found. Not empty if there is any.
     ///
     /// # Errors

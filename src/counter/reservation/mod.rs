@@ -219,11 +219,6 @@ impl Watcher {
         }
         &self.state
     }
-
-    /// The state found by the last [`Watcher::poll`].
-    pub fn state(&self) -> &ReservationState {
-        &self.state
-    }
 }
 
 /// The reservation as shown by `pmc info`.

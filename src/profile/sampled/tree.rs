@@ -46,12 +46,7 @@ pub struct CallNode {
     pub children: Vec<u32>,
 }
 
-impl CallNode {
-    /// Whether the function ran in a kernel or a hypervisor.
-    pub fn is_kernel(&self) -> bool {
-        matches!(self.level, CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor)
-    }
-}
+impl CallNode {}
 
 /// A call tree.
 #[derive(Debug, Clone, Default, PartialEq)]
