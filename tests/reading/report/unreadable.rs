@@ -1,0 +1,45 @@
+//! Files with names that exist and cannot be opened: each command gives the reason.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use super::lab::DEEP;
+use crate::kit::{self, Ran};
+
+/// A command that reads neither the user's configuration nor their caches.
+fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env("PERF_CONFIG", "/dev/null").env("HOME", "/nonexistent").env_remove("XDG_CACHE_HOME");
+    command
+}
+
+#[test]
+fn a_folder_that_refuses_all_debug_files_is_told_once() {
+    if !kit::need_perf_events()
+        || !kit::need_root()
+        || !kit::need_program("gcc")
+        || !kit::need_program("setpriv")
+    {
+        return;
+    }
+    let folder =
+        |mode| tempfile::Builder::new().permissions(PermissionsExt::from_mode(mode)).tempdir().unwrap();
+    let (public, closed) = (folder(0o755), folder(0o700));
+    let at = |name: &str| public.path().join(name).to_str().unwrap().to_owned();
+    let (pmc, source, program, data) = (at("pmc"), at("deep.c"), at("deep"), at("data"));
+    kit::copy_program(kit::binary(), Path::new(&pmc));
+    std::fs::write(&source, DEEP).unwrap();
+    let built = Command::new("gcc").args(["-O1", "-Wl,--build-id", "-o", &program, &source]).status();
+    assert!(built.unwrap().success());
+    kit::run(&["record", "-N", "-e", "cpu-clock:u", "-o", &data, "--", &program]).expect(0);
+    std::os::unix::fs::chown(&data, Some(65534), Some(65534)).unwrap();
+
+    let mut script = command("setpriv");
+    script.args(["--reuid=65534", "--regid=65534", "--clear-groups", &pmc, "script", "-i", &data]);
+    script.env("PERF_BUILDID_DIR", closed.path().join("cache"));
+    let ran = Ran::from(script.output().unwrap()).expect(0).prints(&["leaf"]);
+    let refused: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("(EACCES)")).collect();
+    let expected = format!("missing: {}: Permission denied (EACCES)", closed.path().display());
+    assert!(matches!(refused[..], [one] if one.ends_with(&expected)), "{refused:?}");
+}
