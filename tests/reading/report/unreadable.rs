@@ -4,8 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::lab::DEEP;
+use super::lab::{DEEP, Lab};
 use crate::kit::{self, Ran};
+
+/// Prints a recording with each command that looks up names.
+const COMMANDS: [&[&str]; 3] =
+    [&["report", "--stdio", "-i"], &["script", "-i"], &["export", "--format", "folded", "-o", "-", "-i"]];
 
 /// A command that reads neither the user's configuration nor their caches.
 fn command(program: &str) -> Command {
@@ -42,4 +46,21 @@ fn a_folder_that_refuses_all_debug_files_is_told_once() {
     let refused: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("(EACCES)")).collect();
     let expected = format!("missing: {}: Permission denied (EACCES)", closed.path().display());
     assert!(matches!(refused[..], [one] if one.ends_with(&expected)), "{refused:?}");
+}
+
+#[test]
+fn a_vmlinux_that_is_not_used_is_told() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_kernel_mode() {
+        return;
+    }
+    let kernel = lab.record("kernel", &["-e", "cpu-clock:k"], &["ls", "-R", "/usr/share"], false);
+    let none = lab.path("none");
+    std::fs::write(&none, "a text, not a kernel").unwrap();
+    let told = format!("--vmlinux is not used: {}: Unknown file magic", none.display());
+    for words in COMMANDS {
+        let ran = command(kit::binary()).args(words).arg(&kernel).arg("--vmlinux").arg(&none).output();
+        let ran = Ran::from(ran.unwrap()).expect(0);
+        assert!(ran.stderr.contains(&told), "{words:?}: {}", ran.stderr);
+    }
 }
