@@ -19,6 +19,24 @@ fn command(program: &str) -> Command {
 }
 
 #[test]
+fn a_lack_of_descriptors_is_told() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let deep = deep.to_str().unwrap();
+    assert!(Command::new("strip").arg(deep).status().unwrap().success());
+    let file = lab.record("few", &["-e", "cpu-clock:u"], &[deep], false);
+    for words in COMMANDS {
+        // The standard streams and the recording take all descriptors.
+        let limited = "ulimit -n 4 && exec \"$0\" \"$@\" 3>&-";
+        let ran = command("sh").args(["-c", limited, kit::binary()]).args(words).arg(&file).output();
+        let ran = Ran::from(ran.unwrap()).expect(0);
+        let told = if words[0] == "report" { &ran.stdout } else { &ran.stderr };
+        assert!(told.contains(".debug: Too many open files (EMFILE)"), "{words:?}: {ran:?}");
+        assert!(words[0] == "report" || told.contains("names or lines are missing: "), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_folder_that_refuses_all_debug_files_is_told_once() {
     if !kit::need_perf_events()
         || !kit::need_root()
