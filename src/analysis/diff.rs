@@ -18,7 +18,7 @@ use crate::profile::sampled::{
     self, Query, RowCell, SortKey, StackDirection, StackProfile, StringId, StringTable,
 };
 use crate::session::Session;
-use crate::symbol::Depth;
+use crate::symbol::{Depth, MissingDataReason};
 use crate::text::clean;
 
 /// If less than this share of the base is in rows that another recording also has, the program names are
@@ -51,7 +51,7 @@ struct DiffSide {
     /// Notes about the file.
     notes: Vec<String>,
     /// Errors from reading files that provide symbol names.
-    name_failures: Vec<String>,
+    name_failures: Vec<MissingDataReason>,
     /// The notes that report damage.
     damage: Vec<String>,
     /// Whether samples are missing because of the damage.
@@ -84,7 +84,7 @@ impl DiffSides {
     }
 
     /// Returns the errors from reading files that provide symbol names.
-    pub fn name_failures(&self) -> Vec<String> {
+    pub fn name_failures(&self) -> Vec<MissingDataReason> {
         self.all.iter().flat_map(|side| side.name_failures.iter().cloned()).collect()
     }
 

@@ -48,7 +48,7 @@ use crate::profile::sampled::{
 use crate::record::kind;
 use crate::session::samples::{self, SampleAttribute};
 use crate::session::{CodeLocation, ModuleKind, ResolvedStacks, SampleValue, Samples, Session, resolver};
-use crate::symbol::{BuildId, Debuginfod, Depth, SymbolOptions, kernel};
+use crate::symbol::{BuildId, Debuginfod, Depth, MissingDataReason, SymbolOptions, kernel};
 
 /// Shows the progress of long work.
 pub trait ProgressSink: Sync {
@@ -206,7 +206,7 @@ impl Analysis {
     }
 
     /// Returns errors from reading files that provide names or line numbers.
-    pub fn name_failures(&self) -> Vec<String> {
+    pub fn name_failures(&self) -> Vec<MissingDataReason> {
         self.symbols.symbolizer.failures()
     }
 

@@ -14,6 +14,7 @@ use crate::profile::sampled::{self, ModuleQuality};
 use crate::record::kind;
 use crate::session::{Samples, Session};
 use crate::sort;
+use crate::symbol::MissingDataReason;
 
 /// Maximum number of unreadable files to name in warnings.
 const MOST_FAILURES: usize = 10;
@@ -83,9 +84,9 @@ pub fn warn(session: &Session) -> Exit {
 }
 
 /// Warns about files that pmc failed to read, and whose names or lines are therefore missing.
-pub fn warn_of_names(failures: impl IntoIterator<Item = String>) {
+pub fn warn_of_names(failures: impl IntoIterator<Item = MissingDataReason>) {
     // Several recordings or modules may share a file.
-    let failures: BTreeSet<String> = failures.into_iter().collect();
+    let failures: BTreeSet<String> = failures.into_iter().map(|failure| failure.to_string()).collect();
     for what in failures.iter().take(MOST_FAILURES) {
         say::warn(&Warning::NamesMissing { what: what.clone() });
     }

@@ -97,6 +97,8 @@ pub enum MissingDataReason {
         /// The build-id of the running kernel.
         running: Option<BuildId>,
     },
+    /// The kernel's file that the user gave (`--vmlinux`) is not used.
+    GivenVmlinux(Box<MissingDataReason>),
     /// A JIT published no symbols.
     PerfMap {
         /// The process.
@@ -114,12 +116,24 @@ impl MissingDataReason {
         Self::Unreadable { path: path.into(), said: crate::error::kernel_words(error).into() }
     }
 
-    /// Whether pmc failed to read an existing file. A missing or stripped file is not a failure.
+    /// Whether pmc failed to read an existing file, or a given one. A missing or stripped file is not a
+    /// failure.
     pub fn is_failure(&self) -> bool {
-        matches!(
-            self,
-            Self::Unreadable { .. } | Self::NotElf { .. } | Self::Shortened { .. } | Self::BadLines { .. }
-        )
+        match self {
+            Self::Unreadable { .. }
+            | Self::NotElf { .. }
+            | Self::Shortened { .. }
+            | Self::BadLines { .. }
+            | Self::GivenVmlinux(_) => true,
+            Self::File { .. }
+            | Self::OtherBuild { .. }
+            | Self::Stripped { .. }
+            | Self::Lines { .. }
+            | Self::KernelAddressesHidden { .. }
+            | Self::OtherKernel { .. }
+            | Self::PerfMap { .. }
+            | Self::Unknown => false,
+        }
     }
 
     /// Returns a way to get the missing names. May query the package manager.
@@ -141,8 +155,11 @@ impl MissingDataReason {
                 Some(format!("record again, or fetch the file with build-id {recorded} (--debuginfod)"))
             }
             Self::KernelAddressesHidden { .. } => Some("sysctl kernel.kptr_restrict=0, or run as root".into()),
-            Self::OtherKernel { recorded, .. } => Some(format!("name the kernel image with build-id \
-                                                                {recorded} (--vmlinux)")),
+            Self::OtherKernel { recorded, .. } => Some(right_vmlinux(*recorded)),
+            Self::GivenVmlinux(why) => match &**why {
+                Self::OtherBuild { recorded, .. } => Some(right_vmlinux(*recorded)),
+                why => why.remedy(),
+            },
             Self::PerfMap { .. } => Some(
                 "make the runtime write one: node --perf-basic-prof, python -X perf, java -XX:+DumpPerfMapAtExit, \
                  erl +JPperf true, ruby --yjit-perf, php -d opcache.jit_debug=16"
@@ -152,6 +169,10 @@ impl MissingDataReason {
             Self::Unreadable { .. } | Self::NotElf { .. } | Self::BadLines { .. } | Self::Unknown => None,
         }
     }
+}
+
+fn right_vmlinux(recorded: BuildId) -> String {
+    format!("name the kernel image with build-id {recorded} (--vmlinux)")
 }
 
 /// Returns the Debian package with the debug file of an installed file; `None` on other systems and for files
@@ -252,6 +273,7 @@ impl fmt::Display for MissingDataReason {
                     None => f.write_str("the build-id of the running kernel is unknown)"),
                 }
             }
+            Self::GivenVmlinux(why) => write!(f, "--vmlinux is not used: {why}"),
             Self::PerfMap { pid, said } => write!(f, "process {pid} left no perf map: {said}"),
             Self::Unknown => f.write_str("this code is unknown"),
         }

@@ -168,10 +168,10 @@ impl Symbolizer {
     }
 
     /// Failures to read files of the loaded modules.
-    pub fn failures(&self) -> Vec<String> {
+    pub fn failures(&self) -> Vec<MissingDataReason> {
         let loaded = self.modules.iter().filter_map(|(_, sources)| sources.get());
         let missing = loaded.flat_map(|sources| sources.quality().missing);
-        missing.filter(MissingDataReason::is_failure).map(|one| one.to_string()).collect()
+        missing.filter(MissingDataReason::is_failure).collect()
     }
 
     /// Returns a remedy for the most important kind of missing data. The first call may be slow.

@@ -46,7 +46,8 @@ pub fn page_size() -> usize {
 /// The errors that other modules distinguish, by the kernel's names.
 pub mod errno {
     pub use libc::{
-        E2BIG, EACCES, EAGAIN, EBADF, EBUSY, ECHILD, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENODEV,
-        ENOENT, ENOEXEC, ENOMEM, ENOSPC, ENOSYS, ENOTTY, ENXIO, EOPNOTSUPP, EOVERFLOW, EPERM, ESRCH,
+        E2BIG, EACCES, EAGAIN, EBADF, EBUSY, ECHILD, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENAMETOOLONG,
+        ENFILE, ENODEV, ENOENT, ENOEXEC, ENOMEM, ENOSPC, ENOSYS, ENOTTY, ENXIO, EOPNOTSUPP, EOVERFLOW, EPERM,
+        ESRCH,
     };
 }

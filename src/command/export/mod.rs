@@ -18,6 +18,7 @@ use crate::perfdata::Reader;
 use crate::profile::sampled::{Query, StackProfile, StringTable};
 use crate::session::samples::SampleAttribute;
 use crate::session::{CodeLocation, Session};
+use crate::symbol::MissingDataReason;
 use crate::text::clean;
 use crate::view::export::gmon::{self, LinkAddresses};
 use crate::view::export::{self, ExportContents, RecordingCircumstances, folded};
@@ -162,7 +163,7 @@ fn event(query: &Query, stacks: &StackProfile<'_>) -> usize {
 type FoldedStacks = Vec<(String, u64)>;
 
 /// Returns the folded stacks of the recording to compare with, and the errors from reading symbol files.
-fn before(plan: &ExportPlan, path: &Path) -> Result<(FoldedStacks, Vec<String>)> {
+fn before(plan: &ExportPlan, path: &Path) -> Result<(FoldedStacks, Vec<MissingDataReason>)> {
     let LoadedRecording { analysis, named, query } = LoadedRecording::new(plan, path)?;
     let stacks = named.with_stacks(&query, |stacks| folded::with_marks(stacks, event(&query, stacks)));
     Ok((stacks, analysis.name_failures()))

@@ -15,6 +15,7 @@ use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{Profile, StringTable};
 use crate::session::Session;
+use crate::symbol::MissingDataReason;
 use crate::view;
 pub(super) use plan::ReportPlan;
 use plan::{HeaderChoice, ListKind};
@@ -49,7 +50,14 @@ pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
                     quality::warn_of_names(failures);
                     quality::warn(&session)
                 }
-                false => quality::warn_of_damage(&session),
+                false => {
+                    // The report names the other failures where names are missing. The kernel may have
+                    // all its names without the file that the user gave.
+                    let is_given =
+                        |failure: &MissingDataReason| matches!(failure, MissingDataReason::GivenVmlinux(_));
+                    quality::warn_of_names(failures.into_iter().filter(is_given));
+                    quality::warn_of_damage(&session)
+                }
             };
             if plan.thread_counts {
                 view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
@@ -81,7 +89,7 @@ fn list(out: &mut dyn Write, session: &Session, listing: ListKind) -> Result<()>
 }
 
 /// Returns the profile, and the errors from reading symbol files.
-fn profile(plan: &mut ReportPlan, session: Arc<Session>) -> Result<(Profile, Vec<String>)> {
+fn profile(plan: &mut ReportPlan, session: Arc<Session>) -> Result<(Profile, Vec<MissingDataReason>)> {
     plan.request.resolve(&session.reader)?;
     let query = plan.request.question(&plan.query, &session.reader);
     let depth = plan.depth(&session.reader);

@@ -335,6 +335,51 @@ mod tests {
         assert_eq!(all[4].bytes.len(), 4);
     }
 
+    /// Operands as GNU objdump 2.40 prints them for the same bytes.
+    #[test]
+    fn addresses_without_a_register_are_unsigned() {
+        let operands = |machine, syntax, code: &[u8]| -> Vec<String> {
+            let all = disassemble(machine, syntax, code, 0).unwrap();
+            all.iter().map(|i| i.operands.to_string()).collect()
+        };
+        let long = [
+            0x64, 0x48, 0x8b, 0x04, 0x25, 0xf8, 0xff, 0xff, 0xff, // mov %fs:0xfffffffffffffff8,%rax
+            0x64, 0x48, 0x8b, 0x48, 0xf8, // mov %fs:-0x8(%rax),%rcx
+            0x64, 0x48, 0x8b, 0x0c, 0xcd, 0xf0, 0xff, 0xff, 0xff, // mov %fs:-0x10(,%rcx,8),%rcx
+            0xff, 0x14, 0x25, 0xe8, 0xff, 0xff, 0xff, // call *0xffffffffffffffe8
+            0x64, 0xff, 0x24, 0x25, 0xf8, 0xff, 0xff, 0xff, // jmp *%fs:0xfffffffffffffff8
+        ];
+        assert_eq!(
+            operands(InstructionSet::X86_64, Syntax::Att, &long),
+            [
+                "%fs:0xfffffffffffffff8,%rax",
+                "%fs:-0x8(%rax),%rcx",
+                "%fs:-0x10(,%rcx,8),%rcx",
+                "*0xffffffffffffffe8",
+                "*%fs:0xfffffffffffffff8"
+            ]
+        );
+        assert_eq!(
+            operands(InstructionSet::X86_64, Syntax::Intel, &long),
+            [
+                "rax,QWORD PTR fs:0xfffffffffffffff8",
+                "rcx,QWORD PTR fs:[rax-0x8]",
+                "rcx,QWORD PTR fs:[rcx*8-0x10]",
+                "QWORD PTR ds:0xffffffffffffffe8",
+                "QWORD PTR fs:0xfffffffffffffff8"
+            ]
+        );
+        let short = [
+            0x65, 0xa1, 0xf8, 0xff, 0xff, 0xff, // mov %gs:0xfffffff8,%eax
+            0x8b, 0x48, 0xf8, // mov -0x8(%eax),%ecx
+            0x8b, 0x0d, 0x00, 0x00, 0x00, 0x80, // mov 0x80000000,%ecx
+        ];
+        assert_eq!(
+            operands(InstructionSet::X86, Syntax::Att, &short),
+            ["%gs:0xfffffff8,%eax", "-0x8(%eax),%ecx", "0x80000000,%ecx"]
+        );
+    }
+
     #[test]
     fn distances_are_read_in_both_syntaxes() {
         assert_eq!(relative("rax, qword ptr [rip - 0x20]"), Some(-0x20));

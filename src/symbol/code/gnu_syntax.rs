@@ -153,7 +153,10 @@ fn att_operand(operand: &str, bytes: u32, has_displacement: bool) -> String {
     let mut written = String::with_capacity(operand.len() + "0x(,1)".len());
     written.push_str(segment);
     let _ = match signed(displacement) {
-        Some(value) if (value as i64) < 0 => write!(written, "-{:#x}", (value as i64).unsigned_abs()),
+        // Only a displacement from a register has a sign. A bare address is unsigned.
+        Some(value) if (value as i64) < 0 && inside.is_some() => {
+            write!(written, "-{:#x}", (value as i64).unsigned_abs())
+        }
         Some(value) => write!(written, "{value:#x}"),
         None if displacement.is_empty() && has_displacement && inside.is_some() => written.write_str("0x0"),
         None => written.write_str(displacement),
@@ -308,6 +311,9 @@ mod tests {
             ("ret", "retq", &[], false, "ret"),
             ("jmp", "jmpq *-8(%rax, %rcx, 8)", &[], true, "jmp *-0x8(%rax,%rcx,8)"),
             ("mov", "movq %fs:0x28, %rax", &[], true, "mov %fs:0x28,%rax"),
+            ("mov", "movq %fs:-8, %rax", &[], true, "mov %fs:0xfffffffffffffff8,%rax"),
+            ("mov", "movq %fs:-8(%rax), %rcx", &[], true, "mov %fs:-0x8(%rax),%rcx"),
+            ("mov", "movq %fs:-0x10(, %rcx, 8), %rcx", &[], true, "mov %fs:-0x10(,%rcx,8),%rcx"),
             ("movq", "movq %xmm0, %rax", &[], false, "movq %xmm0,%rax"),
             ("shl", "shlq %cl, (%rax)", &[0x48, 0xd3], false, "shlq %cl,(%rax)"),
             ("shr", "shrl $1, %eax", &[0xd1, 0xe8], false, "shr %eax"),

@@ -94,7 +94,7 @@ pub fn complete(module: &SymbolModule, options: &SymbolOptions, found: &mut Modu
 
 fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFiles) {
     let path = strip_deleted(&module.path);
-    let mut said = None;
+    let mut said: Option<(PathBuf, io::Error)> = None;
     for candidate in own_candidates(module, path, options) {
         match Image::open(&candidate) {
             Ok(image) => match check(&image, module.build_id) {
@@ -106,8 +106,8 @@ fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFi
                 Err(missing) => found.missing.push(missing),
             },
             // An existing but unreadable file is a better reason than a missing one.
-            Err(error) if said.is_none() || said.as_ref().is_some_and(is_absence) && !is_absence(&error) => {
-                said = Some(error);
+            Err(error) if said.as_ref().is_none_or(|(_, said)| is_absence(said) && !is_absence(&error)) => {
+                said = Some((candidate, error));
             }
             Err(_) => {}
         }
@@ -118,9 +118,13 @@ fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFi
         return;
     }
     if found.missing.is_empty() {
-        let is_absent = said.as_ref().is_none_or(is_absence);
-        let mut said =
-            said.map_or_else(|| "not searched for".to_owned(), |error| crate::error::kernel_words(&error));
+        // Users know a file by its path in the process. A cache is another place.
+        let unreadable = said.as_ref().filter(|(_, error)| !is_absence(error));
+        let elsewhere = unreadable.map(|(candidate, _)| candidate.clone());
+        let elsewhere = elsewhere.filter(|candidate| !candidate.starts_with("/proc") && candidate != path);
+        let is_absent = unreadable.is_none();
+        let mut said = said
+            .map_or_else(|| "not searched for".to_owned(), |(_, error)| crate::error::kernel_words(&error));
         if FileRoot::of(module, options) == FileRoot::Gone {
             said.push_str(" (it was in another mount namespace, which has no processes left)");
         }
@@ -129,7 +133,9 @@ fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFi
         let path = if path == &*module.path { module.path.clone() } else { path.into() };
         found.missing.push(match is_absent {
             true => MissingDataReason::File { path, said },
-            false => MissingDataReason::Unreadable { path, said },
+            false => {
+                MissingDataReason::Unreadable { path: elsewhere.map_or(path, |place| place.into()), said }
+            }
         });
     }
 }
@@ -138,22 +144,27 @@ pub(in crate::symbol) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Whether the error is a disk failure, or a lack of memory or file descriptors. The next attempt may then
-/// find the file.
-pub(in crate::symbol) fn is_breakdown(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(errno::EIO | errno::EMFILE | errno::ENFILE | errno::ENOMEM))
-}
-
-/// Opens an optional file. Reports disk failures, and a lack of memory or file descriptors.
-fn open_optional(path: &Path, failed: &mut Vec<MissingDataReason>) -> Option<Image> {
+/// Opens an optional file. Reports any error of a file that may exist.
+pub(in crate::symbol) fn open_optional(path: &Path, failed: &mut Vec<MissingDataReason>) -> Option<Image> {
     let error = match Image::open(path) {
         Ok(image) => return Some(image),
         Err(error) => error,
     };
-    if is_breakdown(&error) {
-        failed.push(MissingDataReason::unreadable(path, &error));
+    // No file can have a name that is too long, such as a long name with ".dwp" appended.
+    if !is_absence(&error) && error.raw_os_error() != Some(errno::ENAMETOOLONG) {
+        let refusing = if error.raw_os_error() == Some(errno::EACCES) { refusing(path) } else { path };
+        let reason = MissingDataReason::unreadable(refusing, &error);
+        if !failed.contains(&reason) {
+            failed.push(reason);
+        }
     }
     None
+}
+
+/// Returns the file or folder that denies access to a path. One folder may refuse the debug files of all
+/// modules; its own path is a reason that is printed once.
+fn refusing(path: &Path) -> &Path {
+    path.ancestors().find(|part| part.symlink_metadata().is_ok()).unwrap_or(path)
 }
 
 fn own_candidates(module: &SymbolModule, path: &Path, options: &SymbolOptions) -> Vec<PathBuf> {
@@ -217,7 +228,7 @@ pub fn cached_kallsyms(build_id: BuildId, options: &SymbolOptions) -> Option<Pat
 }
 
 /// Checks that an image is an ELF file and has the recorded build-id, if there is one.
-fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), MissingDataReason> {
+pub(in crate::symbol) fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), MissingDataReason> {
     let file = image
         .elf()
         .map_err(|error| MissingDataReason::NotElf { path: image.path.clone(), why: error.to_string() })?;
@@ -312,7 +323,8 @@ fn debug_by_build_id(
 
 /// The root folders to search for debug files: the copy of the recorded machine, the process's root, ours.
 fn roots(module: &SymbolModule, options: &SymbolOptions) -> Vec<PathBuf> {
-    let process = FileRoot::of(module, options).path();
+    // Ordinary users cannot enter the roots of other users' processes. Most of these are our own root.
+    let process = FileRoot::of(module, options).path().filter(|root| root.metadata().is_ok());
     options.symfs.clone().into_iter().chain(process).chain([PathBuf::from("/")]).collect()
 }
 

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use crate::address::IntervalMap;
 use crate::symbol::MissingDataReason;
-use crate::symbol::files::locate::{is_absence, is_breakdown};
+use crate::symbol::files::locate::is_absence;
 use crate::symbol::tables::table::SymbolTable;
 use crate::sys::file_map::open_regular;
 
@@ -71,25 +71,34 @@ impl PerfMaps {
         live: bool,
         symfs: Option<&Path>,
     ) -> Result<(PathBuf, Arc<SymbolTable>), MissingDataReason> {
-        let mut failure = None;
-        for path in places(pid, live, symfs) {
-            match self.read_one(&path, pid) {
-                Ok(table) => return Ok((path, table)),
-                // The last path is the usual one, so its error is the most useful, unless memory or file
-                // descriptors ran out earlier.
-                Err(error) => match &failure {
-                    Some((_, before)) if is_breakdown(before) => {}
-                    _ => failure = Some((path, error)),
-                },
+        self.read_first(&places(pid, live, symfs), pid)
+    }
+
+    /// Reads the first of these files that can be read.
+    fn read_first(
+        &self,
+        places: &[PathBuf],
+        pid: u32,
+    ) -> Result<(PathBuf, Arc<SymbolTable>), MissingDataReason> {
+        let mut failure: Option<(&Path, io::Error)> = None;
+        for path in places {
+            match self.read_one(path, pid) {
+                Ok(table) => return Ok((path.clone(), table)),
+                // A map that exists and cannot be read is a better reason than a missing one. Of missing
+                // ones, users know the last path.
+                Err(error) if failure.as_ref().is_none_or(|(_, before)| is_absence(before)) => {
+                    failure = Some((path, error));
+                }
+                Err(_) => {}
             }
         }
-        let (path, error) = failure.unwrap_or_else(|| (PathBuf::new(), io::ErrorKind::NotFound.into()));
+        let (path, error) = failure.unwrap_or_else(|| (Path::new(""), io::ErrorKind::NotFound.into()));
         Err(match is_absence(&error) {
             true => {
                 let said = format!("{}: {}", path.display(), crate::error::kernel_words(&error));
                 MissingDataReason::PerfMap { pid, said }
             }
-            false => MissingDataReason::unreadable(&path, &error),
+            false => MissingDataReason::unreadable(path, &error),
         })
     }
 
@@ -187,5 +196,18 @@ mod tests {
         let missing = read().expect_err("it is a folder");
         assert!(missing.is_failure(), "{missing}");
         assert_eq!(missing.to_string(), format!("{}: Invalid argument (EINVAL)", path.display()));
+    }
+    /// A container's map is searched for before the one in our own `/tmp`.
+    #[test]
+    fn an_unreadable_map_is_a_better_reason_than_a_missing_one() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (unreadable, missing) = (folder.path().to_owned(), folder.path().join("perf-7.map"));
+        for places in [[unreadable.clone(), missing.clone()], [missing.clone(), unreadable.clone()]] {
+            let reason = PerfMaps::default().read_first(&places, 7).expect_err("no map");
+            assert_eq!(reason.to_string(), format!("{}: Invalid argument (EINVAL)", unreadable.display()));
+        }
+        let places = [folder.path().join("other.map"), missing.clone()];
+        let reason = PerfMaps::default().read_first(&places, 7).expect_err("no map").to_string();
+        assert!(reason.contains(&*missing.to_string_lossy()), "{reason}");
     }
 }

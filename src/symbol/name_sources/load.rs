@@ -4,7 +4,7 @@
 //! missing data. Decides which sources to use, and in which order.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use object::read::Object;
@@ -38,8 +38,8 @@ impl ModuleSources {
                 loaded.numbering = Numbering::default();
             }
             loaded.opened = None;
-            // Names need none of the missing data.
-            loaded.quality.missing.clear();
+            // Names need none of the missing data. But users want to know why their own file is not used.
+            loaded.quality.missing.retain(|reason| matches!(reason, MissingDataReason::GivenVmlinux(_)));
             loaded.quality.symbols = recorded.len();
             loaded.recorded = Some(recorded.clone());
             return loaded;
@@ -138,7 +138,7 @@ impl ModuleSources {
         loaded
     }
 
-    /// Adds the kernel's file, if there is one with the recorded kernel's build-id.
+    /// Adds the kernel's file: the given one, or one with the recorded kernel's build-id.
     fn vmlinux(
         &mut self,
         module: &SymbolModule,
@@ -146,58 +146,85 @@ impl ModuleSources {
         running: Option<BuildId>,
         shared: &SharedSources,
     ) {
-        let wanted = module.build_id.or(running.filter(|_| shared.options.live));
-        let release = rustix::system::uname().release().to_string_lossy().into_owned();
-        let by_id = wanted.map(|id| format!(".build-id/{}.debug", id.path()));
-        let by_id =
-            by_id.iter().flat_map(|place| shared.options.debug_dirs.iter().map(move |dir| dir.join(place)));
-        let usual = kernel::vmlinux_places(&release, &shared.options.debug_dirs);
-        let places: Vec<PathBuf> =
-            shared.options.vmlinux.clone().into_iter().chain(by_id).chain(usual).collect();
-        for path in places {
-            let is_given = shared.options.vmlinux.as_ref() == Some(&path);
-            let image = match Image::open(&path) {
-                Ok(image) => image,
-                Err(error) => {
-                    if is_given {
-                        self.quality.missing.push(MissingDataReason::unreadable(&path, &error));
-                    }
-                    continue;
-                }
-            };
-            let Ok(file) = image.elf() else { continue };
-            let chosen = is_given && module.build_id.is_none();
-            let same = wanted.is_some_and(|id| elf::build_id(&file).is_some_and(|there| there.same(&id)));
-            if !chosen && !same {
-                continue;
+        let options = &shared.options;
+        let mut found = None;
+        if let Some(path) = &options.vmlinux {
+            match self.given_vmlinux(path, module.build_id, reference) {
+                Ok(given) => found = Some(given),
+                Err(why) => self.quality.missing.push(MissingDataReason::GivenVmlinux(why.into())),
             }
-            let Some(slide) = self.kernel_slide(&file, reference) else { continue };
-            drop(file);
-            self.numbering = Numbering::Slide(slide);
-            let mut files = ModuleFiles { binary: Some(image), ..ModuleFiles::default() };
-            locate::complete(module, &shared.options, &mut files);
-            self.read_files(files, module, shared);
-            if self.quality.symbols > 0 {
-                self.quality.missing.retain(|m| {
-                    !matches!(
-                        m,
-                        MissingDataReason::OtherKernel { .. }
-                            | MissingDataReason::KernelAddressesHidden { .. }
-                    )
-                });
-            }
+        }
+        let mut failed = Vec::new();
+        let mut search = || {
+            let wanted = module.build_id.or(running.filter(|_| options.live))?;
+            let by_id =
+                options.debug_dirs.iter().map(|dir| dir.join(format!(".build-id/{}.debug", wanted.path())));
+            let release = rustix::system::uname().release().to_string_lossy().into_owned();
+            // Ordinary users often cannot enter `/boot`, which rarely has this file.
+            let usual = kernel::vmlinux_places(&release, &options.debug_dirs);
+            let usual = usual.into_iter().filter(|place| place.symlink_metadata().is_ok());
+            by_id.chain(usual).find_map(|path| {
+                let image = locate::open_optional(&path, &mut failed)?;
+                locate::check(&image, Some(wanted)).ok()?;
+                let slide = self.kernel_slide(&image.elf().ok()?, reference).ok()?;
+                Some((image, slide))
+            })
+        };
+        let Some((image, slide)) = found.or_else(&mut search) else {
+            self.quality.missing.extend(failed);
             return;
+        };
+        self.numbering = Numbering::Slide(slide);
+        let mut files = ModuleFiles { binary: Some(image), ..ModuleFiles::default() };
+        locate::complete(module, options, &mut files);
+        self.read_files(files, module, shared);
+        if self.quality.symbols > 0 {
+            self.quality.missing.retain(|m| {
+                !matches!(
+                    m,
+                    MissingDataReason::OtherKernel { .. } | MissingDataReason::KernelAddressesHidden { .. }
+                )
+            });
         }
     }
 
+    /// Opens the kernel's file that the user gave. Returns it with its slide, or why it is not used.
+    fn given_vmlinux(
+        &self,
+        path: &Path,
+        recorded: Option<BuildId>,
+        reference: Option<&(String, Avma)>,
+    ) -> Result<(Image, u64), MissingDataReason> {
+        let unusable = |why| MissingDataReason::NotElf { path: path.to_owned(), why };
+        let image = Image::open(path).map_err(|error| MissingDataReason::unreadable(path, &error))?;
+        locate::check(&image, recorded)?;
+        let file = image.elf().map_err(|error| unusable(error.to_string()))?;
+        let slide = self.kernel_slide(&file, reference).map_err(unusable)?;
+        drop(file);
+        Ok((image, slide))
+    }
+
     /// Returns by how many bytes the recorded kernel was higher in memory than its file states.
-    fn kernel_slide(&self, file: &object::File<'_>, reference: Option<&(String, Avma)>) -> Option<u64> {
+    ///
+    /// # Errors
+    /// Which symbol is missing for it.
+    fn kernel_slide(
+        &self,
+        file: &object::File<'_>,
+        reference: Option<&(String, Avma)>,
+    ) -> Result<u64, String> {
         use object::read::ObjectSymbol;
-        let stated = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).map(|s| s.address());
+        let stated = |name: &str| {
+            let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
+            symbol.map(|symbol| symbol.address()).ok_or_else(|| format!("it has no symbol {name}"))
+        };
         match (reference, &self.kallsyms) {
-            (Some((name, recorded)), _) => Some(recorded.0.wrapping_sub(stated(name)?)),
-            (None, Some((kallsyms, _))) => Some(kallsyms.mark("_text")?.wrapping_sub(stated("_text")?)),
-            (None, None) => Some(0),
+            (Some((name, recorded)), _) => Ok(recorded.0.wrapping_sub(stated(name)?)),
+            (None, Some((kallsyms, _))) => {
+                let text = kallsyms.mark("_text").ok_or("kallsyms has no symbol _text")?;
+                Ok(text.wrapping_sub(stated("_text")?))
+            }
+            (None, None) => Ok(0),
         }
     }
 

@@ -21,6 +21,7 @@ mod stitched;
 mod streams;
 mod theirs;
 mod under_rows;
+mod unreadable;
 
 use inferno::collapse::Collapse as _;
 use std::collections::BTreeSet;

@@ -67,6 +67,47 @@ fn a_stripped_program_is_named_by_its_debug_file() {
 }
 
 #[test]
+fn a_debug_file_that_cannot_be_opened_is_told() {
+    if !kit::need_program("gcc") {
+        return;
+    }
+    let built = build("gcc", ("a.c", C), &["-O2", "-Wl,--build-id"]);
+    let (start, id) = (outer(&built), build_id(&built));
+    let debug = built.folder().join("debug");
+    let place = debug.join(format!(".build-id/{}.debug", id.path()));
+    let with = SymbolOptions { debug_dirs: vec![debug.clone()], ..plain() };
+    let missing = || at_outer(&built, start, with.clone(), Some(id)).1.missing;
+    // A folder or a file in the place of the folder: the debug file does not exist.
+    std::fs::write(&debug, "").unwrap();
+    assert!(matches!(&missing()[..], [MissingDataReason::Lines { .. }]), "{:?}", missing());
+    std::fs::remove_file(&debug).unwrap();
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    assert!(matches!(&missing()[..], [MissingDataReason::Lines { .. }]), "{:?}", missing());
+    // Links that lead to each other cannot be opened, by root neither.
+    std::os::unix::fs::symlink(&place, &place).unwrap();
+    let told = missing();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].is_failure(), "{told:?}");
+    assert!(told[0].to_string().starts_with(&format!("{}: ", place.display())), "{told:?}");
+    assert!(told[0].to_string().ends_with("(ELOOP)"), "{told:?}");
+}
+
+#[test]
+fn a_cached_program_that_cannot_be_opened_is_told_by_its_own_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = BuildId::new(&[7; 20]).unwrap();
+    let place = folder.path().join(".build-id").join(id.path());
+    std::fs::create_dir_all(&place).unwrap();
+    let elf = place.join("elf");
+    std::os::unix::fs::symlink(&elf, &elf).unwrap();
+    let options = SymbolOptions { build_id_caches: vec![folder.path().to_owned()], ..plain() };
+    let module = SymbolModule { build_id: Some(id), ..SymbolModule::file(Path::new("/nowhere/prog")) };
+    let (symbolizer, module, _) = resolve(options, module, &[], Depth::Names);
+    let told = symbolizer.quality(module).missing;
+    assert!(told.iter().any(|one| one.to_string().starts_with(&format!("{}: ", elf.display()))), "{told:?}");
+}
+
+#[test]
 fn a_debug_link_is_followed_and_its_checksum_counts() {
     if !kit::need_program("gcc") || !kit::need_program("objcopy") {
         return;

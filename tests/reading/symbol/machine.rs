@@ -6,8 +6,8 @@ use std::sync::Arc;
 use object::{Object, ObjectSection, ObjectSymbol};
 use pmc::address::{Avma, FileOffset, Mapping};
 use pmc::symbol::{
-    Depth, MissingDataReason, SymbolModule, SymbolModuleKind, SymbolOptions, SymbolQuery, SymbolRequest,
-    Symbolizer,
+    BuildId, Depth, MissingDataReason, SymbolModule, SymbolModuleKind, SymbolOptions, SymbolQuery,
+    SymbolRequest, Symbolizer,
 };
 
 use super::{kit, offsets, plain, resolve};
@@ -270,17 +270,49 @@ fn a_jit_is_named_by_its_perf_map() {
     );
 }
 
+/// Why a given `--vmlinux` is not used for a kernel with this build-id.
+fn vmlinux_is_unused(path: &Path, build_id: Option<BuildId>) -> String {
+    let mut symbolizer =
+        Symbolizer::new(SymbolOptions { vmlinux: Some(path.to_owned()), ..plain() }).unwrap();
+    let id = symbolizer.add(SymbolModule { build_id, ..SymbolModule::kernel() });
+    let missing = symbolizer.quality(id).missing;
+    let why = missing.iter().find(|reason| matches!(reason, MissingDataReason::GivenVmlinux(_)));
+    let why = why.unwrap_or_else(|| panic!("{missing:?}"));
+    assert!(symbolizer.failures().contains(why), "{why}");
+    why.to_string()
+}
+
 #[test]
-fn a_given_vmlinux_that_cannot_be_read_is_told() {
+fn a_given_vmlinux_that_is_not_used_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    for path in [folder.path().join("absent"), folder.path().to_owned()] {
-        let mut symbolizer =
-            Symbolizer::new(SymbolOptions { vmlinux: Some(path.clone()), ..plain() }).unwrap();
-        let id = symbolizer.add(SymbolModule::kernel());
-        let missing = symbolizer.quality(id).missing;
-        let is_it = |one: &MissingDataReason| matches!(one, MissingDataReason::Unreadable { path: its, .. } if **its == *path);
-        assert!(missing.iter().any(is_it), "{missing:?}");
+    let text = folder.path().join("text");
+    std::fs::write(&text, "no kernel").unwrap();
+    for (path, why) in [
+        (folder.path().join("absent"), "No such file"),
+        (folder.path().to_owned(), "Invalid argument (EINVAL)"),
+        (text, "Could not read file magic"),
+    ] {
+        let told = vmlinux_is_unused(&path, None);
+        assert!(told.starts_with(&format!("--vmlinux is not used: {}: {why}", path.display())), "{told}");
     }
+    // A program of another build than the recorded kernel.
+    let other = std::env::current_exe().unwrap();
+    let told = vmlinux_is_unused(&other, Some(BuildId::new(&[7; 20]).unwrap()));
+    assert!(told.contains("is another build (recorded 0707"), "{told}");
+}
+
+#[test]
+fn a_given_vmlinux_without_the_symbol_of_the_recording_is_told() {
+    let other = std::env::current_exe().unwrap();
+    let reference = Some(Arc::new(("no_such_symbol".into(), Avma(0xffff_ffff_8100_0000))));
+    let module = SymbolModule { kind: SymbolModuleKind::Kernel { reference }, ..SymbolModule::kernel() };
+    let mut symbolizer = Symbolizer::new(SymbolOptions { vmlinux: Some(other), ..plain() }).unwrap();
+    let id = symbolizer.add(module);
+    let missing = symbolizer.quality(id).missing;
+    assert!(
+        missing.iter().any(|one| one.to_string().ends_with(": it has no symbol no_such_symbol")),
+        "{missing:?}"
+    );
 }
 
 #[test]
