@@ -16,7 +16,7 @@ use std::io::{self, Write};
 
 use super::{DiffLayout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
 use crate::profile::diff::{ChangeVerdict, Compute, Diff, DiffEvent, DiffRow, tree::DiffNode};
-use crate::profile::sampled::{CodeKind, RowCell, SampleValue, SortKey};
+use crate::profile::sampled::{CodeKind, RowCell, SampleValue, SortKey, is_clock};
 use crate::sort;
 use crate::terminal::theme::TextRole;
 use crate::text::{clean, cut, width};
@@ -56,10 +56,9 @@ pub(super) fn write(out: &mut dyn Write, diff: &Diff, layout: &DiffLayout) -> io
 }
 
 fn amount(event: &DiffEvent, value: &SampleValue) -> String {
-    if event.name.contains("cpu-clock") || event.name.contains("task-clock") {
-        duration(value.period as f64)
-    } else {
-        format!("about {}", thousands(value.period))
+    match is_clock(&event.name) {
+        true => duration(value.period as f64),
+        false => format!("about {}", thousands(value.period)),
     }
 }
 
