@@ -231,6 +231,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
         };
         let mut taken: Vec<Option<sampled::ProfileEvent>> = sides.iter_mut().map(&mut take).collect();
         same_files(&mut taken, &request.analysis.keys, &texts);
+        same_tasks(&mut taken, &request.analysis.keys);
         let (mut rows, mut trees) = (Vec::new(), Vec::new());
         for event in taken {
             let (row, tree) = event.map_or((None, None), |of| (Some((of.total, of.rows)), of.tree));
@@ -327,10 +328,40 @@ fn same_files(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey], te
     }
 }
 
+/// Gives each thread and process the name from the last recording that contains one. perf compares only IDs,
+/// so a thread that was renamed between two recordings is one row.
+fn same_tasks(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey]) {
+    let mut newest: FxHashMap<i64, StringId> = FxHashMap::default();
+    for event in events.iter_mut().flatten() {
+        for (_, cell) in cells(event, keys) {
+            if let RowCell::Task(id, name) = *cell {
+                newest.insert(id, name);
+            }
+        }
+    }
+    for event in events.iter_mut().flatten() {
+        for (key, cell) in cells(event, keys) {
+            if let (SortKey::Thread | SortKey::Process, RowCell::Task(id, _) | RowCell::Number(id)) =
+                (key, &*cell)
+                && let Some(name) = newest.get(id)
+            {
+                *cell = RowCell::Task(*id, *name);
+            }
+        }
+    }
+}
+
+/// Returns the cells of an event's rows with their sort keys.
+fn cells<'a>(
+    event: &'a mut sampled::ProfileEvent,
+    keys: &'a [SortKey],
+) -> impl Iterator<Item = (SortKey, &'a mut RowCell)> {
+    event.rows.iter_mut().flat_map(|row| keys.iter().copied().cycle().zip(row.cells.iter_mut()))
+}
+
 /// Calls `look` for each source file in an event's rows.
 fn files(event: &mut sampled::ProfileEvent, keys: &[SortKey], mut look: impl FnMut(&mut StringId)) {
-    let cells = event.rows.iter_mut().flat_map(|row| row.cells.iter_mut().zip(keys.iter().cycle()));
-    for (cell, key) in cells {
+    for (key, cell) in cells(event, keys) {
         match (key, cell) {
             (SortKey::SrcLine, RowCell::Line(file, _)) | (SortKey::SrcFile, RowCell::Text(file)) => {
                 look(file)
@@ -441,6 +472,20 @@ mod tests {
             order: 1,
         };
         compare(sides, &request, texts)
+    }
+
+    #[test]
+    fn a_renamed_thread_is_one_row() {
+        let mut texts = StringTable::default();
+        let (old, new) = (texts.add("old"), texts.add("new"));
+        for key in [SortKey::Thread, SortKey::Process] {
+            let cells = [RowCell::Task(812, old), RowCell::Task(812, new), RowCell::Number(812)];
+            let sides = cells.map(|cell| side(vec![("cycles", Attr::new(0, 0), cell)]));
+            let diff = compared(sides.into(), &[key], texts.clone()).unwrap();
+            let [line] = &diff.events[0].lines[..] else { panic!("{:?}", diff.events[0].lines) };
+            assert_eq!(line.cells, [RowCell::Task(812, new)]);
+            assert!(line.values.iter().all(|value| value.samples == 9), "{line:?}");
+        }
     }
 
     #[test]
