@@ -49,6 +49,11 @@ pub const BPF_OUTPUT: u64 = 10;
 /// `cgroup-switches` (`PERF_COUNT_SW_CGROUP_SWITCHES`).
 pub const CGROUP_SWITCHES: u64 = 11;
 
+/// Whether an event of this type and config is one of the kernel's clocks, `cpu-clock` or `task-clock`.
+pub fn is_clock(kind: u32, config: u64) -> bool {
+    kind == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&config)
+}
+
 /// All generic events except the cache events, in numerical order (`enum perf_hw_id`, `enum perf_sw_ids`).
 pub const GENERIC: &[GenericEvent] = &[
     hardware(CPU_CYCLES, &["cpu-cycles", "cycles"], "unhalted cycles, at the CPU's current frequency"),

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Analysis, AnalysisRequest, ProgressSink, has_chains, quality};
-use crate::abi::sample_type;
+use crate::abi::attr::Flag;
+use crate::abi::{Attr, generic, sample_type};
 use crate::error::{Error, Result};
 use crate::perfdata::{Reader, RecordingNote};
 use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
@@ -57,7 +58,12 @@ struct DiffSide {
     /// Whether samples are missing because of the damage.
     loses_samples: bool,
     events: Vec<sampled::ProfileEvent>,
+    /// The modes that each event excludes, for the events that are clocks of the kernel.
+    clocks: Vec<Option<ExcludedModes>>,
 }
+
+/// Whether a clock excludes user mode, the kernel, and idle time.
+type ExcludedModes = [bool; 3];
 
 /// The aggregated recordings, with a shared string table.
 #[derive(Debug)]
@@ -157,6 +163,7 @@ fn read(
             trust: trust::statement(&quality.trust, &quality.modules).summary,
         },
         events,
+        clocks: session.reader.events().iter().map(|event| excluded_by_clock(&event.attr)).collect(),
     })
 }
 
@@ -224,6 +231,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
         };
         let mut taken: Vec<Option<sampled::ProfileEvent>> = sides.iter_mut().map(&mut take).collect();
         same_files(&mut taken, &request.analysis.keys, &texts);
+        same_tasks(&mut taken, &request.analysis.keys);
         let (mut rows, mut trees) = (Vec::new(), Vec::new());
         for event in taken {
             let (row, tree) = event.map_or((None, None), |of| (Some((of.total, of.rows)), of.tree));
@@ -251,26 +259,45 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
     })
 }
 
-/// Gives a recording's clock event the name of the base's. `cpu-clock` and `task-clock` both sample
-/// nanoseconds of CPU time, so recordings made with either can be compared.
+/// Returns the modes that a clock of the kernel excludes; `None` for other events. The kernel ignores a
+/// clock's other bits: `precise_ip`, and those for hypervisor and guest (`perf_swevent_hrtimer`).
+fn excluded_by_clock(attr: &Attr) -> Option<ExcludedModes> {
+    let excluded = [Flag::ExcludeUser, Flag::ExcludeKernel, Flag::ExcludeIdle];
+    generic::is_clock(attr.kind(), attr.config()).then(|| excluded.map(|flag| attr.get(flag)))
+}
+
+/// Gives a recording's clock event the name of the base's clock event for the same modes. `cpu-clock` and
+/// `task-clock` both sample nanoseconds of CPU time, so recordings made with either can be compared.
 fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
     let Some((base, others)) = sides.split_first_mut() else { return };
+    let has = |events: &[sampled::ProfileEvent], name: &str| events.iter().any(|event| event.name == name);
     for side in others {
-        let [of_base, of_side] =
-            [(&base.events, &side.events), (&side.events, &base.events)].map(|(own, other)| {
-                let is_alone = |event: &&sampled::ProfileEvent| {
-                    sampled::is_clock(&event.name) && other.iter().all(|of| of.name != event.name)
-                };
-                own.iter().filter(is_alone).map(|event| event.name.clone()).collect::<Vec<_>>()
-            });
-        let ([of_base], [of_side]) = (&of_base[..], &of_side[..]) else { continue };
-        let modifiers = |name: &str| name.split_once(':').map(|(_, letters)| letters.replace('p', ""));
-        if modifiers(of_base).unwrap_or_default() != modifiers(of_side).unwrap_or_default() {
-            continue;
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        for (at, event) in base.events.iter().enumerate() {
+            // Only the first of the base's events with one name is compared.
+            let first = base.events.iter().position(|other| other.name == event.name);
+            let modes = base.clocks[first.unwrap_or(at)];
+            if modes.is_none() || base.clocks[at] != modes || has(&side.events, &event.name) {
+                continue;
+            }
+            let is_twin = |other: &usize| {
+                side.clocks[*other] == modes
+                    && !has(&base.events, &side.events[*other].name)
+                    && pairs.iter().all(|(_, paired)| paired != other)
+            };
+            if let Some(twin) = (0..side.events.len()).find(is_twin) {
+                let (of_base, of_side) = (&event.name, &side.events[twin].name);
+                let path = &side.file.path;
+                let note = format!("{path}: {of_side} is compared with {of_base}; both are CPU time");
+                // Events of the same name have the same note.
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+                pairs.push((at, twin));
+            }
         }
-        notes.push(format!("{}: {of_side} is compared with {of_base}; both are CPU time", side.file.path));
-        for event in side.events.iter_mut().filter(|event| event.name == *of_side) {
-            event.name.clone_from(of_base);
+        for (at, twin) in pairs {
+            side.events[twin].name.clone_from(&base.events[at].name);
         }
     }
 }
@@ -301,10 +328,40 @@ fn same_files(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey], te
     }
 }
 
+/// Gives each thread and process the name from the last recording that contains one. perf compares only IDs,
+/// so a thread that was renamed between two recordings is one row.
+fn same_tasks(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey]) {
+    let mut newest: FxHashMap<i64, StringId> = FxHashMap::default();
+    for event in events.iter_mut().flatten() {
+        for (_, cell) in cells(event, keys) {
+            if let RowCell::Task(id, name) = *cell {
+                newest.insert(id, name);
+            }
+        }
+    }
+    for event in events.iter_mut().flatten() {
+        for (key, cell) in cells(event, keys) {
+            if let (SortKey::Thread | SortKey::Process, RowCell::Task(id, _) | RowCell::Number(id)) =
+                (key, &*cell)
+                && let Some(name) = newest.get(id)
+            {
+                *cell = RowCell::Task(*id, *name);
+            }
+        }
+    }
+}
+
+/// Returns the cells of an event's rows with their sort keys.
+fn cells<'a>(
+    event: &'a mut sampled::ProfileEvent,
+    keys: &'a [SortKey],
+) -> impl Iterator<Item = (SortKey, &'a mut RowCell)> {
+    event.rows.iter_mut().flat_map(|row| keys.iter().copied().cycle().zip(row.cells.iter_mut()))
+}
+
 /// Calls `look` for each source file in an event's rows.
 fn files(event: &mut sampled::ProfileEvent, keys: &[SortKey], mut look: impl FnMut(&mut StringId)) {
-    let cells = event.rows.iter_mut().flat_map(|row| row.cells.iter_mut().zip(keys.iter().cycle()));
-    for (cell, key) in cells {
+    for (key, cell) in cells(event, keys) {
         match (key, cell) {
             (SortKey::SrcLine, RowCell::Line(file, _)) | (SortKey::SrcFile, RowCell::Text(file)) => {
                 look(file)
@@ -379,5 +436,90 @@ mod tests {
         };
         assert_eq!(files(1), ["a/only.c", "a/mod.rs", "z/mod.rs", "z/two.c"]);
         assert_eq!(files(2), ["a/mod.rs"]);
+    }
+
+    /// Returns a recording with one row per event and the given attributes.
+    fn side(events: Vec<(&str, Attr, RowCell)>) -> DiffSide {
+        let event = |(name, _, cell): &(&str, Attr, RowCell)| {
+            let own = SampleValue { samples: 9, period: 9, ..SampleValue::default() };
+            let row = sampled::TableRow { cells: vec![*cell], own: own.clone(), ..Default::default() };
+            let name = (*name).to_owned();
+            sampled::ProfileEvent { name, total: own, rows: vec![row], ..Default::default() }
+        };
+        DiffSide {
+            file: diff::DiffFile { path: "file".to_owned(), ..diff::DiffFile::default() },
+            notes: Vec::new(),
+            name_failures: Vec::new(),
+            damage: Vec::new(),
+            loses_samples: false,
+            events: events.iter().map(event).collect(),
+            clocks: events.iter().map(|(_, attr, _)| excluded_by_clock(attr)).collect(),
+        }
+    }
+
+    fn compared(sides: Vec<DiffSide>, keys: &[SortKey], texts: StringTable) -> Result<Diff> {
+        let analysis = AnalysisRequest {
+            keys: keys.to_vec(),
+            ..AnalysisRequest::new(crate::symbol::SymbolOptions::from_environment())
+        };
+        let request = DiffRequest {
+            files: Vec::new(),
+            analysis,
+            query: Query::default(),
+            tree: false,
+            streams: None,
+            compute: None,
+            order: 1,
+        };
+        compare(sides, &request, texts)
+    }
+
+    #[test]
+    fn a_renamed_thread_is_one_row() {
+        let mut texts = StringTable::default();
+        let (old, new) = (texts.add("old"), texts.add("new"));
+        for key in [SortKey::Thread, SortKey::Process] {
+            let cells = [RowCell::Task(812, old), RowCell::Task(812, new), RowCell::Number(812)];
+            let sides = cells.map(|cell| side(vec![("cycles", Attr::new(0, 0), cell)]));
+            let diff = compared(sides.into(), &[key], texts.clone()).unwrap();
+            let [line] = &diff.events[0].lines[..] else { panic!("{:?}", diff.events[0].lines) };
+            assert_eq!(line.cells, [RowCell::Task(812, new)]);
+            assert!(line.values.iter().all(|value| value.samples == 9), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn clocks_are_matched_by_their_attributes() {
+        let clock = |name: &'static str, excluded: &[Flag]| {
+            let mut attr = Attr::new(1, u64::from(name.starts_with("task-clock")));
+            excluded.iter().for_each(|flag| attr.set(*flag, true));
+            (name, attr, RowCell::Number(1))
+        };
+        let names = |base: &[(&'static str, &[Flag])], new: &[(&'static str, &[Flag])]| -> Vec<String> {
+            let sides = [base, new].map(|of| side(of.iter().map(|(name, not)| clock(name, not)).collect()));
+            let diff = compared(sides.into(), &[SortKey::Cpu], StringTable::default());
+            let events = diff.map(|diff| diff.events).unwrap_or_default();
+            assert!(events.iter().all(|event| event.totals[1].is_some()));
+            events.into_iter().map(|event| event.name).collect()
+        };
+        let user: &[Flag] = &[Flag::ExcludeKernel, Flag::ExcludeHv];
+        let kernel: &[Flag] = &[Flag::ExcludeUser, Flag::ExcludeHv];
+        let both = names(
+            &[("cpu-clock:u", user), ("cpu-clock:k", kernel)],
+            &[("task-clock:k", kernel), ("task-clock:u", user)],
+        );
+        assert_eq!(both, ["cpu-clock:u", "cpu-clock:k"]);
+        let twice =
+            names(&[("cpu-clock", &[]), ("cpu-clock", &[])], &[("task-clock", &[]), ("task-clock", &[])]);
+        assert_eq!(twice, ["cpu-clock"]);
+        assert_eq!(names(&[("cpu-clock:P", &[Flag::ExcludeGuest])], &[("task-clock", &[])]), ["cpu-clock:P"]);
+        assert_eq!(
+            names(&[("cpu-clock/period=9/u", user)], &[("task-clock:u", user)]),
+            ["cpu-clock/period=9/u"]
+        );
+        assert!(names(&[("cpu-clock/period=9/u", user)], &[("task-clock", &[])]).is_empty());
+        assert!(names(&[("cpu-clock:u", user)], &[("task-clock:k", kernel)]).is_empty());
+        // The user clock of the base is not compared with a kernel clock, even if both have one name.
+        assert!(names(&[("clock", user), ("clock", kernel)], &[("task-clock:k", kernel)]).is_empty());
     }
 }

@@ -6,7 +6,7 @@
 //! Source: `_perf_event_period` and `perf_event_modify_attr` in `kernel/events/core.c`.
 
 use crate::abi::attr::{Flag, kind};
-use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
+use crate::abi::generic;
 use crate::abi::{Attr, sample_type};
 use crate::error::kernel_words;
 use crate::sys::perf::EventFd;
@@ -17,7 +17,7 @@ pub const SHORTEST_CLOCK_NS: u64 = 10_000;
 /// Whether the event is one of the kernel's clocks. Their timers have periods: the kernel converts a
 /// frequency to a period on open and stores it in each sample (`perf_swevent_init_hrtimer`).
 pub fn is_clock(attr: &Attr) -> bool {
-    attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config())
+    generic::is_clock(attr.kind(), attr.config())
 }
 
 /// A change to an event.
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_would_tell_lies_is_not_changed() {
-        let mut clock = Attr::new(kind::SOFTWARE, CPU_CLOCK);
+        let mut clock = Attr::new(kind::SOFTWARE, generic::CPU_CLOCK);
         let mut faults = Attr::new(kind::SOFTWARE, 2);
         for attr in [&mut clock, &mut faults] {
             assert!(EventChange::Period(5).check(attr).unwrap_err().contains("without sampling"));

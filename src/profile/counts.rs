@@ -181,6 +181,11 @@ impl EventRole {
             _ => None,
         }
     }
+
+    /// Whether the event counts nanoseconds.
+    pub fn is_time(self) -> bool {
+        self.shown_in().is_some()
+    }
 }
 
 /// The counts of one place.

@@ -4,7 +4,7 @@
 //! [`CommandComparison`] with the first command as the base. Decides the level of significance (5 %) and the
 //! verdict; `view` prints the table.
 
-use super::counts::{DerivedResult, EventRole, StatCounts};
+use super::counts::{DerivedResult, StatCounts};
 use super::statistics::{MeasurementSummary, SIGNIFICANCE, WelchTest, welch};
 
 /// A comparison of commands, measure by measure.
@@ -131,13 +131,7 @@ pub fn compare(commands: &[CommandMeasurements]) -> CommandComparison {
     let mut lines = vec![line("elapsed", "s", MeasureKind::Time, true, &|command| elapsed(&command.counts))];
     for (at, event) in base.counts.events.iter().enumerate() {
         let measure = match event.role {
-            Some(
-                EventRole::TaskClock
-                | EventRole::CpuClock
-                | EventRole::DurationTime
-                | EventRole::UserTime
-                | EventRole::SystemTime,
-            ) => MeasureKind::Time,
+            Some(role) if role.is_time() => MeasureKind::Time,
             _ => MeasureKind::Count,
         };
         let values = |command: &CommandMeasurements| values(&command.counts, at);

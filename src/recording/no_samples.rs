@@ -5,7 +5,7 @@
 use super::file::recorder::RecordingResult;
 use super::plan::{Delay, MeasurementScope, SamplePlan};
 use crate::abi::attr::{Flag, kind};
-use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
+use crate::abi::generic;
 use crate::error::Warning;
 use crate::perfdata::RecordedEvent;
 use crate::units::{S, duration, thousands};
@@ -47,7 +47,7 @@ pub(crate) fn reason(
     let happened = events.clone().find(|&(_, count): &(_, u64)| count > 0);
     let (event, count) = happened.or_else(|| events.next())?;
     let (name, attr) = (event.name(), &event.attr);
-    let is_clock = attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config());
+    let is_clock = generic::is_clock(attr.kind(), attr.config());
     let amount = |value: u64| if is_clock { duration(value as f64) } else { thousands(value) };
     let whose = if matches!(plan.scope, MeasurementScope::Cpus(_)) { "CPU" } else { "thread" };
     match count {

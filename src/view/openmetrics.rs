@@ -16,7 +16,7 @@
 
 use std::fmt::Write;
 
-use crate::profile::counts::{EventRole, MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatValue};
+use crate::profile::counts::{MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatValue};
 
 /// The metric family of an event. A family has one unit, so each kind of unit needs a separate family.
 struct MetricFamily {
@@ -102,13 +102,7 @@ fn family(event: &StatEvent) -> (&'static MetricFamily, f64) {
     }
     match event.role {
         // Clocks count nanoseconds, independently of their display unit.
-        Some(
-            EventRole::TaskClock
-            | EventRole::CpuClock
-            | EventRole::DurationTime
-            | EventRole::UserTime
-            | EventRole::SystemTime,
-        ) => (&TIME, 1e-9),
+        Some(role) if role.is_time() => (&TIME, 1e-9),
         _ => match event.unit.as_str() {
             "" => (&EVENTS, event.scale),
             "Joules" => (&ENERGY, event.scale),

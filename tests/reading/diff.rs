@@ -202,7 +202,7 @@ fn the_same_program_twice_differs_in_nothing() {
     diff(&[&base, &base], &["--tree"]).expect(0).prints(&[
         "0 rows differ",
         "within noise",
-        "more than noise\n  none",
+        "more than noise\n#   none",
     ]);
 }
 

@@ -77,9 +77,9 @@ impl Profile {
         self.trace_field(key).unwrap_or_else(|| key.heading())
     }
 
-    /// Returns the name of a sort key in documents.
-    pub fn name(&self, key: SortKey) -> &str {
-        self.trace_field(key).unwrap_or_else(|| key.name())
+    /// Returns the name of a sort key's field in JSON documents.
+    pub fn field_name(&self, key: SortKey) -> &str {
+        self.trace_field(key).unwrap_or_else(|| key.field_name())
     }
 
     fn trace_field(&self, key: SortKey) -> Option<&str> {

@@ -164,6 +164,15 @@ impl SortKey {
         KEYS.iter().find(|(_, key, _)| *key == self).map_or("period", |(name, ..)| name)
     }
 
+    /// Returns the name of the field in JSON documents. perf's key `pid` separates threads, so its numbers
+    /// are thread IDs and the field is `tid`.
+    pub fn field_name(self) -> &'static str {
+        match self {
+            Self::Thread => Self::Tid.name(),
+            key => key.name(),
+        }
+    }
+
     /// Returns the heading.
     pub fn heading(self) -> &'static str {
         KEYS.iter().find(|(_, key, _)| *key == self).map_or("Period", |(.., heading)| heading)

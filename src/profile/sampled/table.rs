@@ -526,10 +526,10 @@ fn sample_cells(
         Some(word) if word != u64::MAX => RowCell::Number(word as i64),
         _ => RowCell::Unknown,
     };
-    let task = |word: Option<u64>, texts: &mut StringTable| match word {
+    let task = |word: Option<u64>, is_named: bool, texts: &mut StringTable| match word {
         Some(ENDED) => RowCell::Text(texts.add(ENDED_NAME)),
         None => RowCell::Unknown,
-        Some(id) => match input.words.task_name(id as i32) {
+        Some(id) => match is_named.then(|| input.words.task_name(id as i32)).flatten() {
             Some(name) => RowCell::Task(id as i64, texts.add(&name)),
             None => RowCell::Number(id as i64),
         },
@@ -539,12 +539,9 @@ fn sample_cells(
         cells.push(match sort_key {
             SortKey::Comm => RowCell::Text(texts.add(&input.words.comm(key.comm))),
             SortKey::CommNoDigit => RowCell::Text(texts.add(&without_digits(&input.words.comm(key.comm)))),
-            SortKey::Process => task(word(|e| *e == SampleAttribute::Pid), texts),
-            SortKey::Thread => task(word(|e| *e == SampleAttribute::Tid), texts),
-            SortKey::Tid => match word(|e| *e == SampleAttribute::Tid) {
-                Some(ENDED) => RowCell::Text(texts.add(ENDED_NAME)),
-                tid => tid.map_or(RowCell::Unknown, |tid| RowCell::Number(tid as i64)),
-            },
+            SortKey::Process => task(word(|e| *e == SampleAttribute::Pid), true, texts),
+            SortKey::Thread => task(word(|e| *e == SampleAttribute::Tid), true, texts),
+            SortKey::Tid => task(word(|e| *e == SampleAttribute::Tid), false, texts),
             SortKey::Cpu => number(word(|e| *e == SampleAttribute::Cpu)),
             SortKey::Socket => {
                 let socket = word(|e| *e == SampleAttribute::Cpu).and_then(|cpu| input.words.socket(cpu));

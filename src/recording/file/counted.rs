@@ -3,8 +3,8 @@
 //! Receives the counters' last readings and the result of `wait4(2)` for the command; returns a count per
 //! event.
 
-use crate::abi::attr::{Flag, kind};
-use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
+use crate::abi::attr::Flag;
+use crate::abi::generic;
 use crate::counter::rings::{InstanceReading, Rings};
 use crate::perfdata::RecordedEvent;
 use crate::recording::plan::{FilePlan, MeasurementScope, SamplePlan};
@@ -29,8 +29,7 @@ pub(super) fn by_command(
     }
     for (event, counted) in events.iter().zip(&mut counted) {
         // The kernel's clocks count both user and kernel mode, even if only one is sampled.
-        let is_clock =
-            event.attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&event.attr.config());
+        let is_clock = generic::is_clock(event.attr.kind(), event.attr.config());
         let excludes = |flag| is_clock && event.attr.get(flag);
         if excludes(Flag::ExcludeKernel) {
             *counted = outcome.user_ns.min(*counted);

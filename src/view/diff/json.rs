@@ -118,7 +118,7 @@ fn words(comparison: &Diff, cells: &[RowCell]) -> Map<String, Json> {
             RowCell::Address(address) => json!(format!("{address:#x}")),
             RowCell::Unknown => Json::Null,
         };
-        object.insert(key.name().into(), value);
+        object.insert(key.field_name().into(), value);
     }
     object
 }

@@ -8,7 +8,8 @@
 //!      Base    Delta             Shared Object  Symbol
 //!     46.3%    -15.1 ±5.2  less  shares         [.] fifty
 //! ```
-//! In a pipe all lines but rows start with `#`, as in perf.
+//! In a pipe all lines but rows start with `#`, as in perf. The titles of call chains (`--stream`) have none
+//! in perf either.
 
 mod streams;
 
@@ -16,7 +17,7 @@ use std::io::{self, Write};
 
 use super::{DiffLayout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
 use crate::profile::diff::{ChangeVerdict, Compute, Diff, DiffEvent, DiffRow, tree::DiffNode};
-use crate::profile::sampled::{CodeKind, RowCell, SampleValue, SortKey};
+use crate::profile::sampled::{CodeKind, RowCell, SampleValue, SortKey, is_clock};
 use crate::sort;
 use crate::terminal::theme::TextRole;
 use crate::text::{clean, cut, width};
@@ -49,17 +50,16 @@ pub(super) fn write(out: &mut dyn Write, diff: &Diff, layout: &DiffLayout) -> io
             true => streams::write(&mut out, diff, event, layout)?,
             false => table(&mut out, diff, event, layout)?,
         }
-        tree(out.out, diff, event, layout)?;
+        tree(&mut out, diff, event, layout)?;
     }
     writeln!(out)?;
     trust(&mut out, diff)
 }
 
 fn amount(event: &DiffEvent, value: &SampleValue) -> String {
-    if event.name.contains("cpu-clock") || event.name.contains("task-clock") {
-        duration(value.period as f64)
-    } else {
-        format!("about {}", thousands(value.period))
+    match is_clock(&event.name) {
+        true => duration(value.period as f64),
+        false => format!("about {}", thousands(value.period)),
     }
 }
 
@@ -348,7 +348,7 @@ fn numbers(
 }
 
 /// Writes the branches that differ by more than noise, and their callers.
-fn tree(out: &mut dyn Write, diff: &Diff, event: &DiffEvent, layout: &DiffLayout) -> io::Result<()> {
+fn tree(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayout) -> io::Result<()> {
     let Some(tree) = &event.tree else { return Ok(()) };
     let differs = |node: &DiffNode| node.changes.iter().any(|change| !is_noise(change));
     let mut differing: Vec<u32> = (0..tree.nodes.len() as u32)
@@ -389,11 +389,14 @@ fn tree(out: &mut dyn Write, diff: &Diff, event: &DiffEvent, layout: &DiffLayout
     let others = diff.files.len() - 1;
     let (own, apart) = tree_widths(diff);
     let delta = if diff.compute == Compute::Time { "Time" } else { "Delta" };
-    let mut title = format!("  {:>own$}", "Base");
+    let mut title = format!("{:>own$}", "Base");
     for number in 1..=others {
         title.push_str(&format!("  {:>own$}  {delta:>apart$}", format!("[{number}]")));
     }
-    writeln!(out, "{}", layout.paint.words(TextRole::Heading, &title))?;
+    match layout.width {
+        None => writeln!(out, "{title}")?,
+        Some(_) => writeln!(out.out, "  {}", layout.paint.words(TextRole::Heading, &title))?,
+    }
     let mut hidden = 0usize;
     while let Some(number) = open.pop() {
         let mut node = &tree.nodes[number as usize];
@@ -428,11 +431,11 @@ fn tree(out: &mut dyn Write, diff: &Diff, event: &DiffEvent, layout: &DiffLayout
         for (at, line) in chained(&names, room).into_iter().enumerate() {
             let line = if noise { line.quiet() } else { line };
             match at {
-                0 => write!(out, "{numbers}  {inset}{}", line.painted(layout.paint))?,
-                _ => write!(out, "\n{:1$}{2}", "", before + width(&inset), line.painted(layout.paint))?,
+                0 => write!(out.out, "{numbers}  {inset}{}", line.painted(layout.paint))?,
+                _ => write!(out.out, "\n{:1$}{2}", "", before + width(&inset), line.painted(layout.paint))?,
             }
         }
-        writeln!(out, "{}", layout.paint.words(role, word))?;
+        writeln!(out.out, "{}", layout.paint.words(role, word))?;
         open.extend(below.iter().rev());
     }
     if hidden > 0 {
@@ -655,6 +658,12 @@ mod tests {
             text.contains("  … and 36 branches that differ less (--percent-limit 0 shows all)"),
             "{text}"
         );
-        assert_eq!(branches(&written(&diff, None, None)), 60);
+        // In a pipe, all lines but rows are comments.
+        let text = written(&diff, None, None);
+        assert_eq!(branches(&text), 60);
+        assert!(text.contains("\n#\n# Call tree, branches that differ"), "{text}");
+        let is_row = |line: &str| line.contains('%') && line.contains('±');
+        let bare = text.lines().filter(|line| !line.starts_with('#') && !is_row(line));
+        assert_eq!(bare.collect::<Vec<_>>(), [""; 0], "{text}");
     }
 }

@@ -3,22 +3,10 @@
 use std::io::{self, Write};
 
 use super::{
-    ReportColumn, ReportLayout, average_weight, fields, heading, lines, names, percent, share_of,
-    side_by_side, spread, under_rows::ChainWriter,
+    ReportLayout, fields, heading, lines, names, number, side_by_side, spread, under_rows::ChainWriter,
 };
-use crate::profile::sampled::{Profile, ProfileEvent, TableRow};
+use crate::profile::sampled::{Profile, ProfileEvent};
 use crate::text::clean;
-
-fn number(event: &ProfileEvent, row: &TableRow, column: ReportColumn, layout: &ReportLayout) -> String {
-    if let Some(share) = share_of(column, row) {
-        return percent(event, share, layout);
-    }
-    match column {
-        ReportColumn::Weight(which) => average_weight(row, which),
-        ReportColumn::Samples => row.own.samples.to_string(),
-        _ => row.own.period.to_string(),
-    }
-}
 
 /// Writes perf's lines before all tables.
 pub(super) fn lost(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {

@@ -1,22 +1,22 @@
 //! Nested rows (`--hierarchy`): the first level sums up rows that agree in the first sort key, the next level
 //! those that also agree in the second, and so on. Costs are own costs; the tree has the costs of callees.
+//! Titles are those of perf.
 //!
 //! ```text
-//!    Self  Command / Shared Object / Symbol
-//!  100.0%  deep
-//!   97.6%    deep
-//!   71.4%      [.] leaf
+//!  Overhead  Command / Shared Object / Symbol
+//!    100.0%  deep
+//!     97.6%    deep
+//!     71.4%      [.] leaf
 //! ```
 
 use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use super::{ReportLayout, cell, percent};
-use crate::profile::sampled::{Profile, ProfileEvent, RowCell, SampleValue, ShareOf, TableRow};
+use super::{ReportColumn, ReportLayout, cell, heading, number, share_of};
+use crate::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, TableRow};
 use crate::sort;
 use crate::text::{cut, width};
-use crate::units::thousands;
 
 /// Minimum width of the text of deep rows.
 const NARROWEST: usize = 16;
@@ -25,16 +25,51 @@ const NARROWEST: usize = 16;
 #[derive(Default)]
 struct HierarchyBranch {
     cell: Option<RowCell>,
-    own: SampleValue,
+    /// The sum of the rows, without their cells and totals.
+    sum: TableRow,
     below: Vec<usize>,
 }
 
-fn branches(rows: &[TableRow], depth: usize, of: ShareOf) -> Vec<HierarchyBranch> {
+impl HierarchyBranch {
+    fn add(&mut self, row: &TableRow) {
+        self.sum.own += &row.own;
+        if let Some(by_mode) = &row.by_mode {
+            let sums = self.sum.by_mode.get_or_insert_default().iter_mut();
+            sums.zip(by_mode.iter()).for_each(|(sum, period)| *sum = sum.saturating_add(*period));
+        }
+    }
+
+    /// Returns the number by which branches are sorted: that of the first column.
+    fn rank(&self, column: ReportColumn) -> u64 {
+        match (share_of(column, &self.sum), column) {
+            (Some((_, cost)), _) => cost,
+            (None, ReportColumn::Samples) => self.sum.own.samples,
+            (None, _) => self.sum.own.period,
+        }
+    }
+}
+
+/// Returns the number columns of the flat table, except those that include callees.
+fn columns(profile: &Profile, layout: &ReportLayout) -> Vec<ReportColumn> {
+    let mut columns = layout.columns(profile);
+    columns.retain(|column| {
+        !matches!(column, ReportColumn::Key(_) | ReportColumn::Total | ReportColumn::TotalLatency)
+    });
+    if columns.is_empty() {
+        columns.push(match profile.share_of {
+            ShareOf::Latency => ReportColumn::OwnLatency,
+            ShareOf::Period => ReportColumn::Own,
+        });
+    }
+    columns
+}
+
+fn branches(rows: &[TableRow], depth: usize, first: ReportColumn) -> Vec<HierarchyBranch> {
     let mut all = vec![HierarchyBranch::default()];
     let mut known: FxHashMap<(usize, RowCell), usize> = FxHashMap::default();
     for row in rows.iter().filter(|row| row.own.samples > 0) {
         let mut at = 0;
-        all[0].own += &row.own;
+        all[0].add(row);
         for cell in row.cells.iter().take(depth) {
             let next = all.len();
             let number = *known.entry((at, *cell)).or_insert(next);
@@ -42,13 +77,13 @@ fn branches(rows: &[TableRow], depth: usize, of: ShareOf) -> Vec<HierarchyBranch
                 all.push(HierarchyBranch { cell: Some(*cell), ..HierarchyBranch::default() });
                 all[at].below.push(number);
             }
-            all[number].own += &row.own;
+            all[number].add(row);
             at = number;
         }
     }
     for at in 0..all.len() {
         let mut below = std::mem::take(&mut all[at].below);
-        sort::by_key(&mut below, |number| (std::cmp::Reverse(of.cost(&all[*number].own)), *number));
+        sort::by_key(&mut below, |number| (std::cmp::Reverse(all[*number].rank(first)), *number));
         all[at].below = below;
     }
     all
@@ -61,18 +96,27 @@ pub(super) fn write(
     layout: &ReportLayout,
 ) -> io::Result<()> {
     let headings: Vec<&str> = profile.keys.iter().map(|key| profile.heading(*key)).collect();
+    let columns = columns(profile, layout);
+    let title = |column: &ReportColumn| match column {
+        // perf's name in a hierarchy, with and without call chains.
+        ReportColumn::Own => "Overhead",
+        column => heading(*column, profile),
+    };
+    let numbers = |words: &mut dyn Iterator<Item = String>| -> String {
+        words.map(|word| format!("{word:>12} ")).collect()
+    };
     for event in events {
-        let more = if layout.show_samples { "     Samples" } else { "" };
         let start = if layout.is_piped { '#' } else { ' ' };
         if !layout.is_quiet {
-            writeln!(out, "{start}        Self {more} {}", headings.join(" / "))?;
+            let titles = numbers(&mut columns.iter().map(|column| title(column).to_owned()));
+            writeln!(out, "{start}{titles} {}", headings.join(" / "))?;
         }
-        let all = branches(&event.rows, profile.keys.len(), event.share_of);
+        let all = branches(&event.rows, profile.keys.len(), columns[0]);
         let mut open: Vec<(usize, usize)> = all[0].below.iter().rev().map(|number| (*number, 0)).collect();
         let mut shown = 0;
-        while let Some((number, depth)) = open.pop() {
-            let branch = &all[number];
-            if event.share(event.cost(&branch.own)) * 100.0 < layout.row_limit {
+        while let Some((at, depth)) = open.pop() {
+            let branch = &all[at];
+            if event.share(event.cost(&branch.sum.own)) * 100.0 < layout.row_limit {
                 continue;
             }
             if shown == layout.rows {
@@ -83,12 +127,9 @@ pub(super) fn write(
             }
             shown += 1;
             let words = branch.cell.as_ref().map(|value| cell(profile, layout, value)).unwrap_or_default();
-            let samples = match layout.show_samples {
-                true => format!("{:>12}", thousands(branch.own.samples)),
-                false => String::new(),
-            };
-            let share = percent(event, (event.share_of, event.cost(&branch.own)), layout);
-            let before = format!(" {share:>12} {samples} {:depth$}", "", depth = depth * 2);
+            let numbers =
+                numbers(&mut columns.iter().map(|column| number(event, &branch.sum, *column, layout)));
+            let before = format!(" {numbers} {:depth$}", "", depth = depth * 2);
             let words = match layout.width() {
                 Some(columns) => cut(&words, columns.saturating_sub(width(&before)).max(NARROWEST)),
                 None => words,

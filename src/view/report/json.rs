@@ -132,7 +132,7 @@ fn rows(
                 RowCell::Unknown => Json::Null,
                 RowCell::Address(_) => Json::from(cell(profile, layout, value)),
             };
-            object.insert(profile.name(*key).into(), value);
+            object.insert(profile.field_name(*key).into(), value);
         }
         object.insert("self".into(), serde_json::to_value(cost(event, &row.own))?);
         if profile.has_totals {

@@ -24,6 +24,7 @@ use crate::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, SortKey, 
 use crate::sort;
 use crate::terminal::Paint;
 use crate::text::{DisplayName, clean};
+use crate::units::thousands;
 pub use key_widths::fit_keys;
 pub(super) use name::StyledWords;
 pub(super) use tree::chained;
@@ -236,6 +237,11 @@ impl ReportLayout {
     /// Returns the maximum line width for a human reader.
     fn width(&self) -> Option<usize> {
         self.width.filter(|_| self.reads_names())
+    }
+
+    /// Whether numbers are for a program.
+    fn is_for_program(&self) -> bool {
+        self.is_piped || self.form != ReportFormat::Text
     }
 
     /// Whether to shorten function names for a human reader.
@@ -544,6 +550,22 @@ fn share_of(column: ReportColumn, row: &TableRow) -> Option<(ShareOf, u64)> {
     })
 }
 
+/// Formats a number of a row: with separators for a human reader, with its digits only for a program.
+fn number(event: &ProfileEvent, row: &TableRow, column: ReportColumn, layout: &ReportLayout) -> String {
+    if let Some(share) = share_of(column, row) {
+        return percent(event, share, layout);
+    }
+    let digits = |number: u64| match layout.is_for_program() {
+        true => number.to_string(),
+        false => thousands(number),
+    };
+    match column {
+        ReportColumn::Weight(which) => average_weight(row, which),
+        ReportColumn::Samples => digits(row.own.samples),
+        _ => digits(row.own.period),
+    }
+}
+
 fn average_weight(row: &TableRow, which: usize) -> String {
     format!("{:.1}", row.own.weights()[which] as f64 / row.own.samples.max(1) as f64)
 }
@@ -551,7 +573,7 @@ fn average_weight(row: &TableRow, which: usize) -> String {
 /// Formats a percentage: with its error for a human reader, with perf's two decimals for a program.
 fn percent(event: &ProfileEvent, (of, cost): (ShareOf, u64), layout: &ReportLayout) -> String {
     let share = event.share_by(of, cost);
-    if layout.is_piped || layout.form != ReportFormat::Text {
+    if layout.is_for_program() {
         return format!("{:.2}%", share * 100.0);
     }
     format!("{:.1}% ±{:.1}", share * 100.0, event.error_by(of, share) * 100.0)

@@ -11,8 +11,8 @@ use std::io::{self, Write};
 
 use super::name::StyledWords;
 use super::{
-    ChainShape, ReportColumn, ReportLayout, average_weight, cell_words, chains, fields, fit_keys, heading,
-    hierarchy, language, lines, percent, share_of, side_by_side, spread, tree, under_rows::ChainWriter,
+    ChainShape, ReportColumn, ReportLayout, cell_words, chains, fields, fit_keys, heading, hierarchy,
+    language, lines, number, side_by_side, spread, tree, under_rows::ChainWriter,
 };
 use crate::profile::sampled::trust::{self, TrustRemark, TrustStatement};
 use crate::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, SortKey, TableRow, is_clock};
@@ -112,19 +112,6 @@ fn headline(out: &mut dyn Write, event: &ProfileEvent) -> io::Result<()> {
         write!(out, ", {} excluded by filters", thousands(event.filtered.samples))?;
     }
     writeln!(out)
-}
-
-fn number(event: &ProfileEvent, row: &TableRow, column: ReportColumn, layout: &ReportLayout) -> String {
-    if let Some(share) = share_of(column, row) {
-        return percent(event, share, layout);
-    }
-    match column {
-        ReportColumn::Weight(which) => average_weight(row, which),
-        ReportColumn::Samples if layout.is_piped => row.own.samples.to_string(),
-        _ if layout.is_piped => row.own.period.to_string(),
-        ReportColumn::Samples => thousands(row.own.samples),
-        _ => thousands(row.own.period),
-    }
 }
 
 fn is_number(column: ReportColumn) -> bool {

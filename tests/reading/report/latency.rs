@@ -107,4 +107,20 @@ fn time_by_the_clock_is_shared_among_the_threads_that_ran() {
             assert!(near, "{options:?} {words:?}: {numbers:?}, {:?}", ours[words]);
         }
     }
+    // The titles of a hierarchy, except perf's columns with the costs of callees.
+    for options in [
+        &["--sort", "latency,comm,dso"][..],
+        &["--sort", "latency,overhead,comm,sym"],
+        &["--no-children", "--latency"],
+        &["--no-children", "-F", "overhead,latency,comm,dso"],
+    ] {
+        let input = ["report", "--stdio", "--hierarchy", "-g", "none", "-i", file.to_str().unwrap()];
+        let all = [&input[..], options].concat();
+        let titles = |text: &str| -> Option<String> {
+            let line = text.lines().find(|line| line.contains("Command"))?;
+            Some(line.trim_start_matches('#').split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        let (theirs, ours) = (titles(&oracle::says(&newest, &all)), titles(&kit::run(&all).expect(0).stdout));
+        assert!(theirs.is_some() && theirs == ours, "{options:?}: {theirs:?} {ours:?}");
+    }
 }

@@ -240,7 +240,16 @@ fn lists_of_what_else_is_there() {
     tables_agree(&file, &["-g", "none", "-s", "pid,dso"]);
     let by_process = kit::run(&["report", "--json", "-s", "pid", "-i", path]).expect(0).stdout;
     let by_process: serde_json::Value = serde_json::from_str(&by_process).expect("JSON");
-    assert!(by_process["events"][0]["rows"][0]["pid"].is_u64(), "{by_process}");
+    // The key `pid` separates threads, so its field is `tid`.
+    let row = &by_process["events"][0]["rows"][0];
+    assert!(row["tid"].is_u64() && row["pid"].is_null(), "{by_process}");
+    let of_processes = kit::run(&["report", "--json", "-s", "tgid", "-i", path]).expect(0).stdout;
+    let of_processes: serde_json::Value = serde_json::from_str(&of_processes).expect("JSON");
+    assert!(of_processes["events"][0]["rows"][0]["tgid"].is_u64(), "{of_processes}");
+    let diff = kit::run(&["diff", "--json", "-s", "pid", path, path]).expect(0).stdout;
+    let diff: serde_json::Value = serde_json::from_str(&diff).expect("JSON");
+    let row = &diff["events"][0]["rows"][0];
+    assert!(row["tid"].is_u64() && row["pid"].is_null(), "{diff}");
     let text = kit::run(&["report", "--stdio", "-s", "pid", "-i", path]).expect(0).stdout;
     assert_eq!(text.lines().filter(|line| line.trim_end().ends_with(":worker")).count(), 3, "{text}");
     kit::run(&["report", "--mmaps", "-i", path]).expect(0).prints(&["|many", "/many", "libc.so"]);
