@@ -30,6 +30,7 @@ use super::{PerfdataError, RecordedEvent, RecordingLayout};
 use crate::error::say;
 use crate::record::{attr, kind};
 use crate::sys::descriptor;
+use crate::sys::file_map::open_regular;
 use crate::sys::output_file::{self, ExistingFile, OutputPlace};
 use crate::sys::replacement::Replacement;
 
@@ -131,7 +132,7 @@ impl Writer {
                 return Self::stream(pipe, path, events, features, options);
             }
             // Devices such as /dev/null are written in place.
-            ExistingFile::Special if !is_recording_directory(&there.path) => {
+            ExistingFile::Special if recording_files(&there.path).is_none() => {
                 (File::options().write(true).open(&there.path).map_err(failed)?, None)
             }
             ExistingFile::File { len: 0, is_ours: true } if !options.hold => {
@@ -222,7 +223,7 @@ impl Writer {
         let Some((new, there)) = self.place.take() else { return Ok(()) };
         // Another file may have been created since.
         let is_file = |meta: Metadata| meta.is_file() && meta.len() > 0;
-        if fs::symlink_metadata(&there.path).is_ok_and(is_file) || is_recording_directory(&there.path) {
+        if fs::symlink_metadata(&there.path).is_ok_and(is_file) || recording_files(&there.path).is_some() {
             keep_former(&there.path)?;
         }
         new.put().map_err(PerfdataError::create(&self.path))?;
@@ -473,38 +474,29 @@ fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
     there.standing == ExistingFile::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
 }
 
-/// Whether the path is a recording of this user in perf's directory form (`perf record --threads`), and
-/// contains nothing else. A directory with other files is the user's own, and pmc must not move or remove it.
-fn is_recording_directory(path: &Path) -> bool {
-    let is_ours = |meta: Metadata| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
-    let data = path.join("data");
-    let mut magic = [0; MAGIC.len()];
-    fs::symlink_metadata(path).is_ok_and(is_ours)
-        && fs::read_dir(path)
-            .is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(|entry| is_recorded_file(&entry))))
-        && fs::symlink_metadata(&data).is_ok_and(|meta| meta.is_file())
-        && File::open(data).and_then(|mut data| data.read_exact(&mut magic)).is_ok()
-        && magic == MAGIC
-}
-
-/// Whether perf wrote this file of a recording directory: `data` or `data.N`.
-fn is_recorded_file(entry: &fs::DirEntry) -> bool {
-    let name = entry.file_name();
-    let name = name.to_string_lossy();
-    let is_number = |n: &str| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit());
-    (name == "data" || name.strip_prefix("data.").is_some_and(is_number))
-        && entry.file_type().is_ok_and(|kind| kind.is_file())
-}
-
-/// Removes a recording directory. Fails if it contains anything but the files of a recording.
-fn remove_recording_directory(path: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if is_recorded_file(&entry) {
-            fs::remove_file(entry.path())?;
-        }
+/// Returns the files of a recording of this user in perf's directory form (`perf record --threads`): `data`
+/// and `data.N`. Returns `None` for everything else. A directory with other files is the user's own, and pmc
+/// must not move or remove it.
+fn recording_files(directory: &Path) -> Option<Vec<PathBuf>> {
+    let meta = fs::symlink_metadata(directory).ok()?;
+    if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() {
+        return None;
     }
-    fs::remove_dir(path)
+    let mut magic = [0; MAGIC.len()];
+    open_regular(&directory.join("data"), false).and_then(|mut data| data.read_exact(&mut magic)).ok()?;
+    let is_number = |n: &str| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit());
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).ok()? {
+        let entry = entry.ok()?;
+        let name = entry.file_name();
+        let name = name.to_str()?;
+        let is_recorded = name == "data" || name.strip_prefix("data.").is_some_and(is_number);
+        if !is_recorded || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            return None;
+        }
+        files.push(entry.path());
+    }
+    (magic == MAGIC).then_some(files)
 }
 
 /// Renames the existing recording to `NAME.old`, in place of an older one. A directory and a file cannot
@@ -513,9 +505,9 @@ fn keep_former(path: &Path) -> Result<(), PerfdataError> {
     let mut old = path.as_os_str().to_owned();
     old.push(".old");
     let old = Path::new(&old);
-    let removed = match fs::symlink_metadata(old) {
-        Ok(_) if is_recording_directory(old) => remove_recording_directory(old),
-        Ok(meta) if meta.is_file() && path.is_dir() => fs::remove_file(old),
+    let removed = match (recording_files(old), fs::symlink_metadata(old)) {
+        (Some(files), _) => files.iter().try_for_each(fs::remove_file).and_then(|()| fs::remove_dir(old)),
+        (None, Ok(meta)) if meta.is_file() && path.is_dir() => fs::remove_file(old),
         _ => Ok(()),
     };
     removed.and_then(|()| fs::rename(path, old)).map_err(PerfdataError::create(path))
