@@ -114,12 +114,20 @@ impl Error {
     /// Creates an error for an output file that cannot be created; `option` selects the file on the
     /// command line, such as `-o`.
     pub fn create(option: &str, path: &Path, kernel: impl Into<io::Error>) -> Self {
-        use io::ErrorKind::{AlreadyExists, IsADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+        use io::ErrorKind::{
+            AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,
+        };
         let kernel = kernel.into();
         let kind = kernel.kind();
         let error = Self::io(format!("creating {}", path.display()), kernel).exit(Exit::NotCreated);
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let error = match (kind, folder) {
+            (NotFound | NotADirectory, _) if path.as_os_str().as_encoded_bytes().ends_with(b"/") => {
+                let file = path.components().as_path().display();
+                return error
+                    .why("the name ends with a slash, but there is no such directory")
+                    .try_this(format!("{option} {file}"));
+            }
             (NotFound, Some(folder)) => error
                 .why("the directory does not exist, or no files can be created there")
                 .try_this(format!("mkdir -p {}", folder.display())),

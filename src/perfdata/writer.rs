@@ -15,14 +15,16 @@
 //! the machine's data.
 
 mod compress;
+mod existing;
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, IoSlice, Read, Seek, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::io::{self, IoSlice, Seek, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use self::compress::Compressor;
+use self::existing::recording_files;
 use super::feature::{Compression, FeatureNumber, Features};
 use super::header::{FILE_HEADER, PIPE_HEADER};
 use super::magic::MAGIC;
@@ -30,7 +32,6 @@ use super::{PerfdataError, RecordedEvent, RecordingLayout};
 use crate::error::say;
 use crate::record::{attr, kind};
 use crate::sys::descriptor;
-use crate::sys::file_map::open_regular;
 use crate::sys::output_file::{self, ExistingFile, OutputPlace};
 use crate::sys::replacement::Replacement;
 
@@ -98,6 +99,7 @@ impl Writer {
     /// Returns the form of a recording at this path: the pipe form for `-` and for named pipes, else the
     /// file form.
     pub fn form_at(path: &Path) -> RecordingLayout {
+        let path = output_file::without_slash(path);
         let is_pipe = || output_file::look(path).is_ok_and(|there| is_chosen_pipe(path, &there));
         if path.as_os_str() == "-" || is_pipe() { RecordingLayout::Pipe } else { RecordingLayout::File }
     }
@@ -114,7 +116,7 @@ impl Writer {
         features: &Features,
         options: WriteOptions,
     ) -> Result<Self, PerfdataError> {
-        let path = path.as_ref();
+        let path = output_file::without_slash(path.as_ref());
         if path.as_os_str() == "-" {
             let name = options.stream.clone().unwrap_or_else(|| "standard output".to_owned());
             let stdout = match descriptor::stdout_was_closed() {
@@ -224,7 +226,7 @@ impl Writer {
         // Another file may have been created since.
         let is_file = |meta: Metadata| meta.is_file() && meta.len() > 0;
         if fs::symlink_metadata(&there.path).is_ok_and(is_file) || recording_files(&there.path).is_some() {
-            keep_former(&there.path)?;
+            existing::keep(&there.path)?;
         }
         new.put().map_err(PerfdataError::create(&self.path))?;
         let was = match there.standing {
@@ -472,45 +474,6 @@ impl Drop for Writer {
 /// Whether the user chose a named pipe. At the default path, another user may have created one.
 fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
     there.standing == ExistingFile::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
-}
-
-/// Returns the files of a recording of this user in perf's directory form (`perf record --threads`): `data`
-/// and `data.N`. Returns `None` for everything else. A directory with other files is the user's own, and pmc
-/// must not move or remove it.
-fn recording_files(directory: &Path) -> Option<Vec<PathBuf>> {
-    let meta = fs::symlink_metadata(directory).ok()?;
-    if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() {
-        return None;
-    }
-    let mut magic = [0; MAGIC.len()];
-    open_regular(&directory.join("data"), false).and_then(|mut data| data.read_exact(&mut magic)).ok()?;
-    let is_number = |n: &str| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit());
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).ok()? {
-        let entry = entry.ok()?;
-        let name = entry.file_name();
-        let name = name.to_str()?;
-        let is_recorded = name == "data" || name.strip_prefix("data.").is_some_and(is_number);
-        if !is_recorded || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
-            return None;
-        }
-        files.push(entry.path());
-    }
-    (magic == MAGIC).then_some(files)
-}
-
-/// Renames the existing recording to `NAME.old`, in place of an older one. A directory and a file cannot
-/// replace each other.
-fn keep_former(path: &Path) -> Result<(), PerfdataError> {
-    let mut old = path.as_os_str().to_owned();
-    old.push(".old");
-    let old = Path::new(&old);
-    let removed = match (recording_files(old), fs::symlink_metadata(old)) {
-        (Some(files), _) => files.iter().try_for_each(fs::remove_file).and_then(|()| fs::remove_dir(old)),
-        (None, Ok(meta)) if meta.is_file() && path.is_dir() => fs::remove_file(old),
-        _ => Ok(()),
-    };
-    removed.and_then(|()| fs::rename(path, old)).map_err(PerfdataError::create(path))
 }
 
 /// Returns header, ids and attrs of the file form, and the size of all attrs including the spare ones.

@@ -282,6 +282,85 @@ fn a_recording_replaces_one_in_perfs_directory_form() {
 }
 
 #[test]
+fn trailing_slash_in_output_path_is_ignored_for_directories() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let (file, old) = (lab.path("rec"), lab.path("rec.old"));
+    let [file_slash, absent_slash, folder_slash] = ["rec/", "absent/", "folder/"].map(|name| lab.path(name));
+    record(&file, &["-e", "cpu-clock"], &["true"]).expect(0);
+    // As `perf record --threads` writes it.
+    let data = lab.path("data");
+    std::fs::rename(&file, &data).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    std::fs::rename(&data, file.join("data")).unwrap();
+    std::fs::write(file.join("data.0"), "").unwrap();
+    let ran = record(&file_slash, &["-e", "cpu-clock"], &["true"]).expect(0);
+    assert!(!ran.stderr.contains("rec/"), "{}", ran.stderr);
+    assert!(file.is_file() && old.join("data").is_file() && old.join("data.0").is_file());
+    // The name of a file, no name, and a directory that is not a recording.
+    let before = std::fs::read(&file).unwrap();
+    for (path, options) in [(&file_slash, "rec"), (&absent_slash, "absent")] {
+        let ran = record(path, &["-e", "cpu-clock"], &["true"]).expect(1);
+        let remedy = format!("try: -o {}", lab.path(options).display());
+        ran.says(&[&format!("creating {}: ", path.display()), "there is no such directory", &remedy]);
+    }
+    std::fs::create_dir(&folder_slash).unwrap();
+    record(&folder_slash, &["-e", "cpu-clock"], &["true"])
+        .expect(1)
+        .says(&["a directory with this name exists"]);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    assert!(!lab.path("absent").exists() && std::fs::read_dir(&folder_slash).unwrap().next().is_none());
+}
+
+#[test]
+fn only_recordings_are_replaced_by_the_existing_recording() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let (file, directory) = (lab.path("rec"), lab.path("dir"));
+    let (file_old, directory_old) = (lab.path("rec.old"), lab.path("dir.old"));
+    record(&file, &["-e", "cpu-clock"], &["true"]).expect(0);
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::copy(&file, directory.join("data")).unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let make = |what: &str, path: &Path| match what {
+        "link" => std::os::unix::fs::symlink(&file, path).unwrap(),
+        "dangling link" => std::os::unix::fs::symlink("nowhere", path).unwrap(),
+        "text" => std::fs::write(path, "my notes").unwrap(),
+        "directory" => std::fs::create_dir(path).unwrap(),
+        _ => {
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        }
+    };
+    for what in ["link", "dangling link", "text", "directory", "FIFO"] {
+        for (recording, old) in [(&file, &file_old), (&directory, &directory_old)] {
+            make(what, old);
+            let kind = || std::fs::symlink_metadata(old).unwrap().file_type();
+            let kind_before = kind();
+            let ran = record(recording, &["-e", "cpu-clock"], &["true"]).expect(1);
+            let old_name = old.display();
+            let (doing, why) =
+                (format!("recording as {old_name}: "), format!("why: {old_name} is not a recording"));
+            ran.says(&[&doing, &why, "try: -o FILE"]);
+            assert_eq!(kind(), kind_before, "{what}");
+            assert_eq!(std::fs::read(&file).unwrap(), before, "{what}");
+            assert_eq!(std::fs::read(directory.join("data")).unwrap(), before, "{what}");
+            if kind().is_dir() { std::fs::remove_dir(old) } else { std::fs::remove_file(old) }.unwrap();
+        }
+    }
+    // An empty file loses nothing.
+    for (recording, old) in [(&file, &file_old), (&directory, &directory_old)] {
+        std::fs::write(old, "").unwrap();
+        record(recording, &["-e", "cpu-clock"], &["true"]).expect(0);
+        assert!(recording.is_file());
+    }
+}
+
+#[test]
 fn a_snapshot_holds_the_newest() {
     if !ready() {
         return;
