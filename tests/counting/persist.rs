@@ -130,8 +130,7 @@ impl Worker {
     fn start(run: &Run) -> Self {
         let worker = Self::by(run, Command::new("env"));
         // `env` replaces itself with the shell, which must not count as work.
-        let comm = format!("/proc/{}/comm", worker.child.id());
-        kit::wait_for("its shell", || fs::read_to_string(&comm).is_ok_and(|comm| comm == "sh\n"));
+        kit::wait_for_program(worker.child.id(), "sh");
         worker
     }
 
@@ -504,9 +503,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     fs::create_dir(theirs.path("run")).expect("a folder");
     std::os::unix::fs::chown(theirs.path("run"), Some(NOBODY), Some(NOBODY)).expect("root may");
     let pid = task.id().to_string();
-    kit::wait_for("the user's shell", || {
-        fs::read(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == b"sh\n")
-    });
+    kit::wait_for_program(task.id(), "sh");
     let added = user(&theirs, &["persist", "add", "faults", "-e", "page-faults", "-p", &pid, "--pages", "1"]);
     added.expect(0).says(&["user mode only", "faults is held"]);
     user(&theirs, &["persist", "list"]).expect(0).prints(&["page-faults (user mode only)", "overwrite"]);

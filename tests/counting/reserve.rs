@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail loudly too")]
 
-use crate::kit;
+use crate::kit::{self, ProcessGuard};
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{ChildStdin, Command, Output, Stdio};
 use std::time::Duration;
 
 use pmc::counter::reservation::{self, Policy, ReservationState, Watcher};
@@ -115,26 +115,6 @@ fn until(what: &str, is: impl FnMut() -> bool) {
     kit::wait_for(what, is);
 }
 
-/// A child process that is killed when its test ends.
-struct Guard(Child);
-
-impl Guard {
-    fn start(command: &mut Command) -> Self {
-        Self(command.spawn().unwrap())
-    }
-
-    fn signal(&self, signal: Signal) {
-        send(self.0.id(), signal);
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
@@ -151,7 +131,7 @@ fn check_names_the_real_perfalloc() {
     }
     let place = Place::new();
     assert_eq!(findings(Policy::Check, &place), "", "nobody has reserved");
-    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let perfalloc = ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     let pid = perfalloc.0.id();
     place.wait_for_holder(Some(pid));
     let said = findings(Policy::Check, &place);
@@ -166,7 +146,7 @@ fn check_names_the_real_perfalloc() {
 fn others_see_our_pid_until_a_signal_ends_it() {
     let place = Place::new();
     for signal in [Signal::INT, Signal::HUP, Signal::TERM] {
-        let mut pmc = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+        let mut pmc = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
         place.wait_for_holder(Some(pmc.0.id()));
         pmc.signal(signal);
         assert_eq!(pmc.0.wait().unwrap().code(), Some(0), "{signal:?}");
@@ -177,7 +157,7 @@ fn others_see_our_pid_until_a_signal_ends_it() {
 #[test]
 fn a_killed_pmc_leaves_no_lock() {
     let place = Place::new();
-    let mut pmc = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let mut pmc = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(pmc.0.id()));
     pmc.signal(Signal::KILL);
     assert_eq!(pmc.0.wait().unwrap().signal(), Some(9));
@@ -187,9 +167,9 @@ fn a_killed_pmc_leaves_no_lock() {
 #[test]
 fn two_reservers_share_and_the_second_is_told() {
     let place = Place::new();
-    let first = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let first = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(first.0.id()));
-    let mut second = Guard::start(place.reserve(&[]).stderr(Stdio::piped()));
+    let mut second = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::piped()));
     let mut said = String::new();
     BufReader::new(second.0.stderr.take().unwrap()).read_line(&mut said).unwrap();
     assert!(said.contains(&format!("pmc (pid {})", first.0.id())), "{said}");
@@ -278,7 +258,7 @@ fn signals_go_on_to_the_command() {
     let place = Place::new();
     for (name, signal) in [("TERM", Signal::TERM), ("INT", Signal::INT), ("USR1", Signal::USR1)] {
         let script = format!("trap 'exit 42' {name}; echo ready; while :; do sleep 0.01; done");
-        let mut pmc = Guard::start(place.reserve(&["sh", "-c", &script]).stdout(Stdio::piped()));
+        let mut pmc = ProcessGuard::start(place.reserve(&["sh", "-c", &script]).stdout(Stdio::piped()));
         let mut ready = String::new();
         BufReader::new(pmc.0.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         pmc.signal(signal);
@@ -309,7 +289,7 @@ fn a_watcher_sees_others_but_not_its_own_process() {
     let own = reservation::prepare(Policy::Require, &place.lock_file()).unwrap();
     assert_eq!(*watcher.poll(), ReservationState::Free, "our own does not count");
 
-    let pmc = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let pmc = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     let pid = pmc.0.id();
     until(
         "reserved",
@@ -327,7 +307,7 @@ fn a_watcher_sees_others_but_not_its_own_process() {
 
 /// The real agent under strace, with the trace of its calls on its counters.
 struct Agent {
-    strace: Guard,
+    strace: ProcessGuard,
     stdin: Option<ChildStdin>,
     trace: PathBuf,
 }
@@ -350,7 +330,7 @@ impl Agent {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let mut strace = Guard::start(&mut command);
+        let mut strace = ProcessGuard::start(&mut command);
         let agent = Self { stdin: strace.0.stdin.take(), strace, trace };
         until("the agent enables its counters", || agent.switched().0 > 0);
         agent
@@ -480,7 +460,7 @@ fn called_perfalloc_it_holds_and_ends_as_the_original() {
     for program in perfallocs(folder.path()) {
         let place = Place::new();
         for (signal, code) in [(Signal::INT, Some(0)), (Signal::HUP, Some(0)), (Signal::TERM, None)] {
-            let mut alone = Guard::start(&mut place.command(&program));
+            let mut alone = ProcessGuard::start(&mut place.command(&program));
             place.wait_for_holder(Some(alone.0.id()));
             // The handlers are installed after the lock.
             kit::wait_for_handler(alone.0.id(), Signal::INT.as_raw());
@@ -491,7 +471,7 @@ fn called_perfalloc_it_holds_and_ends_as_the_original() {
         }
         // The started process becomes the command. Its child holds the lock and ends with it.
         let mut command = place.command(&program);
-        let mut becomes = Guard::start(
+        let mut becomes = ProcessGuard::start(
             command
                 .args(["--", "sh", "-c", "echo $$; read end"])
                 .stdin(Stdio::piped())
@@ -540,7 +520,7 @@ fn stat_reserves_for_hardware_events_only_and_a_killed_one_leaves_no_lock() {
     }
     let place = Place::new();
     let mut counting =
-        Guard::start(stat(&place, &[HELD, &["--", "sleep", "5"]].concat()).stderr(Stdio::null()));
+        ProcessGuard::start(stat(&place, &[HELD, &["--", "sleep", "5"]].concat()).stderr(Stdio::null()));
     place.wait_for_holder(Some(counting.0.id()));
     counting.signal(Signal::KILL);
     counting.0.wait().unwrap();
@@ -552,7 +532,7 @@ fn stat_reserves_for_hardware_events_only_and_a_killed_one_leaves_no_lock() {
         let mut command = stat(&place, &words);
         command.args(if off { &["--reserve=off"][..] } else { &[] }).args(["--", "sh", "-c", script]);
         let mut counting =
-            Guard::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()));
+            ProcessGuard::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()));
         let mut started = String::new();
         BufReader::new(counting.0.stdout.take().unwrap()).read_line(&mut started).unwrap();
         assert_eq!(started, "started\n");
@@ -568,7 +548,7 @@ fn stat_names_the_real_perfalloc() {
         return;
     }
     let place = Place::new();
-    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let perfalloc = ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     let pid = format!("perfalloc (pid {})", perfalloc.0.id());
     place.wait_for_holder(Some(perfalloc.0.id()));
     stat_run(&place, &["-e", "cycles", "--reserve=check", "true"]).expect(0).says(&["reserved by", &pid]);
@@ -616,7 +596,7 @@ fn what_was_never_open_does_not_yield() {
         return;
     }
     let place = Place::new();
-    let holder = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let holder = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(holder.0.id()));
     let words = ["--reserve=yield", "--json=2", "-o", "-", "-e", "cycles,task-clock", "--", "true"];
     let ran = stat_run(&place, &words).expect(0);
@@ -649,10 +629,10 @@ fn yielding_shows_the_gap() {
 #[test]
 fn programs_are_told_of_the_reservation_in_an_object() {
     let place = Place::new();
-    let first = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let first = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(first.0.id()));
     let mut second = place.reserve(&["--json"]);
-    let mut second = Guard::start(second.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut second = ProcessGuard::start(second.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let mut line = String::new();
     BufReader::new(second.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let object: serde_json::Value = serde_json::from_str(&line).unwrap();
@@ -673,7 +653,7 @@ fn info_tells_of_an_agent_that_failed() {
     let place = Place::new();
     let agent = place.dir.path().join("pmdaperfevent");
     kit::copy_program("/bin/sleep", &agent);
-    let agent = Guard::start(std::process::Command::new(&agent).arg("1000"));
+    let agent = ProcessGuard::start(std::process::Command::new(&agent).arg("1000"));
     let said = format!("the agent (pid {}) does not have this file open", agent.0.id());
     kit::wait_until_idle(agent.0.id());
     let ran = kit::Ran::from(place.command(kit::binary()).arg("info").output().unwrap()).expect(0);
@@ -700,7 +680,7 @@ fn info_shows_who_holds_the_reservation() {
     let place = Place::new();
     let info = || kit::Ran::from(place.command(kit::binary()).arg("info").output().unwrap()).expect(0);
     info().prints(&[&format!("free ({}", place.lock_file().display())]);
-    let holder = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let holder = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(holder.0.id()));
     info().prints(&[&format!("held by pmc (pid {})", holder.0.id())]);
 }
@@ -712,11 +692,11 @@ fn the_last_of_several_real_holders_frees() {
     }
     let place = Place::new();
     let mut watcher = Watcher::new(&place.lock_file());
-    let start = || Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let start = || ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     let mut holders = vec![start(), start(), start()];
     let held = || reservation::status(&place.lock_file()).holders.unwrap();
     until("three holders", || held().len() == 3);
-    let named = |holder: &Guard| format!("perfalloc (pid {})", holder.0.id());
+    let named = |holder: &ProcessGuard| format!("perfalloc (pid {})", holder.0.id());
     let said = findings(Policy::Check, &place);
     assert!(holders.iter().all(|holder| said.contains(&named(holder))), "{said}");
     place.run(&["true"]).expect(0).says(&[&named(&holders[0]), &named(&holders[2])]);
@@ -735,7 +715,7 @@ fn intervals_say_how_long_the_hardware_was_left_alone() {
         return;
     }
     let place = Place::new();
-    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let perfalloc = ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     place.wait_for_holder(Some(perfalloc.0.id()));
     let page = place.dir.path().join("page");
     let scrape = format!("--openmetrics={}", page.display());
@@ -782,7 +762,7 @@ fn a_lock_file_on_a_read_only_mount_is_held_and_none_is_created_there() {
     let read_only = "mount --bind \"$2\" \"$2\"; mount -o remount,bind,ro \"$2\"; ";
     let place = Place::new();
     // The real perfalloc's reservation is visible there, and ours succeeds.
-    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let perfalloc = ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     place.wait_for_holder(Some(perfalloc.0.id()));
     let script = format!("{read_only} exec \"$1\" reserve --create \"$1\" info");
     let ran = in_own_mounts(&place, &script).expect(0);
@@ -894,7 +874,7 @@ fn the_manual_pages_invocations_run_as_written() {
             kit::wait_until_idle(holder);
             send(holder, Signal::INT);
         };
-        let mut foreground = Guard::start(place.command(&program).arg("-D"));
+        let mut foreground = ProcessGuard::start(place.command(&program).arg("-D"));
         place.wait_for_holder(Some(foreground.0.id()));
         ends(foreground.0.id());
         assert_eq!(foreground.0.wait().unwrap().code(), Some(0), "{program:?} -D");
@@ -905,7 +885,7 @@ fn the_manual_pages_invocations_run_as_written() {
         ends(place.holder().unwrap());
         place.wait_for_holder(None);
 
-        let mut elsewhere = Guard::start(place.command(&program).arg("-f").arg(&other));
+        let mut elsewhere = ProcessGuard::start(place.command(&program).arg("-f").arg(&other));
         let holders = || reservation::status(&other).holders.unwrap();
         until("the other file is held", || !holders().is_empty());
         assert_eq!(place.holder(), None, "{program:?} -f");
@@ -919,11 +899,9 @@ fn the_manual_pages_invocations_run_as_written() {
         }
 
         // The reservation lasts as long as the command.
-        let mut command = Guard::start(place.command(&program).args(["sleep", "1000"]));
+        let mut command = ProcessGuard::start(place.command(&program).args(["sleep", "1000"]));
         until("it is held", || place.holder().is_some());
-        until("it has become the command", || {
-            std::fs::read_to_string(format!("/proc/{}/comm", command.0.id())).unwrap() == "sleep\n"
-        });
+        kit::wait_for_program(command.0.id(), "sleep");
         command.signal(Signal::TERM);
         assert_eq!(command.0.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
         place.wait_for_holder(None);

@@ -332,7 +332,7 @@ fn a_recorder_that_is_killed_leaves_what_it_had() {
         perf
     };
     let is_full = || std::fs::metadata(&file).is_ok_and(|meta| meta.len() > 200_000);
-    kit::kill_with_children(oracle::start(make, is_full));
+    drop(kit::ProcessGuard(oracle::start(make, is_full)));
     let reader = Reader::open(&file).expect("pmc reads it");
     assert_eq!(reader.notes(), [RecordingNote::Unfinished { lost: 0 }]);
     assert!(our_counts(&reader)["SAMPLE"] > 100);

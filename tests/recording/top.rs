@@ -7,7 +7,7 @@ pub(crate) mod screen;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// A temporary folder for programs and files of the tests.
@@ -37,22 +37,19 @@ impl Lab {
 }
 
 /// A process that is killed when the test ends.
-pub(crate) struct Running(Child);
+pub(crate) struct Running(kit::ProcessGuard);
 
 impl Running {
     pub(crate) fn start(command: &mut Command) -> Self {
-        Self(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the program starts"))
+        Self(kit::ProcessGuard::start(command.stdin(Stdio::null()).stdout(Stdio::null())))
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
     }
 
     pub(crate) fn pid(&self) -> String {
-        self.0.id().to_string()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.id().to_string()
     }
 }
 

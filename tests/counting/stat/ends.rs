@@ -92,26 +92,15 @@ fn start_group(args: &[&str]) -> Child {
 
 /// Waits until the command executes, which gives the process its name.
 fn wait_for_command(pmc: &Child, name: &str) {
-    let children = format!("/proc/{0}/task/{0}/children", pmc.id());
     wait_for("the command to run", || {
-        let pids = std::fs::read_to_string(&children).unwrap_or_default();
-        pids.split_whitespace().any(|pid| {
-            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
-        })
+        kit::children(pmc.id()).into_iter().any(|pid| kit::has_name(pid, name))
     });
-}
-
-/// Returns the processes that pmc has started.
-fn commands(pmc: &Child) -> Vec<u32> {
-    let children =
-        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", pmc.id())).unwrap_or_default();
-    children.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
 /// Waits until the command handles the signal, which a shell does shortly after its start, and returns the
 /// command's process ID.
 fn wait_for_handler(pmc: &Child, signal: Signal) -> u32 {
-    let command = commands(pmc)[0];
+    let command = kit::children(pmc.id())[0];
     crate::kit::wait_for_handler(command, signal.as_raw());
     command
 }
@@ -152,7 +141,7 @@ fn a_signal_ends_command_and_measurement_and_pmc_dies_of_it() {
         for group in [false, true] {
             let child = start_group(&["stat", "-e", "task-clock", "--", "sleep", "600"]);
             wait_for_command(&child, "sleep");
-            let command = commands(&child)[0];
+            let command = kit::children(child.id())[0];
             if group { kill_process_group(pid(&child), signal) } else { kill_process(pid(&child), signal) }
                 .unwrap();
             let (_, by, said) = end(child);

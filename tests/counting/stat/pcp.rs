@@ -142,8 +142,7 @@ fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
     kit::copy_program("/bin/sh", &rude);
     let mut busy = Command::new(&rude).args(["-c", "while :; do :; done"]).spawn().unwrap();
     let pid = busy.id().to_string();
-    let comm = format!("/proc/{pid}/comm");
-    wait_for("its name", || std::fs::read_to_string(&comm).is_ok_and(|comm| comm == "a\"b\\ {x=,}\n"));
+    kit::wait_for_program(busy.id(), "a\"b\\ {x=,}");
     let option = format!("--openmetrics={file}");
     let half = "half a fault=page-faults/2";
     let events = "page-faults,task-clock,context-switches";

@@ -256,17 +256,13 @@ fn what_is_missing_or_torn_is_said() {
         assert!(matches!(ran.status, Some(0 | 1)) && !ran.stderr.contains("panicked"), "{at}: {ran:?}");
     }
     let file = format!("{file}.killed");
-    let child = kit::pmc()
-        .args(["stat", "record", "-e", "task-clock", "-o", &file, "sleep", "1000"])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    // The command must not keep the tests' output open if this test fails.
+    let mut pmc = kit::pmc();
+    pmc.args(["stat", "record", "-e", "task-clock", "-o", &file, "sleep", "1000"]);
+    let recorder = kit::ProcessGuard::start(pmc.stdout(Stdio::null()).stderr(Stdio::null()));
     // The command starts when the file's header is complete. Before that, the file does not show which tool
     // wrote it.
-    let command = kit::wait_for_child(child.id());
-    kit::wait_for("the command to start", || {
-        std::fs::read_to_string(format!("/proc/{command}/comm")).is_ok_and(|comm| comm == "sleep\n")
-    });
-    kit::kill_with_children(child);
+    kit::wait_for_program(kit::wait_for_child(recorder.id()), "sleep");
+    drop(recorder);
     kit::run(&["stat", "report", "-i", &file]).expect(1).says(&["has no counts yet", "-I 1000"]);
 }

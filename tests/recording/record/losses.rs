@@ -68,9 +68,9 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
     let shape = KILLED[number % KILLED.len()];
     let mut pmc = kit::pmc();
     pmc.args(["record", "-q", "-k", "mono", "-F", "1000"]).args(shape).arg("-o").arg(&file);
-    let mut pmc = pmc.args(["--", "sh", "-c", SPIN]).spawn().expect("pmc starts");
+    let mut pmc = kit::ProcessGuard::start(pmc.args(["--", "sh", "-c", SPIN]));
     kit::wait_for("the file", || {
-        assert!(pmc.try_wait().expect("it is ours").is_none(), "{number}: pmc ended by itself");
+        assert!(pmc.0.try_wait().expect("it is ours").is_none(), "{number}: pmc ended by itself");
         file.exists()
     });
     // Some recorders are killed before they write a sample. The others write their data without a request.
@@ -85,7 +85,7 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
         kit::wait_for("build-ids in the header", || build_ids(&file) > 0);
     }
     kit::let_pass(std::time::Duration::from_millis(dice.roll(700)));
-    kit::kill_with_children(pmc);
+    drop(pmc);
     let perfs = times(&perf(&["script", "-F", "time", "-G"], &file));
     assert_eq!(perf_samples(&file), perfs.len(), "{number} {shape:?}");
     let ours = times_by_pmc(&file);

@@ -22,10 +22,8 @@ fn an_event_of_one_cpu_is_on_that_cpu_in_a_ring_of_its_thread() {
     let lab = Lab::new();
     let file = lab.path("bound");
     let spins = Running::start(Command::new("taskset").args(["-c", "1", "sh", "-c", SPIN]));
-    kit::wait_for("the shell", || {
-        std::fs::read_to_string(format!("/proc/{}/comm", spins.pid())).is_ok_and(|comm| comm == "sh\n")
-    });
     let pid = spins.pid();
+    kit::wait_for_program(spins.id(), "sh");
     // Until the shell has used a tenth of a second of CPU time.
     let works =
         "t() { cut -d' ' -f14 /proc/$0/stat; }; end=$(($(t) + 10)); while [ $(t) -lt $end ]; do :; done";

@@ -236,9 +236,7 @@ fn signals_end_a_recording_cleanly() {
     let file = lab.path("command");
     let pmc = start(&file, &[], &["sh", "-c", "trap 'exit 5' TERM; while :; do sleep 0.05; done"]);
     let child = kit::wait_for_child(pmc.id());
-    kit::wait_for("the command", || {
-        std::fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|comm| comm == "sh\n")
-    });
+    kit::wait_for_program(child, "sh");
     kit::wait_for_handler(child, 15);
     kill("-TERM", pmc.id());
     let (status, said) = ended(pmc);
