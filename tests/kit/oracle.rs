@@ -223,6 +223,12 @@ impl Recording<'_> {
                 writeln!(std::io::stderr().lock(), "an event with build-ids spoiled perf's recording {file}");
             std::thread::sleep(Duration::from_millis(500));
         }
+        let holders = foreign_holders().unwrap_or_else(|| "a process of this test run".to_owned());
+        panic!(
+            "{} tries: {holders} holds events with build-ids, which spoil perf's recording (a kernel fault): {}",
+            TRIES,
+            self.file.display()
+        );
     }
 
     #[track_caller]
