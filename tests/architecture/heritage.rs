@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::CommandFactory as _;
 use pmc::cli::Cli;
@@ -20,6 +20,8 @@ use pmc::cli::tprof::TprofCommandLine;
 use pmc::event;
 use pmc::host::Host;
 
+use super::sources::{files, root};
+
 /// The systems, in the order of the page.
 const SYSTEMS: [&str; 5] = [
     "## PCP's perfalloc and pmdaperfevent",
@@ -28,10 +30,6 @@ const SYSTEMS: [&str; 5] = [
     "## NetBSD's pmc(9), pmc(1) and tprof(8)",
     "## The persistent-events series",
 ];
-
-fn root() -> PathBuf {
-    std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
-}
 
 /// Row of a table.
 #[derive(Debug, PartialEq)]
@@ -70,16 +68,11 @@ fn quoted(column: &str) -> impl Iterator<Item = String> + '_ {
 fn tests(root: &Path) -> BTreeSet<String> {
     let mut tests = BTreeSet::new();
     for (folder, binary) in [("tests", None), ("src", Some("unit"))] {
-        let mut left = vec![root.join(folder)];
-        while let Some(path) = left.pop() {
-            if path.is_dir() {
-                left.extend(fs::read_dir(path).expect("listed").map(|entry| entry.expect("an entry").path()));
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let below = path.strip_prefix(root.join(folder)).expect("below").with_extension("");
-                let words = binary.into_iter().chain(below.iter().filter_map(|word| word.to_str()));
-                let words = words.filter(|word| !["main", "lib", "mod"].contains(word)).collect::<Vec<_>>();
-                tests.extend(tests_of(&words.join("::"), &fs::read_to_string(&path).expect("read")));
-            }
+        for (path, text) in files(&root.join(folder), "rs") {
+            let below = path.with_extension("");
+            let words = binary.into_iter().chain(below.iter().filter_map(|word| word.to_str()));
+            let words = words.filter(|word| !["main", "lib", "mod"].contains(word)).collect::<Vec<_>>();
+            tests.extend(tests_of(&words.join("::"), &text));
         }
     }
     tests
