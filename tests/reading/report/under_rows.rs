@@ -63,7 +63,7 @@ fn sorted(block: &str, separator: &str) -> String {
 }
 
 /// A tree's lines without the lines that connect them, sorted, if siblings have the same number. perf orders
-/// equal siblings of different modules by the addresses of its own structures.
+/// equal siblings of different modules by memory address.
 fn without_order_of_ties(block: &str) -> Option<Vec<&str>> {
     let mut branches: Vec<(usize, &str)> = Vec::new();
     for line in block.lines() {

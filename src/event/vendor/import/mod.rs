@@ -150,8 +150,8 @@ struct TableImporter {
 }
 
 impl TableImporter {
-    /// The rows of a `mapfile.csv` without its heading, at least seven columns each; `None` if there is
-    /// none.
+    /// The rows of a `mapfile.csv` without its heading, at least seven columns each; `None` if the file is
+    /// missing.
     fn map(&mut self, path: &Path) -> Option<Vec<Vec<String>>> {
         let text = fs::read_to_string(path).ok().filter(|text| text.len() < 4 << 20)?;
         let row = |line: &str| {
