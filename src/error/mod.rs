@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_what_why_and_what_to_try() {
+    fn error_prints_cause_and_remedy() {
         let error = Error::io("opening cycles", io::Error::from_raw_os_error(13))
             .why("the paranoid level is 2")
             .try_this("sysctl kernel.perf_event_paranoid=0");
@@ -265,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_is_no_failure() {
+    fn closed_pipe_is_not_a_failure() {
         let error = Error::output("the table", io::Error::from(io::ErrorKind::BrokenPipe));
         assert!(error.is_quiet());
         assert_eq!(error.exit_status(), Exit::Done);
     }
 
     #[test]
-    fn signals_are_passed_on_as_the_shell_does() {
+    fn signal_exit_status_matches_the_shell() {
         assert_eq!(Exit::Signal(15).code(), 143);
     }
 }

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_put_there_is_replaced() {
+    fn files_of_other_users_are_replaced() {
         if !geteuid().is_root() {
             return;
         }

@@ -192,7 +192,7 @@ fn faults(rows: &[Row<'_>], tests: &BTreeSet<String>, hosts: &[Host]) -> Vec<Str
 }
 
 #[test]
-fn the_page_of_the_older_systems_keeps_its_word() {
+fn heritage_page_is_correct() {
     let root = root();
     let page = fs::read_to_string(root.join("docs/heritage.md")).expect("the page");
     let trees = fs::read_dir(root.join("tests/data/sysfs")).expect("saved machines");
@@ -207,7 +207,7 @@ fn the_page_of_the_older_systems_keeps_its_word() {
 }
 
 #[test]
-fn a_page_that_breaks_its_word_is_caught() {
+fn incorrect_heritage_page_is_detected() {
     let tests = BTreeSet::from(["counting::stat::counts".to_owned()]);
     let hosts = [Host::rooted(root().join("tests/data/sysfs/virtual"))];
     let wrong = |row: &str| {

@@ -294,7 +294,7 @@ fn package() -> Tree {
 }
 
 #[test]
-fn the_sources_keep_the_rules() {
+fn sources_follow_the_architecture_rules() {
     let tree = package();
     assert!(tree.files.len() > 10, "only {} sources found", tree.files.len());
     let offences = rules::offences(&tree, &TABLES);
@@ -310,7 +310,7 @@ fn the_sources_keep_the_rules() {
 
 /// Tests wait with the functions of the kit: no other test file may sleep.
 #[test]
-fn only_the_kit_sleeps() {
+fn only_the_test_kit_sleeps() {
     const SLEEP: &str = concat!("thread::", "sleep");
     let mut sleepers = sources::files(&sources::root().join("tests"), "rs");
     sleepers.retain(|(path, text)| !path.starts_with("kit") && text.contains(SLEEP));

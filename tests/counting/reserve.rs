@@ -125,7 +125,7 @@ fn findings(policy: Policy, place: &Place) -> String {
 }
 
 #[test]
-fn check_names_the_real_perfalloc() {
+fn check_names_the_original_perfalloc() {
     if !need_pcp() {
         return;
     }
@@ -143,7 +143,7 @@ fn check_names_the_real_perfalloc() {
 }
 
 #[test]
-fn others_see_our_pid_until_a_signal_ends_it() {
+fn other_processes_see_our_pid_until_a_signal_ends_pmc() {
     let place = Place::new();
     for signal in [Signal::INT, Signal::HUP, Signal::TERM] {
         let mut pmc = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
@@ -155,7 +155,7 @@ fn others_see_our_pid_until_a_signal_ends_it() {
 }
 
 #[test]
-fn a_killed_pmc_leaves_no_lock() {
+fn killed_pmc_leaves_no_lock() {
     let place = Place::new();
     let mut pmc = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(pmc.0.id()));
@@ -165,7 +165,7 @@ fn a_killed_pmc_leaves_no_lock() {
 }
 
 #[test]
-fn two_reservers_share_and_the_second_is_told() {
+fn two_reservations_share_and_the_second_gets_a_note() {
     let place = Place::new();
     let first = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(first.0.id()));
@@ -180,7 +180,7 @@ fn two_reservers_share_and_the_second_is_told() {
 }
 
 #[test]
-fn a_write_lock_refuses_and_is_named() {
+fn write_lock_refuses_and_its_holder_is_named() {
     let place = Place::new();
     let file = File::options().read(true).write(true).open(place.lock_file()).unwrap();
     lock::take(&file, LockKind::Write).unwrap();
@@ -192,7 +192,7 @@ fn a_write_lock_refuses_and_is_named() {
 }
 
 #[test]
-fn the_process_behind_an_ofd_lock_is_found() {
+fn holder_of_an_ofd_lock_is_found() {
     let place = Place::new();
     let file = File::open(place.lock_file()).unwrap();
     lock::take_for_description(&file, LockKind::Read).unwrap();
@@ -203,7 +203,7 @@ fn the_process_behind_an_ofd_lock_is_found() {
 }
 
 #[test]
-fn a_missing_lock_file_is_explained_and_can_be_created() {
+fn missing_lock_file_is_explained_and_can_be_created() {
     let place = Place::empty();
     let missing = place.run(&["echo", "ran"]);
     let missing = missing.expect(1).says(&["does not exist", "perflock", "--create", "omit pmc reserve"]);
@@ -218,7 +218,7 @@ fn a_missing_lock_file_is_explained_and_can_be_created() {
 }
 
 #[test]
-fn the_command_keeps_its_options_and_its_status() {
+fn command_keeps_its_options_and_status() {
     let place = Place::new();
     place.run(&["sh", "-c", "exit 7"]).expect(7);
     place.run(&["echo", "-d", "-f", "--help"]).expect(0).prints(&["-d -f --help\n"]);
@@ -234,7 +234,7 @@ fn the_command_keeps_its_options_and_its_status() {
 }
 
 #[test]
-fn the_lock_is_held_before_the_command_starts_and_not_inherited() {
+fn lock_is_held_before_the_command_starts_and_not_inherited() {
     let place = Place::new();
     for _ in 0..20 {
         let ran = place.run(&["sh", "-c", "echo $PPID; cat /proc/locks; ls -l /proc/self/fd"]).expect(0);
@@ -254,7 +254,7 @@ fn the_lock_is_held_before_the_command_starts_and_not_inherited() {
 }
 
 #[test]
-fn signals_go_on_to_the_command() {
+fn signals_are_forwarded_to_the_command() {
     let place = Place::new();
     for (name, signal) in [("TERM", Signal::TERM), ("INT", Signal::INT), ("USR1", Signal::USR1)] {
         let script = format!("trap 'exit 42' {name}; echo ready; while :; do sleep 0.01; done");
@@ -268,7 +268,7 @@ fn signals_go_on_to_the_command() {
 }
 
 #[test]
-fn the_background_starts_when_the_lock_is_held() {
+fn background_mode_returns_when_the_lock_is_held() {
     let place = Place::new();
     // `output` waits for the end of stdout and stderr too, so this also checks that the background process
     // has closed them.
@@ -281,7 +281,7 @@ fn the_background_starts_when_the_lock_is_held() {
 }
 
 #[test]
-fn a_watcher_sees_others_but_not_its_own_process() {
+fn watcher_ignores_its_own_process() {
     let place = Place::empty();
     let mut watcher = Watcher::new(&place.lock_file());
     assert_eq!(*watcher.poll(), ReservationState::Free, "no file yet");
@@ -361,7 +361,7 @@ impl Drop for Agent {
 }
 
 #[test]
-fn the_real_agent_has_let_go_when_the_command_starts_and_comes_back() {
+fn pcp_agent_yields_before_the_command_and_resumes_after() {
     if !Agent::need() {
         return;
     }
@@ -402,7 +402,7 @@ fn answers(place: &Place, program: &Path, words: &[&str]) -> (Option<i32>, bool,
 }
 
 #[test]
-fn called_perfalloc_it_answers_as_the_original() {
+fn perfalloc_personality_answers_like_the_original() {
     if !need_pcp() {
         return;
     }
@@ -452,7 +452,7 @@ fn called_perfalloc_it_answers_as_the_original() {
 }
 
 #[test]
-fn called_perfalloc_it_holds_and_ends_as_the_original() {
+fn perfalloc_personality_holds_and_ends_like_the_original() {
     if !need_pcp() {
         return;
     }
@@ -514,7 +514,7 @@ fn stat_run(place: &Place, words: &[&str]) -> kit::Ran {
 }
 
 #[test]
-fn stat_reserves_for_hardware_events_only_and_a_killed_one_leaves_no_lock() {
+fn stat_reserves_only_for_hardware_events_and_leaves_no_lock_when_killed() {
     if !kit::need_perf_events() {
         return;
     }
@@ -543,7 +543,7 @@ fn stat_reserves_for_hardware_events_only_and_a_killed_one_leaves_no_lock() {
 }
 
 #[test]
-fn stat_names_the_real_perfalloc() {
+fn stat_names_the_original_perfalloc() {
     if !need_pcp() || !kit::need_perf_events() || !need_counters() {
         return;
     }
@@ -561,7 +561,7 @@ fn stat_names_the_real_perfalloc() {
 }
 
 #[test]
-fn stat_that_requires_a_reservation_fails_before_the_command() {
+fn required_reservation_fails_before_the_command() {
     let place = Place::empty();
     let words = ["-e", "cycles", "--reserve=require", "echo", "ran"];
     stat_run(&place, &words).expect(1).says(&["does not exist", "try:", "omit --reserve=require"]).silent();
@@ -576,7 +576,7 @@ fn stat_that_requires_a_reservation_fails_before_the_command() {
 }
 
 #[test]
-fn the_real_agent_lets_go_for_stat_and_comes_back() {
+fn pcp_agent_yields_for_stat_and_resumes() {
     if !Agent::need() || !kit::need_perf_events() {
         return;
     }
@@ -591,7 +591,7 @@ fn the_real_agent_lets_go_for_stat_and_comes_back() {
 
 /// Hardware events that the machine cannot count were never open, so pmc did not yield.
 #[test]
-fn what_was_never_open_does_not_yield() {
+fn unopened_events_do_not_yield() {
     if !kit::need_perf_events() || has_counters() {
         return;
     }
@@ -604,7 +604,7 @@ fn what_was_never_open_does_not_yield() {
 }
 
 #[test]
-fn yielding_shows_the_gap() {
+fn yielding_reports_the_gap() {
     if !kit::need_perf_events() || !need_counters() {
         return;
     }
@@ -627,7 +627,7 @@ fn yielding_shows_the_gap() {
 }
 
 #[test]
-fn programs_are_told_of_the_reservation_in_an_object() {
+fn json_reports_the_reservation() {
     let place = Place::new();
     let first = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(first.0.id()));
@@ -649,7 +649,7 @@ fn programs_are_told_of_the_reservation_in_an_object() {
 
 /// An agent that has not opened the lock file watches no file.
 #[test]
-fn info_tells_of_an_agent_that_failed() {
+fn info_reports_a_failed_agent() {
     let place = Place::new();
     let agent = place.dir.path().join("pmdaperfevent");
     kit::copy_program("/bin/sleep", &agent);
@@ -662,7 +662,7 @@ fn info_tells_of_an_agent_that_failed() {
 }
 
 #[test]
-fn a_mistyped_path_makes_no_folders() {
+fn mistyped_path_creates_no_directories() {
     let place = Place::new();
     let typed = place.dir.path().join("no/such/lock");
     let ran = place.run(&["-f", typed.to_str().unwrap(), "--create", "echo", "ran"]).expect(1);
@@ -686,7 +686,7 @@ fn info_shows_who_holds_the_reservation() {
 }
 
 #[test]
-fn the_last_of_several_real_holders_frees() {
+fn last_of_several_holders_releases_the_reservation() {
     if !need_pcp() {
         return;
     }
@@ -710,7 +710,7 @@ fn the_last_of_several_real_holders_frees() {
 }
 
 #[test]
-fn intervals_say_how_long_the_hardware_was_left_alone() {
+fn intervals_report_how_long_hardware_was_disabled() {
     if !need_pcp() || !kit::need_perf_events() || !need_counters() {
         return;
     }
@@ -755,7 +755,7 @@ fn in_own_mounts(place: &Place, script: &str) -> kit::Ran {
 }
 
 #[test]
-fn a_lock_file_on_a_read_only_mount_is_held_and_none_is_created_there() {
+fn lock_file_on_a_read_only_mount_can_be_held_but_not_created() {
     if !need_pcp() || !kit::need_root() || !kit::need_program("unshare") {
         return;
     }
@@ -785,7 +785,7 @@ fn a_lock_file_on_a_read_only_mount_is_held_and_none_is_created_there() {
 }
 
 #[test]
-fn a_lock_file_that_only_its_owner_may_read_is_explained() {
+fn unreadable_lock_file_is_explained() {
     if !kit::need_root() || !kit::need_program("setpriv") {
         return;
     }
@@ -817,7 +817,7 @@ fn a_lock_file_that_only_its_owner_may_read_is_explained() {
 }
 
 #[test]
-fn a_file_system_without_locks_is_explained() {
+fn file_system_without_locks_is_explained() {
     if !need_pcp() || !kit::need_program("strace") {
         return;
     }
@@ -860,7 +860,7 @@ fn a_file_system_without_locks_is_explained() {
 
 /// Each option of `perfalloc(1)` alone, and a command, with the original and with pmc under its name.
 #[test]
-fn the_manual_pages_invocations_run_as_written() {
+fn commands_from_the_perfalloc_man_page_work() {
     if !need_pcp() {
         return;
     }

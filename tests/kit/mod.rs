@@ -353,8 +353,8 @@ pub fn need_program(program: &str) -> bool {
     if !need(program, on_path(program).is_some(), &format!("{program} is not installed")) {
         return false;
     }
-    let disturber = if program == "perf" { oracle::disturber() } else { None };
-    need(program, disturber.is_none(), &disturber.unwrap_or_default())
+    let holder = if program == "perf" { oracle::build_id_event_holder() } else { None };
+    need(program, holder.is_none(), &holder.unwrap_or_default())
 }
 
 /// Requires root.

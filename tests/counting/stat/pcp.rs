@@ -131,7 +131,7 @@ impl Drop for Collector {
 
 /// The three ways to get the counts into PCP that docs/output-formats.md describes.
 #[test]
-fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
+fn pcp_openmetrics_agent_scrapes_script_file_and_page() {
     if !Collector::need() || !kit::need_perf_events() {
         return;
     }
@@ -234,7 +234,7 @@ fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
 
 /// With the configuration of PCP's agent, pmc counts the same events on the same CPUs.
 #[test]
-fn a_perfevent_conf_counts_what_the_real_agent_counts() {
+fn perfevent_conf_counts_match_the_pcp_agent() {
     let is_there = Path::new(PMCD).exists() && Path::new(PERFEVENT).exists();
     if !kit::need("pcp", is_there, "PCP's pmdaperfevent is not installed (Debian: pcp)")
         || !kit::need_root()

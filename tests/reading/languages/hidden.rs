@@ -32,7 +32,7 @@ fn start(command: &[&str], name: &str) -> kit::ProcessGuard {
 }
 
 #[test]
-fn what_is_stripped_is_said_and_separate_files_help() {
+fn stripped_programs_are_reported_and_debug_files_help() {
     if !ready(&["g++", "objcopy", "strip", "xz", "nm"]) {
         return;
     }
@@ -98,7 +98,7 @@ fn what_is_stripped_is_said_and_separate_files_help() {
 const FP: &[&str] = &["--call-graph", "fp"];
 
 #[test]
-fn what_is_deleted_is_read_through_its_process() {
+fn deleted_files_are_read_through_their_process() {
     if !ready(&["g++"]) || !kit::need_root() {
         return;
     }
@@ -148,7 +148,7 @@ fn can_unshare() -> bool {
 }
 
 #[test]
-fn files_of_a_living_process_in_another_mount_namespace_are_found() {
+fn files_of_a_running_process_in_another_mount_namespace_are_found() {
     if !can_unshare() {
         return;
     }
@@ -165,7 +165,7 @@ fn files_of_a_living_process_in_another_mount_namespace_are_found() {
 }
 
 #[test]
-fn files_of_a_process_that_is_gone_are_found_through_another_of_its_namespace() {
+fn files_of_an_exited_process_are_found_through_its_namespace() {
     if !can_unshare() {
         return;
     }

@@ -111,7 +111,7 @@ fn agree(file: &Path, options: &[&str]) {
 }
 
 #[test]
-fn chains_stand_under_rows_as_perf_has_them() {
+fn call_chains_below_rows_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let calls = lab.build("calls", CALLS);
     let file = lab.path("calls.data");

@@ -31,7 +31,7 @@ fn at_outer(
 }
 
 #[test]
-fn a_stripped_program_is_named_by_its_debug_file() {
+fn stripped_program_uses_its_debug_file() {
     if !kit::need_program("gcc") || !kit::need_program("objcopy") {
         return;
     }
@@ -67,7 +67,7 @@ fn a_stripped_program_is_named_by_its_debug_file() {
 }
 
 #[test]
-fn a_debug_link_is_followed_and_its_checksum_counts() {
+fn debug_link_is_followed_if_the_checksum_matches() {
     if !kit::need_program("gcc") || !kit::need_program("objcopy") {
         return;
     }
@@ -89,7 +89,7 @@ fn a_debug_link_is_followed_and_its_checksum_counts() {
 }
 
 #[test]
-fn a_file_of_another_build_is_not_used_and_said() {
+fn debug_file_of_another_build_is_rejected_with_a_note() {
     if !kit::need_program("gcc") {
         return;
     }
@@ -103,7 +103,7 @@ fn a_file_of_another_build_is_not_used_and_said() {
 }
 
 #[test]
-fn the_cache_of_perf_is_used() {
+fn perfs_build_id_cache_is_used() {
     if !kit::need_program("gcc") {
         return;
     }
@@ -121,7 +121,7 @@ fn the_cache_of_perf_is_used() {
 }
 
 #[test]
-fn split_dwarf_is_followed_in_files_and_packages() {
+fn split_dwarf_is_read_from_dwo_and_dwp_files() {
     if !kit::need_program("gcc") || !kit::need_program("addr2line") || !kit::need_program("dwp") {
         return;
     }
@@ -152,7 +152,7 @@ fn split_dwarf_is_followed_in_files_and_packages() {
 }
 
 #[test]
-fn the_packed_symbol_table_names_a_stripped_program() {
+fn gnu_debugdata_names_a_stripped_program() {
     if !kit::need_program("gcc") || !kit::need_program("xz") || !kit::need_program("objcopy") {
         return;
     }
@@ -169,7 +169,7 @@ fn the_packed_symbol_table_names_a_stripped_program() {
 }
 
 #[test]
-fn common_parts_moved_by_dwz_are_followed() {
+fn dwz_common_files_are_followed() {
     if !kit::need_program("gcc") || !kit::need_program("dwz") || !kit::need_program("addr2line") {
         return;
     }
@@ -182,7 +182,7 @@ fn common_parts_moved_by_dwz_are_followed() {
 }
 
 #[test]
-fn a_second_time_comes_out_of_the_cache() {
+fn second_lookup_uses_the_cache() {
     if !kit::need_program("gcc") {
         return;
     }
@@ -200,7 +200,7 @@ fn a_second_time_comes_out_of_the_cache() {
 }
 
 #[test]
-fn a_deleted_program_is_read_through_its_process() {
+fn deleted_program_is_read_through_its_process() {
     if !kit::need_program("gcc") || !kit::need_root() {
         return;
     }

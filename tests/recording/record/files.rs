@@ -32,7 +32,7 @@ const KINDS: &[(&str, &[&str])] = &[
 const NOTED: &str = "noted";
 
 #[test]
-fn every_reader_sees_the_same_samples() {
+fn all_readers_see_the_same_samples() {
     if !ready() {
         return;
     }
@@ -86,7 +86,7 @@ fn shares(file: &Path) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn perf_attributes_our_samples_as_it_does_its_own() {
+fn perf_attributes_our_samples_like_its_own() {
     if !ready() {
         return;
     }
@@ -105,7 +105,7 @@ fn perf_attributes_our_samples_as_it_does_its_own() {
 }
 
 #[test]
-fn build_ids_are_those_that_perf_finds() {
+fn build_ids_match_perf() {
     if !ready() {
         return;
     }
@@ -135,7 +135,7 @@ fn build_ids_are_those_that_perf_finds() {
 }
 
 #[test]
-fn what_ran_before_is_told_before_the_first_sample() {
+fn running_tasks_are_synthesized_before_the_first_sample() {
     if !ready() {
         return;
     }
@@ -173,7 +173,7 @@ fn what_ran_before_is_told_before_the_first_sample() {
 }
 
 #[test]
-fn streams_are_read_by_perf_and_hold_nothing_of_the_command() {
+fn perf_reads_streams_without_command_output() {
     if !ready() {
         return;
     }
@@ -193,7 +193,7 @@ fn streams_are_read_by_perf_and_hold_nothing_of_the_command() {
 }
 
 #[test]
-fn one_file_follows_another() {
+fn switch_output_writes_consecutive_files() {
     if !ready() {
         return;
     }
@@ -242,7 +242,7 @@ fn one_file_follows_another() {
 }
 
 #[test]
-fn a_recording_replaces_one_in_perfs_directory_form() {
+fn recording_replaces_one_in_perfs_directory_form() {
     if !ready() {
         return;
     }
@@ -361,7 +361,7 @@ fn only_recordings_are_replaced_by_the_existing_recording() {
 }
 
 #[test]
-fn a_snapshot_holds_the_newest() {
+fn snapshot_contains_the_newest_samples() {
     if !ready() {
         return;
     }
@@ -379,7 +379,7 @@ fn a_snapshot_holds_the_newest() {
 }
 
 #[test]
-fn only_what_the_filter_lets_through_is_recorded() {
+fn only_filtered_records_are_recorded() {
     if !ready() || !kit::need_tracefs("sched") {
         return;
     }
@@ -456,7 +456,7 @@ void spin(void) { for (clock_t end = clock() + 8000; clock() < end;); }
 
 /// A zombie has no mappings. Another record about it would make perf treat it as a copy of its parent.
 #[test]
-fn who_has_ended_is_not_told_of() {
+fn exited_processes_are_not_synthesized() {
     if !ready() {
         return;
     }
@@ -480,7 +480,7 @@ fn who_has_ended_is_not_told_of() {
 /// The recording has build-id records of hundreds of files with names of all lengths. The newest perf
 /// rejects a file with a record whose size is not a multiple of 8 bytes.
 #[test]
-fn recordings_of_hundreds_of_modules_are_read_by_both_perfs() {
+fn both_perfs_read_recordings_with_hundreds_of_modules() {
     if !ready() || !crate::kit::need_program("gcc") {
         return;
     }
