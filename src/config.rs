@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_as_perf_reads_it() {
+    fn file_is_parsed_like_perf() {
         let text = "# mine\n[Report]\n percent-limit = 1 ; one\n\tsort_order = comm,  \"a # b\" \\\n  dso\nchildren\n\
             [colors]\n top = red, default\n[report] # again\nPercent-Limit=2\n[tui \"X\"]\non=no\n";
         let read = config(text);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_setting_is_left_out_and_said() {
+    fn invalid_settings_are_skipped_and_reported() {
         let read = config("a = 1\n[b\n[c]\nd = \"e\nf = \\q\n= 3\ng h\nok = 1\n[]\n\\");
         assert_eq!(read.all().collect::<Vec<_>>(), [("c.ok", "1")]);
         let numbers: Vec<&str> = read.left_out.iter().map(|said| said.split(' ').nth(2).unwrap()).collect();
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn setting_a_key_leaves_the_rest_as_it_is() {
+    fn setting_a_key_keeps_other_lines_unchanged() {
         let text = "# mine\n[a]\n\tx = 1 \\\n  2  # why\n\n[b]\n\ty = 3\n";
         assert_eq!(changed(text, "a.x", "4"), "# mine\n[a]\n\tx = 4\n\n[b]\n\ty = 3\n");
         assert_eq!(
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_read_whole_is_not_written() {
+    fn partially_read_file_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config");
         for text in [b"[a]\n\tb = \xe9\n".to_vec(), vec![b'#'; MOST as usize + 5]] {
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_written_in_its_place() {
+    fn file_is_replaced_atomically() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         std::os::unix::fs::symlink(&file, &link).unwrap();

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_sorted_as_the_library_does() {
+    fn sorting_matches_the_standard_library() {
         let mut state = 1u64;
         for length in (0..100).chain([1000]) {
             let mut next = || {

@@ -156,21 +156,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_without_a_name_is_dumb() {
+    fn terminal_without_name_is_dumb() {
         for (term, dumb) in [(None, true), (Some(""), true), (Some("dumb"), true), (Some("xterm"), false)] {
             assert_eq!(is_dumb(term.map(OsStr::new)), dumb, "{term:?}");
         }
     }
 
     #[test]
-    fn an_empty_wish_for_no_colour_is_none() {
+    fn empty_no_color_is_ignored() {
         for (value, forbids) in [(None, false), (Some(""), false), (Some("1"), true), (Some("0"), true)] {
             assert_eq!(forbids_colour(value.map(OsStr::new)), forbids, "{value:?}");
         }
     }
 
     #[test]
-    fn lines_are_as_wide_as_somebody_says() {
+    fn width_override_is_respected() {
         for (said, size, width) in [
             (None, None, 100),
             (None, Some((80, 24)), 80),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_terminals_promise_colours() {
+    fn terminal_name_determines_colour_depth() {
         for (term, colorterm, promised) in [
             ("xterm", "", Colours::Sixteen),
             ("linux", "no", Colours::Sixteen),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_number_is_the_background() {
+    fn background_is_the_last_number() {
         for (value, background) in [
             ("15;0", Background::Dark),
             ("0;default;15", Background::Light),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_terminal_has_no_colour() {
+    fn non_terminals_get_no_colour() {
         // The harness may run on a terminal; the implication is true in both cases.
         for stream in [Stream::Input, Stream::Output, Stream::Error] {
             assert!(stream.is_terminal() || !(stream.has_colour() || stream.is_screen()));

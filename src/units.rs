@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_locale_decides_about_separators() {
+    fn locale_decides_on_separators() {
         let grouped = |names: [&str; 3]| {
             let named = ["LC_ALL", "LC_NUMERIC", "LANG"].into_iter().zip(names).collect::<Vec<_>>();
             groups(|wanted| named.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.into()))
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_scales_itself() {
+    fn count_is_scaled_by_running_time() {
         let count = Count { value: 100, enabled_ns: 200, running_ns: 50 };
         assert_eq!(count.scaled(), Some(400.0));
         assert_eq!(count.share(), 0.25);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_read_with_its_unit() {
+    fn times_are_parsed_with_unit() {
         let read = |text| parse_duration(text, Some(MS));
         for (text, ns) in [
             ("250", 250 * MS),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn times_take_the_largest_unit() {
+    fn times_use_the_largest_fitting_unit() {
         assert_eq!(duration(12.0), "12 ns");
         assert_eq!(duration(1_500_000.0), "1.50 ms");
         assert_eq!(duration(12_300_000_000.0), "12.3 s");

@@ -10,7 +10,7 @@ use kit::oracle;
 /// A holder of events with build IDs makes perf 6.1 abort. The tests must name that process, and must not
 /// blame their own recordings.
 #[test]
-fn a_holder_of_events_with_build_ids_is_named() {
+fn process_holding_build_id_events_is_named() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
         return;
     }
@@ -28,11 +28,11 @@ fn a_holder_of_events_with_build_ids_is_named() {
     for is_ours in [true, false] {
         let mut holder = record(is_ours);
         kit::wait_for_counters(holder.id(), 1);
-        let named = oracle::disturber();
+        let named = oracle::build_id_event_holder();
         drop(holder.stdin.take());
         holder.wait().expect("pmc ends");
         let expected = format!("process {} (pmc, ", holder.id());
         assert_eq!(named.as_ref().is_some_and(|why| why.contains(&expected)), !is_ours, "{named:?}");
     }
-    assert_eq!(oracle::disturber(), None);
+    assert_eq!(oracle::build_id_event_holder(), None);
 }

@@ -302,7 +302,7 @@ fn near(got: f64, want: f64, tolerance: f64) {
 const LOOP: f64 = 20.1e6;
 
 #[test]
-fn cycles_and_instructions_count_a_loop_of_known_length() {
+fn cycles_and_instructions_match_a_known_loop() {
     let Some(ran) = guest("counts") else { return };
     let rows = plain(ran, 2);
     assert_eq!((rows[0].event.as_str(), rows[1].event.as_str()), ("cycles", "instructions"));
@@ -313,7 +313,7 @@ fn cycles_and_instructions_count_a_loop_of_known_length() {
 }
 
 #[test]
-fn cycles_and_instructions_are_not_mistaken_for_each_other() {
+fn cycles_and_instructions_are_distinct() {
     let (Some(ran), Some(table)) = (guest("slow"), guest("slow_table")) else { return };
     let rows = plain(ran, 2);
     near(rows[1].value(), LOOP, 0.005);
@@ -322,7 +322,7 @@ fn cycles_and_instructions_are_not_mistaken_for_each_other() {
 }
 
 #[test]
-fn each_cpu_has_its_counters() {
+fn every_cpu_has_counters() {
     let (Some(each), Some(one), Some(cores)) = (guest("each_cpu"), guest("one_cpu"), guest("each_core"))
     else {
         return;
@@ -337,13 +337,13 @@ fn each_cpu_has_its_counters() {
 }
 
 #[test]
-fn a_task_that_moves_is_counted_on_every_cpu() {
+fn migrating_task_is_counted_on_every_cpu() {
     let Some(ran) = guest("moving") else { return };
     near(plain(ran, 1)[0].value(), 2.0 * LOOP, 0.15);
 }
 
 #[test]
-fn the_table_has_hardware_counters_and_their_ratio() {
+fn table_has_hardware_counters_and_ratio() {
     let Some(ran) = guest("table") else { return };
     let ran = ran.expect(0);
     for word in ["task-clock", "cycles", "instructions", "1.00", "branches"] {
@@ -352,7 +352,7 @@ fn the_table_has_hardware_counters_and_their_ratio() {
 }
 
 #[test]
-fn a_group_that_fits_counts_together() {
+fn fitting_group_counts_together() {
     let Some(ran) = guest("group") else { return };
     let rows = plain(ran, 7);
     for row in &rows[1..] {
@@ -363,7 +363,7 @@ fn a_group_that_fits_counts_together() {
 }
 
 #[test]
-fn a_group_that_does_not_fit_says_which_event_is_one_too_many() {
+fn oversized_group_names_the_excess_event() {
     let Some(ran) = guest("large_group") else { return };
     let rows = rows(&ran, 0, 0);
     assert_eq!(rows.len(), 7, "{}", ran.stderr);
@@ -377,7 +377,7 @@ fn a_group_that_does_not_fit_says_which_event_is_one_too_many() {
 }
 
 #[test]
-fn a_weak_group_that_does_not_fit_is_broken_up() {
+fn oversized_weak_group_is_split() {
     let Some(ran) = guest("weak_group") else { return };
     for row in plain(ran, 7) {
         near(row.value(), 10.0 * LOOP, 0.10);
@@ -386,7 +386,7 @@ fn a_weak_group_that_does_not_fit_is_broken_up() {
 }
 
 #[test]
-fn more_events_than_counters_are_scaled_within_error() {
+fn multiplexed_counts_are_scaled_within_error() {
     let Some(ran) = guest("shared") else { return };
     let rows = plain(ran, 10);
     for row in &rows {
@@ -398,7 +398,7 @@ fn more_events_than_counters_are_scaled_within_error() {
 }
 
 #[test]
-fn a_pinned_event_without_a_counter_is_not_counted() {
+fn pinned_event_without_counter_is_not_counted() {
     let Some(ran) = guest("pinned") else { return };
     let rows = rows(&ran.expect(0), 0, 0);
     assert_eq!(rows.len(), 7);
@@ -409,7 +409,7 @@ fn a_pinned_event_without_a_counter_is_not_counted() {
 }
 
 #[test]
-fn user_and_kernel_are_told_apart() {
+fn user_and_kernel_counts_are_separate() {
     let (Some(quiet), Some(calling)) = (guest("levels"), guest("levels_with_calls")) else { return };
     let (quiet, calling) = (plain(quiet, 3), plain(calling, 3));
     for rows in [&quiet, &calling] {
@@ -422,7 +422,7 @@ fn user_and_kernel_are_told_apart() {
 }
 
 #[test]
-fn repeats_give_the_mean_and_a_small_deviation() {
+fn repeats_give_mean_and_small_deviation() {
     let Some(ran) = guest("repeated") else { return };
     let rows = rows(&ran.expect(0), 0, 1);
     assert_eq!(rows.len(), 1, "{rows:?}");
@@ -433,7 +433,7 @@ fn repeats_give_the_mean_and_a_small_deviation() {
 }
 
 #[test]
-fn intervals_add_up_to_the_whole() {
+fn intervals_add_up_to_the_total() {
     let Some(ran) = guest("intervals") else { return };
     let rows = rows(&ran.expect(0), 1, 0);
     assert!((4..=7).contains(&rows.len()), "200 ms in intervals of 50: {rows:?}");
@@ -444,7 +444,7 @@ fn intervals_add_up_to_the_whole() {
 }
 
 #[test]
-fn a_delay_leaves_out_the_beginning() {
+fn delay_excludes_the_beginning() {
     let Some(ran) = guest("delayed") else { return };
     let row = &rows(&ran.expect(0), 0, 0)[0];
     // 200 ms of work; the first 100 ms are not counted.
@@ -452,7 +452,7 @@ fn a_delay_leaves_out_the_beginning() {
 }
 
 #[test]
-fn an_event_is_the_same_by_every_name() {
+fn event_aliases_count_the_same() {
     let Some(ran) = guest("raw") else { return };
     let rows = plain(ran, 4);
     for row in &rows {
@@ -461,7 +461,7 @@ fn an_event_is_the_same_by_every_name() {
 }
 
 #[test]
-fn an_event_the_pmu_lacks_does_not_spoil_the_others() {
+fn unsupported_event_does_not_affect_others() {
     let Some(ran) = guest("unknown") else { return };
     let rows = plain(ran, 3);
     near(rows[0].value(), 2.1e6, 0.5);
@@ -470,21 +470,21 @@ fn an_event_the_pmu_lacks_does_not_spoil_the_others() {
 }
 
 #[test]
-fn children_are_counted_unless_told_otherwise() {
+fn children_are_counted_by_default() {
     let (Some(with), Some(without)) = (guest("children"), guest("no_children")) else { return };
     near(plain(with, 1)[0].value(), 2.0 * LOOP, 0.10);
     assert!(plain(without, 1)[0].value() < 0.2 * LOOP);
 }
 
 #[test]
-fn a_running_task_is_counted_from_outside() {
+fn running_task_is_counted() {
     let Some(ran) = guest("task") else { return };
     // 200 ms at one instruction per nanosecond, shared with the tool itself.
     near(plain(ran, 1)[0].value(), 190e6, 0.15);
 }
 
 #[test]
-fn the_whole_machine_is_counted_by_cpu() {
+fn whole_machine_is_counted_per_cpu() {
     let Some(ran) = guest("system") else { return };
     let rows = rows(&ran.expect(0), 1, 0);
     assert_eq!(rows.len(), 1, "one CPU: {rows:?}");
@@ -493,7 +493,7 @@ fn the_whole_machine_is_counted_by_cpu() {
 }
 
 #[test]
-fn a_cgroup_is_counted() {
+fn cgroup_is_counted() {
     let Some(ran) = guest("cgroup") else { return };
     let rows = plain(ran, 2);
     near(rows[0].value(), LOOP, 0.05);
@@ -501,7 +501,7 @@ fn a_cgroup_is_counted() {
 }
 
 #[test]
-fn the_kernel_is_asked_for_what_was_said() {
+fn requested_attributes_reach_the_kernel() {
     let Some(ran) = guest("attrs") else { return };
     let calls: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("perf_event_open({")).collect();
     let asks = |words: &[&str]| {
@@ -526,7 +526,7 @@ fn the_kernel_is_asked_for_what_was_said() {
 }
 
 #[test]
-fn exact_runs_scale_nothing() {
+fn exact_counts_are_not_scaled() {
     let Some(ran) = guest("exact") else { return };
     for row in plain(ran, 10) {
         near(row.value(), LOOP, 0.005);
@@ -535,7 +535,7 @@ fn exact_runs_scale_nothing() {
 }
 
 #[test]
-fn info_finds_the_counters() {
+fn info_lists_the_counters() {
     let (Some(json), Some(text)) = (guest("info"), guest("watching")) else { return };
     let json: serde_json::Value = serde_json::from_str(&json.expect(0).stdout).expect("one JSON document");
     let pmu = &json["counters"][0];

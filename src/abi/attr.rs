@@ -393,7 +393,7 @@ mod tests {
     use std::mem::offset_of;
 
     #[test]
-    fn fields_lie_where_the_header_has_them() {
+    fn layout_matches_the_kernel_header() {
         // Words past the end of the bindings' struct belong to a newer kernel's attr.
         assert!(size_of::<perf_event_attr>() <= WORDS * 8);
         macro_rules! lies {
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_the_headers_bits() {
+    fn flags_match_the_header_bits() {
         macro_rules! set_by_bindings {
             ($($flag:ident $set:ident)*) => { vec![$({
                 let mut theirs = perf_event_attr::default();
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_read_back() {
+    fn set_values_are_read_back() {
         let mut attr = Attr::new(kind::BREAKPOINT, 7);
         attr.set_breakpoint(3, 0x1234, 4);
         attr.set_clockid(-1);
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_grows_only_when_needed() {
+    fn attr_size_grows_only_when_needed() {
         let mut attr = Attr::new(0, 0);
         assert_eq!(attr.size(), 128);
         assert!(attr.or_word(16, 1));

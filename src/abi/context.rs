@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marker_says_its_mode() {
+    fn context_marker_has_its_mode() {
         for number in 0..=5 {
             let mode = CpuMode::of(number);
             assert_eq!(Context::of(marker(mode)).map(Context::mode), Some(mode));

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cache_names_in_all_spellings() {
+    fn cache_names_parse_in_all_spellings() {
         for (name, config) in [
             ("L1-dcache-loads", 0),
             ("L1-dcache-load-misses", 0x10000),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_the_kernels() {
+    fn numbers_match_the_kernel() {
         use perf_event_open_sys::bindings as b;
         for (name, kind, config) in [
             ("cycles", kind::HARDWARE, b::PERF_COUNT_HW_CPU_CYCLES),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_names_mean_what_they_say() {
+    fn generic_names_have_their_usual_meaning() {
         let mut seen = 0;
         for (name, config, _) in cache_events() {
             assert_eq!(cache(&name), Ok(config), "{name}");

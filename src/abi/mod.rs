@@ -47,7 +47,7 @@ mod tests {
     use perf_event_open_sys::bindings as b;
 
     #[test]
-    fn every_bit_that_the_bindings_know_has_a_name() {
+    fn every_known_bit_has_a_name() {
         let all = |table: &[(&str, u64)]| table.iter().fold(0, |all, (_, bit)| all | bit);
         assert_eq!(all(sample_type::NAMES), u64::from(b::PERF_SAMPLE_MAX) - 1);
         assert_eq!(all(read_format::NAMES), u64::from(b::PERF_FORMAT_MAX) - 1);

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_there_and_back() {
+    fn bits_round_trip() {
         for number in 0..=5 {
             assert_eq!(CpuMode::of(number | misc::EXACT_IP).bits(), number);
         }

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_read() {
+    fn tracepoint_fields_parse() {
         let got =
             TracepointField::parse("\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;").unwrap();
         assert_eq!((got.name.as_str(), got.offset, got.size, got.is_signed), ("prev_comm", 8, 16, false));

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_replaces_what_it_touches() {
+    fn newest_interval_replaces_overlapped_ones() {
         let mut map = IntervalMap::default();
         map.replace(10..20, "a");
         map.replace(20..30, "b");

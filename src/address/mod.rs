@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_leads_into_the_file() {
+    fn addresses_map_to_file_offsets() {
         let mapping = Mapping { start: Avma(0x5555_0000), len: 0x2000, offset: FileOffset(0x1000) };
         assert_eq!(mapping.file_offset(Avma(0x5555_0010)), Some(FileOffset(0x1010)));
         assert_eq!(mapping.file_offset(Avma(0x5555_2000)), None);

@@ -406,7 +406,7 @@ mod tests {
     use crate::session::samples::SampleValue;
 
     #[test]
-    fn a_name_that_either_has_twice_says_nothing() {
+    fn duplicate_name_in_either_recording_is_not_matched() {
         let mut texts = StringTable::default();
         let mut event = |files: &[&str]| {
             let row = |file: &&str| sampled::TableRow {

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_says_how_stacks_were_unwound() {
+    fn unwind_mode_is_read_from_the_command_line() {
         let how = |line: &str| unwound_live(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(how("pmc record --call-graph dwarf,16384 ls"), (Some("dwarf"), false));
         assert_eq!(how("pmc record --call-graph=auto -- ls"), (Some("auto"), false));

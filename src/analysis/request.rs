@@ -580,14 +580,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_exact() {
+    fn seconds_parse_exactly() {
         assert_eq!(nanoseconds("4547.409503001"), Some(4_547_409_503_001));
         assert_eq!(nanoseconds("7"), Some(7_000_000_000));
         assert_eq!(nanoseconds("7.x"), None);
     }
 
     #[test]
-    fn spans_are_read() {
+    fn time_spans_parse() {
         assert_eq!(TimeSpan::parse("1.5,").unwrap(), TimeSpan::Clock(1_500_000_000, u64::MAX));
         assert_eq!(TimeSpan::parse("10%-20%").unwrap(), TimeSpan::Percent(10.0, 20.0));
         for bad in ["", "1", "1-2", "a,b", "x%-y%"] {

@@ -233,7 +233,7 @@ mod tests {
     use crate::session::module::Modules;
 
     #[test]
-    fn bpf_programs_share_one_list_of_names_that_grows() {
+    fn bpf_programs_share_one_growing_name_list() {
         let options = SymbolOptions { live: false, kallsyms: None, ..SymbolOptions::from_environment() };
         let mut symbols = RecordingSymbols::none(options).expect("a symbolizer");
         let mut modules = Modules::default();

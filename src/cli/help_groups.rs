@@ -594,7 +594,7 @@ mod tests {
     use crate::cli::Cli;
 
     #[test]
-    fn every_name_is_an_option_and_stands_in_one_group() {
+    fn every_name_is_an_option_in_exactly_one_group() {
         let mut parser = Cli::command();
         parser.build();
         for HelpLayout { command, usual, groups } in HELPS {

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_the_old_pmc_are_read() {
+    fn netbsd_pmc_options_parse() {
         assert_eq!(read("-C"), Some(Ok(NetbsdCommand::Cancel)));
         let count = |command: &[&str]| {
             let command = command.iter().map(OsString::from).collect();

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_found_between_operands() {
+    fn options_may_follow_operands() {
         assert_eq!(read("ls -d -f x dir", false), reserve(true, "x", &["ls", "dir"]));
         assert_eq!(read("ls -d dir", true), reserve(false, "", &["ls", "-d", "dir"]));
         assert_eq!(read("-dD -- ls -d", false), reserve(false, "", &["ls", "-d"]));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_ends_the_program_counts() {
+    fn first_terminating_option_wins() {
         assert_eq!(read("-hv", false), PerfallocCommand::Help);
         assert_eq!(read("-v -x", false), PerfallocCommand::Version);
         assert_eq!(read("ls -l", false), PerfallocCommand::Wrong("invalid option -- 'l'".into()));

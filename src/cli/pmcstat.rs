@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_hold_for_what_comes_after_them() {
+    fn options_apply_to_later_events() {
         let typed = read("-d -w 12 -p k7-dc-misses -d -C -p ic-misses firefox -d").unwrap();
         let [first, second] = &typed.counters[..] else { panic!("{typed:?}") };
         assert_eq!(
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn its_rules_are_checked() {
+    fn invalid_command_lines_are_rejected() {
         for (line, words) in [
             ("", "at least one of"),
             ("-x", "illegal option -- x"),

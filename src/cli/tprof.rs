@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn its_options_are_read() {
+    fn tprof_options_parse() {
         let typed = read("monitor -e cycles:uk,=1000 -e instructions,10 -o x sleep -e 5").unwrap();
         assert_eq!(typed.events, ["cycles:uk,period=1000", "instructions"]);
         assert_eq!((typed.output.as_deref(), typed.operands.len()), (Some("x"), 3));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_options_are_reported() {
         for (line, words) in [
             ("", "is required"),
             ("bottom", "unknown command"),

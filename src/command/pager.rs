@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pagers_are_named_as_to_perf() {
+    fn pager_is_chosen_like_perf() {
         let of = |set: &[(&str, &str)]| {
             said(|name| set.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()))
         };

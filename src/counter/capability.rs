@@ -296,13 +296,13 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_takes_all() {
+    fn kernel_with_all_features() {
         let all = tried("two-sockets", 0, |_, _, _| Ok(()));
         assert!(all.iter().all(|one| one.ability == Ability::Works), "{all:?}");
     }
 
     #[test]
-    fn a_machine_without_hardware_counters() {
+    fn machine_without_hardware_counters() {
         let all = tried("vm-without-pmu", 0, |attr, _, _| {
             if attr.kind() == kind::HARDWARE { Err(errno::ENOENT) } else { Ok(()) }
         });
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_at_paranoid_2() {
+    fn user_with_paranoid_level_2() {
         let all = tried("two-sockets", 1000, |attr, slot, _| {
             let own = slot == TargetSlot::OURSELVES;
             if own && attr.get(Flag::ExcludeKernel) { Ok(()) } else { Err(errno::EACCES) }
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_without_ring_memory() {
+    fn user_without_ring_memory() {
         let all =
             tried(
                 "two-sockets",

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_tell_lies_is_not_changed() {
+    fn misleading_changes_are_rejected() {
         let mut clock = Attr::new(kind::SOFTWARE, generic::CPU_CLOCK);
         let mut faults = Attr::new(kind::SOFTWARE, 2);
         for attr in [&mut clock, &mut faults] {

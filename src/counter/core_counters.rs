@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_tell_the_state() {
+    fn counter_state_follows_from_times() {
         let at = |enabled_ns, running_ns| Count { value: 0, enabled_ns, running_ns };
         assert_eq!(CounterState::between(at(5, 5), at(5, 5)), CounterState::Idle);
         assert_eq!(CounterState::between(at(5, 5), at(15, 15)), CounterState::Running);
@@ -272,7 +272,7 @@ mod tests {
     /// On a machine with a working core PMU, the CPU and the kernel must agree on the number of general
     /// counters.
     #[test]
-    fn this_machine_agrees_with_itself() {
+    fn result_is_consistent_on_this_machine() {
         let facts = MachineFacts::own(&crate::host::Host::live());
         let units = core_units(&facts);
         assert_eq!(units.len(), facts.core_pmus().count());

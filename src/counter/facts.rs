@@ -140,7 +140,7 @@ mod tests {
     use crate::host::saved;
 
     #[test]
-    fn requests_find_their_pmu() {
+    fn requests_are_matched_to_their_pmu() {
         let facts = MachineFacts::read(&saved("hybrid"), Credentials::default());
         let name = |kind, config| facts.pmu_of(&Attr::new(kind, config)).map(|pmu| pmu.name.as_str());
         assert_eq!(name(kind::HARDWARE, 0), Some("cpu_core"));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_core_pmu_is_recognised() {
+    fn machine_without_core_pmu_is_recognized() {
         let facts = MachineFacts::read(&saved("vm-without-pmu"), Credentials::default());
         assert_eq!(facts.core_pmus().count(), 0);
         assert!(facts.virtual_machine);

@@ -107,7 +107,7 @@ mod tests {
     use crate::host::Host;
 
     #[test]
-    fn what_takes_no_counter_is_one_pass() {
+    fn events_without_counter_need_one_pass() {
         let host = Host::live();
         let text = "task-clock,page-faults,{context-switches,cpu-migrations}";
         let groups = crate::event::parse(text, &host).unwrap();

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_say_which_counters_there_are() {
+    fn vendor_tables_define_the_available_counters() {
         // Five events for four counters; cycles have a fixed counter.
         let metric = &[
             "CPU_CLK_UNHALTED.THREAD",
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slots_are_added_to_their_parts() {
+    fn slots_event_is_added_to_topdown_events() {
         let metric = &["UOPS_ISSUED.ANY", "topdown-retiring", "topdown-fe-bound"];
         let (groups, _) = found("sapphire-rapids", &[metric], TOGETHER);
         assert_eq!(groups, ["cpu/slots/ topdown-retiring topdown-fe-bound UOPS_ISSUED.ANY"]);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_may_have_their_own_events() {
+    fn metrics_may_define_their_own_events() {
         let metrics: [&[&str]; 2] = [&["UOPS_ISSUED.ANY", "duration_time"], &["uops_issued.any"]];
         let apart = MetricEventGrouping { grouped: true, merged: false };
         assert_eq!(

@@ -305,7 +305,7 @@ mod tests {
     use crate::host::Host;
 
     #[test]
-    fn each_row_is_counted_by_itself() {
+    fn each_row_is_opened_separately() {
         for row in &FALLBACKS {
             let mut given_up = GivenUp::default();
             given_up.add(row.what);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn fallbacks_are_taken_in_order_and_end() {
+    fn fallbacks_are_tried_in_order_and_end() {
         use Fallback::*;
         assert_eq!(given_up("cycles:P", |_| None), Ok(vec![]));
         assert_eq!(given_up("cycles:P", |_| Some(errno::EINVAL)), Err(Some(errno::EINVAL)));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_text_chose_is_kept() {
+    fn modifiers_from_event_text_are_kept() {
         let needs_both = |attr: &Attr| attr.get(Flag::ExcludeHost).then_some(errno::EINVAL);
         assert_eq!(given_up("cpu-clock:G", needs_both), Err(Some(errno::EINVAL)));
         let no_guests = |attr: &Attr| attr.get(Flag::ExcludeGuest).then_some(errno::EINVAL);
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn older_kernels_read_no_counts_of_children() {
+    fn older_kernels_do_not_read_inherited_counts() {
         let before_6_13 = |attr: &Attr| {
             let reads = attr.sample_type() & sample_type::READ != 0;
             (reads && attr.get(Flag::Inherit)).then_some(errno::EINVAL)
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_see_the_kernel_sees_user_mode() {
+    fn unprivileged_user_falls_back_to_user_mode() {
         let paranoid = |attr: &Attr| (!attr.get(Flag::ExcludeKernel)).then_some(errno::EACCES);
         assert_eq!(given_up("cpu-clock", paranoid), Ok(vec![Fallback::UserOnly]));
         assert_eq!(given_up("cpu-clock:k", paranoid), Err(Some(errno::EACCES)));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_request_is_tried_once() {
+    fn equal_requests_are_tried_once() {
         let host = Host::live();
         let mut cache = OpenCache::new(&host.online_cpus());
         let mut trial = |text: &str| {

@@ -173,7 +173,7 @@ mod tests {
     const CYCLES: CounterNeed = CounterNeed::OneOf(4, 1 << 33);
 
     #[test]
-    fn a_metric_that_fits_is_one_group_and_its_events_are_counted_once() {
+    fn fitting_metric_is_one_group_without_duplicates() {
         let needs = [CYCLES, ANY, ANY, ANY, ANY, CounterNeed::Nothing];
         assert_eq!(groups(&[vec![0, 1, 2, 3, 4, 5], vec![0, 2]], &needs), [vec![0, 1, 2, 3, 4, 5]]);
         // Another set that shares an event, with room for it.
@@ -183,14 +183,14 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_spread() {
+    fn metric_that_does_not_fit_is_split() {
         let needs = [CYCLES, ANY, ANY, ANY, ANY, ANY, ANY];
         assert_eq!(groups(&[(0..7).collect()], &needs), [vec![0, 1, 2, 3, 4], vec![5, 6]]);
         assert_eq!(groups(&[vec![0, 1, 2, 3, 4], vec![0, 5, 6]], &needs), [vec![0, 1, 2, 3, 4], vec![5, 6]]);
     }
 
     #[test]
-    fn restrictions_are_kept() {
+    fn counter_restrictions_are_respected() {
         // Two events that need counter 2.
         let needs = [CounterNeed::OneOf(4, 0b100), CounterNeed::OneOf(4, 0b100), ANY];
         assert_eq!(groups(&[vec![0, 1, 2]], &needs), [vec![0, 2], vec![1]]);
@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn the_slots_lead_their_parts() {
+    fn slots_event_leads_topdown_group() {
         let needs =
             [CounterNeed::PartOfSlots(4), ANY, CounterNeed::Slots(4), CounterNeed::PartOfSlots(4), ANY];
         assert_eq!(groups(&[vec![0, 1], vec![3, 2, 4]], &needs), [vec![2, 0, 3, 1, 4]]);
     }
 
     #[test]
-    fn what_is_optional_takes_no_turn() {
+    fn optional_events_cause_no_multiplexing() {
         let needs =
             [CYCLES, ANY, ANY, ANY, ANY, ANY, CounterNeed::OneOf(4, 1 << 32), CounterNeed::OneOf(10, 1)];
         let mut groups = groups(&[vec![0, 1, 2, 3]], &needs);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pmu_has_its_groups() {
+    fn each_pmu_has_its_own_groups() {
         let needs = [ANY, CounterNeed::OneOf(10, 0x3f), CounterNeed::Alone, CounterNeed::Nothing];
         assert_eq!(groups(&[vec![0, 1, 2, 3]], &needs), [vec![0], vec![1], vec![2], vec![3]]);
         assert_eq!(groups(&[vec![3, 2]], &needs), [vec![3], vec![2]]);

@@ -114,12 +114,20 @@ impl Error {
     /// Creates an error for an output file that cannot be created; `option` selects the file on the
     /// command line, such as `-o`.
     pub fn create(option: &str, path: &Path, kernel: impl Into<io::Error>) -> Self {
-        use io::ErrorKind::{AlreadyExists, IsADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+        use io::ErrorKind::{
+            AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,
+        };
         let kernel = kernel.into();
         let kind = kernel.kind();
         let error = Self::io(format!("creating {}", path.display()), kernel).exit(Exit::NotCreated);
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let error = match (kind, folder) {
+            (NotFound | NotADirectory, _) if path.as_os_str().as_encoded_bytes().ends_with(b"/") => {
+                let file = path.components().as_path().display();
+                return error
+                    .why("the name ends with a slash, but there is no such directory")
+                    .try_this(format!("{option} {file}"));
+            }
             (NotFound, Some(folder)) => error
                 .why("the directory does not exist, or no files can be created there")
                 .try_this(format!("mkdir -p {}", folder.display())),
@@ -240,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_what_why_and_what_to_try() {
+    fn error_prints_cause_and_remedy() {
         let error = Error::io("opening cycles", io::Error::from_raw_os_error(13))
             .why("the paranoid level is 2")
             .try_this("sysctl kernel.perf_event_paranoid=0");
@@ -252,14 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_is_no_failure() {
+    fn closed_pipe_is_not_a_failure() {
         let error = Error::output("the table", io::Error::from(io::ErrorKind::BrokenPipe));
         assert!(error.is_quiet());
         assert_eq!(error.exit_status(), Exit::Done);
     }
 
     #[test]
-    fn signals_are_passed_on_as_the_shell_does() {
+    fn signal_exit_status_matches_the_shell() {
         assert_eq!(Exit::Signal(15).code(), 143);
     }
 }

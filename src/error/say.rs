@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_broken_between_words_and_carets_stay() {
+    fn messages_wrap_between_words_and_keep_carets() {
         let message =
             "pmc: no event is called `foo`\n  cycles,foo:u,instructions\n         ^^^\n  try: pmc list shows";
         assert_eq!(

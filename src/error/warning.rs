@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_ends_in_what_to_do() {
+    fn warnings_end_with_a_remedy() {
         let lost = Warning::RecordsLost;
         assert_eq!(
             lost.to_string(),

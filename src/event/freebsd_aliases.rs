@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_and_punctuation_do_not_matter() {
+    fn case_and_punctuation_are_ignored() {
         let host = Host::rooted("/nonexistent");
         for name in ["SOFT-CLOCK.HARD", "soft_clock hard", "CLOCK.HARD"] {
             assert_eq!(find(name, &host).unwrap().tick_ns, Some(1_000_000), "{name}");

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns() {
+    fn glob_patterns_match() {
         for (pattern, name) in [
             ("*", ""),
             ("a*", "abc"),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_patterns_end() {
+    fn hostile_patterns_terminate() {
         let pattern = "a*".repeat(1000) + "b";
         assert!(!matches(&pattern, &"a".repeat(5000)));
     }

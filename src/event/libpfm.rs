@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_manuals_have_dots_for_colons() {
+    fn vendor_names_use_dots_for_colons() {
         for (cpu, name, text) in [
             ("skylake-x", "skx::MEM_LOAD_RETIRED:L3_MISS:u", "cpu/event=0xd1,umask=0x20/u"),
             ("skylake-x", "::mem_load_retired:l3_miss:u=1:k=0", "cpu/event=0xd1,umask=0x20/u"),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_become_event_text() {
+    fn event_lists_become_event_text() {
         assert_eq!(event_text("inst_retired:any_p:u:c=1:i"), "::inst_retired:any_p:u:c=1:i");
         assert_eq!(event_text("{a:u,skx::b} , c"), "{::a:u,skx::b},::c");
         assert_eq!(event_text(""), "");

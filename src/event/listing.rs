@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_listed_can_be_typed() {
+    fn listed_events_parse() {
         let mut seen = 0;
         for (machine, host) in machines().into_iter().chain([("this one".to_owned(), Host::live())]) {
             let sources = ListingSources::of(&host);
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn category_words_are_perfs() {
+    fn category_names_match_perf() {
         for (word, kind) in [
             ("hw", EventKind::Hardware),
             ("sw", EventKind::Software),
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn numbered_instances_stand_once() {
+    fn numbered_instances_are_listed_once() {
         let root = tempfile::tempdir().unwrap();
         let file = |path: &str, text: &str| {
             let path = root.path().join("sys/bus/event_source/devices").join(path);

@@ -58,7 +58,7 @@ mod tests {
     use crate::need::need;
 
     #[test]
-    fn the_kernel_tells_of_cpus() {
+    fn cpu_hotplug_events_are_received() {
         let watch = CpuWatch::new();
         if !need("uevents", watch.is_ok(), "the kernel sends no uevents here") {
             return;

@@ -389,7 +389,7 @@ mod tests {
     use crate::need::need;
 
     #[test]
-    fn cpus_that_come_on_line_are_counted_from_then_on() {
+    fn cpus_that_come_online_are_counted_from_then() {
         let all = Host::live().online_cpus();
         let last = all.iter().last().unwrap_or(0);
         if !need("two-cpus", last > 0, "this machine has one CPU") {
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn open_events_go_from_owner_to_owner() {
+    fn open_events_are_handed_over() {
         let host = Host::live();
         let definition = EntryDefinition {
             name: "faults".to_owned(),

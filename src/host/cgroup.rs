@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn octal_escapes_are_undone() {
+    fn octal_escapes_are_decoded() {
         assert_eq!(unescape(r"/a\040b\134"), r"/a b\");
         assert_eq!(unescape(r"/a\x"), r"/a\x");
     }

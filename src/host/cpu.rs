@@ -333,7 +333,7 @@ mod tests {
     use crate::host::{saved, saved_cpu};
 
     #[test]
-    fn headers_of_recordings_name_cpus_as_tables_do() {
+    fn cpu_ids_from_recordings_match_the_tables() {
         let table = |recorded: &str| event_table_id_of(recorded);
         assert_eq!(table("GenuineIntel,6,85,7").as_deref(), Some("GenuineIntel-6-55-7"));
         assert_eq!(table("AuthenticAMD 25/17/1").as_deref(), Some("AuthenticAMD-25-11-1"), "of older pmcs");
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cpu_has_its_seat() {
+    fn every_cpu_has_a_topology_position() {
         let topology = Topology::read(&saved("two-sockets"));
         assert_eq!(topology.cpus().to_string(), "0-2,4-7", "CPU 3 is off line");
         assert_eq!(
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_says_little_is_one_socket() {
+    fn machine_without_topology_is_one_socket() {
         let topology = Topology::read(&saved("arm-guest"));
         assert_eq!(
             topology.location(1),

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_read_and_written() {
+    fn cpu_lists_parse_and_format() {
         for text in ["0", "0-3", "0-1,4,6-7", ""] {
             assert_eq!(text.parse::<CpuList>().unwrap().to_string(), text);
         }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_cpu_lists_are_rejected() {
         for text in ["a", "3-1", "0-99999999", "-1", "0-7:3/2"] {
             assert!(text.parse::<CpuList>().is_err(), "{text}");
         }

@@ -84,7 +84,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn descriptors_are_counted_by_process() {
+    fn descriptors_are_counted_per_process() {
         let root = tempfile::tempdir().unwrap();
         let process = |pid: u32, links: &[&str]| {
             let fd = root.path().join(format!("proc/{pid}/fd"));

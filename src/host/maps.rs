@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_become_mappings() {
+    fn proc_maps_lines_become_mappings() {
         let text = b"00400000-00452000 r-xp 00001000 08:02 173521      /usr/bin/a name\n\
             7fff0000-7fff1000 rw-s 00000000 00:00 0 \nrubbish\n9-5 r--p 0 0:0 0 /x\n\
             ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]";

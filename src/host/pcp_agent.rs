@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_file_is_found_in_pcps_order() {
+    fn lock_file_is_searched_in_pcp_order() {
         let root = tempfile::tempdir().unwrap();
         let host = Host::rooted(root.path());
         let below = |path: &str| host.path(path);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn proc_locks_is_read_by_device_and_inode() {
+    fn proc_locks_is_matched_by_device_and_inode() {
         let wanted = FileIdentity { device: rustix::fs::makedev(0xfe, 0), inode: 2311 }.in_proc_locks();
         let of = |line| lock_on(line, &wanted);
         assert_eq!(of("7: POSIX  ADVISORY  READ  9892 fe:00:2311 0 0"), Some(Lock::Posix(9892)));

@@ -345,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_read_and_written() {
+    fn formats_parse_and_print() {
         for text in
             ["config:0-7", "config:0-7,32-35", "config1:1,6-10,44", "attr5:23", "config2:0-63", "config4:63"]
         {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn values_skip_the_gaps() {
+    fn values_are_scattered_over_bit_ranges() {
         let format: TermFormat = "config:0-7,32-35".parse().unwrap();
         assert_eq!(format.place(0x28f), 0x2_0000_008f);
         assert_eq!(format.take(0x2_0000_008f), 0x28f);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_are_counted_as_people_count() {
+    fn instances_are_sorted_numerically() {
         let mut names = ["imc_10", "imc_2", "cpu", "imc_1"].map(str::to_owned);
         sort::by_key(&mut names, |n| counting_key(n));
         assert_eq!(names, ["cpu", "imc_1", "imc_2", "imc_10"]);

@@ -119,7 +119,7 @@ mod tests {
     use crate::host::saved;
 
     #[test]
-    fn settings_are_read_from_a_saved_machine() {
+    fn settings_are_read_from_a_recorded_machine() {
         let settings = PerfEventSettings::read(&saved("two-sockets"));
         assert_eq!(settings.paranoid, Some(2));
         assert_eq!(settings.nmi_watchdog, Some(true));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_kernel_addresses_are_recognised() {
+    fn hidden_kernel_addresses_are_recognized() {
         let shows = |text: &str| {
             let root = tempfile::tempdir().unwrap();
             std::fs::create_dir(root.path().join("proc")).unwrap();
@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_perf_allows_nothing() {
+    fn machine_without_perf_events_allows_nothing() {
         let settings = PerfEventSettings::read(&saved("no-such-machine"));
         assert_eq!(settings, PerfEventSettings::default());
         assert!(!settings.allowance(true).user);
     }
 
     #[test]
-    fn the_level_takes_one_thing_after_the_other() {
+    fn each_paranoid_level_removes_permissions() {
         let allowed = |level, privileged| {
             let a = Allowance::new(level, privileged);
             [a.user, a.kernel, a.cpu_wide, a.raw_tracepoint].iter().filter(|&&yes| yes).count()

@@ -99,14 +99,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_period_nearest_to_perfs_is_taken() {
+    fn nearest_period_to_perfs_default_is_chosen() {
         for (set, period) in [(0, None), (0x249, Some(3)), (0x10, Some(4)), (0x3f, Some(3)), (0x1, Some(0))] {
             assert_eq!(nearest(set), period, "{set:#x}");
         }
     }
 
     #[test]
-    fn pmus_that_trace_are_known_by_their_names() {
+    fn trace_pmus_are_recognized_by_name() {
         assert_eq!(Tracer::of_pmu("intel_pt"), Some(Tracer::IntelPt));
         assert_eq!(Tracer::of_pmu("arm_spe_0"), Some(Tracer::ArmSpe));
         assert_eq!(Tracer::of_pmu("cpu"), None);

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::error::Exit;
 use crate::record::kind;
 use crate::units;
 
@@ -23,6 +24,14 @@ pub enum PerfdataError {
     #[error("creating {}: {source}", path.display())]
     Create {
         /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The existing recording cannot be renamed.
+    #[error("keeping the existing recording as {}: {source}", path.display())]
+    Keep {
+        /// The new name.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -75,6 +84,11 @@ impl PerfdataError {
     pub(super) fn create(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Create { path: path.to_owned(), source }
     }
+
+    /// Returns a function for `map_err`, for an existing recording that cannot be renamed to `path`.
+    pub(super) fn keep(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Keep { path: path.to_owned(), source }
+    }
 }
 
 impl From<PerfdataError> for crate::error::Error {
@@ -104,6 +118,17 @@ impl From<PerfdataError> for crate::error::Error {
                 }
             }
             PerfdataError::Create { path, source } => Self::create("-o", &path, source),
+            PerfdataError::Keep { path, source } => {
+                let is_other = source.kind() == io::ErrorKind::AlreadyExists;
+                let error = Self::io(format!("keeping the existing recording as {}", path.display()), source)
+                    .exit(Exit::NotCreated);
+                let error = match is_other {
+                    true => error
+                        .why(format!("{} is not a recording, so pmc does not replace it", path.display())),
+                    false => error,
+                };
+                error.try_this("-o FILE, with another name")
+            }
             PerfdataError::NotPerfData { is_empty: true, .. } => {
                 Self::new(error.to_string()).why("the file is empty").try_this("record again")
             }

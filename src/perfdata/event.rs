@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_perfs_with_the_modifiers_asked_for() {
+    fn names_match_perf_with_requested_modifiers() {
         let named = |kind, config, change: &dyn Fn(&mut Attr)| {
             let mut attr = Attr::new(kind, config);
             attr.set(Flag::ExcludeGuest, true);

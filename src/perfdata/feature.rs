@@ -445,7 +445,7 @@ mod tests {
     use crate::record::{RawRecord, Record, kind};
 
     #[test]
-    fn build_ids_of_names_of_any_length_are_whole_records() {
+    fn build_id_records_are_complete_for_any_name_length() {
         for len in [0, 1, 2, 3, 4, 26, 27, 28, 63, 64, 4095, 8192, 9000] {
             for id in [&[7; 20][..], &[9; 8]] {
                 let row = BuildIdEntry { pid: -1, misc: 2, id: id.to_vec(), name: vec![b'n'; len] };

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_hit_by_samples_of_their_process_and_its_children() {
+    fn files_are_hit_by_samples_of_a_process_and_its_children() {
         let mut attr = Attr::new(1, 0);
         attr.set_sample_type(sample_type::IP | sample_type::TID | sample_type::CALLCHAIN);
         let layouts = Layouts::new([(&attr, &[][..])]);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_in_a_circle_end() {
+    fn cyclic_parent_links_terminate() {
         let layouts = Layouts::default();
         let mut told = Encoder::new(0);
         told.fork(&Task { thread: thread(1), parent: thread(2), time: PerfTime(0) });

@@ -15,14 +15,16 @@
 //! the machine's data.
 
 mod compress;
+mod existing;
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, IoSlice, Read, Seek, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::io::{self, IoSlice, Seek, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use self::compress::Compressor;
+use self::existing::recording_files;
 use super::feature::{Compression, FeatureNumber, Features};
 use super::header::{FILE_HEADER, PIPE_HEADER};
 use super::magic::MAGIC;
@@ -97,6 +99,7 @@ impl Writer {
     /// Returns the form of a recording at this path: the pipe form for `-` and for named pipes, else the
     /// file form.
     pub fn form_at(path: &Path) -> RecordingLayout {
+        let path = output_file::without_slash(path);
         let is_pipe = || output_file::look(path).is_ok_and(|there| is_chosen_pipe(path, &there));
         if path.as_os_str() == "-" || is_pipe() { RecordingLayout::Pipe } else { RecordingLayout::File }
     }
@@ -113,7 +116,7 @@ impl Writer {
         features: &Features,
         options: WriteOptions,
     ) -> Result<Self, PerfdataError> {
-        let path = path.as_ref();
+        let path = output_file::without_slash(path.as_ref());
         if path.as_os_str() == "-" {
             let name = options.stream.clone().unwrap_or_else(|| "standard output".to_owned());
             let stdout = match descriptor::stdout_was_closed() {
@@ -131,7 +134,7 @@ impl Writer {
                 return Self::stream(pipe, path, events, features, options);
             }
             // Devices such as /dev/null are written in place.
-            ExistingFile::Special if !is_recording_directory(&there.path) => {
+            ExistingFile::Special if recording_files(&there.path).is_none() => {
                 (File::options().write(true).open(&there.path).map_err(failed)?, None)
             }
             ExistingFile::File { len: 0, is_ours: true } if !options.hold => {
@@ -222,8 +225,8 @@ impl Writer {
         let Some((new, there)) = self.place.take() else { return Ok(()) };
         // Another file may have been created since.
         let is_file = |meta: Metadata| meta.is_file() && meta.len() > 0;
-        if fs::symlink_metadata(&there.path).is_ok_and(is_file) || is_recording_directory(&there.path) {
-            keep_former(&there.path)?;
+        if fs::symlink_metadata(&there.path).is_ok_and(is_file) || recording_files(&there.path).is_some() {
+            existing::keep(&there.path)?;
         }
         new.put().map_err(PerfdataError::create(&self.path))?;
         let was = match there.standing {
@@ -466,54 +469,6 @@ impl Drop for Writer {
 /// Whether the user chose a named pipe. At the default path, another user may have created one.
 fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
     there.standing == ExistingFile::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
-}
-
-/// Whether the path is a recording of this user in perf's directory form (`perf record --threads`), and
-/// contains nothing else. A directory with other files is the user's own, and pmc must not move or remove it.
-fn is_recording_directory(path: &Path) -> bool {
-    let is_ours = |meta: Metadata| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
-    let data = path.join("data");
-    let mut magic = [0; MAGIC.len()];
-    fs::symlink_metadata(path).is_ok_and(is_ours)
-        && fs::read_dir(path)
-            .is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(|entry| is_recorded_file(&entry))))
-        && fs::symlink_metadata(&data).is_ok_and(|meta| meta.is_file())
-        && File::open(data).and_then(|mut data| data.read_exact(&mut magic)).is_ok()
-        && magic == MAGIC
-}
-
-/// Whether perf wrote this file of a recording directory: `data` or `data.N`.
-fn is_recorded_file(entry: &fs::DirEntry) -> bool {
-    let name = entry.file_name();
-    let name = name.to_string_lossy();
-    let is_number = |n: &str| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit());
-    (name == "data" || name.strip_prefix("data.").is_some_and(is_number))
-        && entry.file_type().is_ok_and(|kind| kind.is_file())
-}
-
-/// Removes a recording directory. Fails if it contains anything but the files of a recording.
-fn remove_recording_directory(path: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if is_recorded_file(&entry) {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    fs::remove_dir(path)
-}
-
-/// Renames the existing recording to `NAME.old`, in place of an older one. A directory and a file cannot
-/// replace each other.
-fn keep_former(path: &Path) -> Result<(), PerfdataError> {
-    let mut old = path.as_os_str().to_owned();
-    old.push(".old");
-    let old = Path::new(&old);
-    let removed = match fs::symlink_metadata(old) {
-        Ok(_) if is_recording_directory(old) => remove_recording_directory(old),
-        Ok(meta) if meta.is_file() && path.is_dir() => fs::remove_file(old),
-        _ => Ok(()),
-    };
-    removed.and_then(|()| fs::rename(path, old)).map_err(PerfdataError::create(path))
 }
 
 /// Returns header, ids and attrs of the file form, and the size of all attrs including the spare ones.

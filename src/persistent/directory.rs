@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_words_and_no_numbers() {
+    fn entry_names_must_be_words_not_numbers() {
         for name in ["faults", "a.b-c_d", "_x1"] {
             assert!(check_name(name).is_ok(), "{name}");
         }
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_never_given_twice_and_what_is_left_is_lost() {
+    fn ids_are_never_reused_and_leftover_entries_are_lost() {
         let folder = tempfile::tempdir().unwrap();
         let claim = || Publisher::claim(RunDirectory::at(folder.path().join("run")), 1).unwrap();
         let mut first = claim().expect("nobody has it");
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn restoring_leaves_in_place_what_clients_may_be_reading() {
+    fn restore_keeps_files_that_clients_may_be_reading() {
         let folder = tempfile::tempdir().unwrap();
         let at = RunDirectory::at(folder.path().join("run"));
         let mut publisher = Publisher::claim(at.clone(), 1).unwrap().expect("nobody has it");

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn children_are_what_the_sum_has_more() {
+    fn children_are_sum_minus_self() {
         let parts = numbers([30, 10, 10], [100, 50, 50]);
         assert_eq!(
             parts,
@@ -72,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn no_children_are_a_count_of_none_and_never_less() {
+    fn missing_children_count_as_zero_and_never_negative() {
         assert_eq!(numbers([30, 10, 10], [30, 10, 10])[1].1, 0.0);
         assert_eq!(numbers([31, 10, 10], [30, 10, 10])[1].1, 0.0);
         assert_eq!(numbers([40, 10, 5], [30, 10, 5])[1].1, 0.0);
     }
 
     #[test]
-    fn estimates_are_compared_as_such() {
+    fn scaled_counts_are_subtracted_as_estimates() {
         // 60 for the processes, 200 in all.
         assert_eq!(numbers([30, 10, 5], [50, 40, 10])[1].1, 140.0);
     }

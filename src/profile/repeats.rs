@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_kept_one_by_one() {
+    fn runs_are_stored_separately() {
         let joined = join(vec![table("a", 10, 100), table("a", 20, 300)]);
         assert_eq!(joined.rows[0].values[0].runs(), [10.0, 20.0]);
         assert_eq!(joined.rows[0].values[0].number(), Some(15.0));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_stand_beside_each_other_in_the_order_asked_for() {
+    fn passes_are_merged_in_requested_order() {
         let joined = beside(vec![(vec![1], table("b", 2, 100)), (vec![0], table("a", 1, 100))]);
         let names: Vec<_> = joined.events.iter().map(|e| e.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);

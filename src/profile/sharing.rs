@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_falls_with_time_and_share() {
+    fn error_decreases_with_time_and_share() {
         let shared = |enabled_ns, running_ns| relative_error(Count { value: 1000, enabled_ns, running_ns });
         assert_eq!(shared(1_000_000_000, 1_000_000_000), None);
         assert_eq!(shared(1_000_000_000, 0), None);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_add_up() {
+    fn partial_counts_add_up() {
         let mut tally = Tally::new(1);
         let place = PlaceLabel::default();
         tally.add(place.clone(), 0, 0, count(1, 10, 10), CountJoin::Parts);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_share_the_enabled_time() {
+    fn multiplexed_events_share_the_enabled_time() {
         let mut tally = Tally::new(1);
         for _ in 0..2 {
             tally.add(PlaceLabel::default(), 0, 0, count(50, 100, 50), CountJoin::Turns);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ran_is_not_counted_and_what_is_elsewhere_is_absent() {
+    fn idle_events_are_not_counted_and_other_cpus_are_absent() {
         let mut tally = Tally::new(2);
         tally.add(cpu(0), 0, 0, count(0, 10, 0), CountJoin::Parts);
         let rows = tally.rows(|_| MissingValueReason::default());
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_has_its_row_and_what_counts_beside_it_its_value() {
+    fn refused_events_get_a_row_and_others_keep_their_value() {
         let mut tally = Tally::new(2);
         let reason = MissingValueReason::new("no such counter", "");
         for event in 0..2 {

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clear_difference_gets_its_word() {
+    fn clear_difference_is_labeled() {
         let (a, b, c) = (timed(&[100, 101, 99, 100]), timed(&[50, 51, 49, 50]), timed(&[100, 99, 101, 101]));
         let got = compare(&[a, b, c]);
         let words: Vec<_> = got.lines[0].sides.iter().map(|s| s.verdict.word()).collect();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_proves_nothing() {
+    fn single_run_is_never_significant() {
         let (a, b) = (timed(&[100]), timed(&[50]));
         assert_eq!(compare(&[a, b]).lines[0].sides[1].verdict, DifferenceVerdict::Unknown);
     }

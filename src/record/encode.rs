@@ -353,7 +353,7 @@ mod tests {
     use crate::units::PerfTime;
 
     #[test]
-    fn what_is_encoded_is_what_is_parsed() {
+    fn encoded_records_parse_back() {
         let thread = Thread { pid: 7, tid: 8 };
         let map =
             Mmap { thread, addr: 0x1000, len: 0x2000, pgoff: 0x3000, is_data: false, name: b"/bin/\xff" };
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_encoded_as_they_are_parsed() {
+    fn encoded_counts_parse_back() {
         let stat = StatCount { id: 5, cpu: 3, thread: 1, value: 10, enabled: 20, running: 15 };
         let round = StatRound { is_final: true, time: 99 };
         let mut encoder = Encoder::new(24);

@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_without_a_build_id_is_not_believed() {
+    fn build_id_flag_without_build_id_is_ignored() {
         let inode = |major: u32, minor: u32, inode: u64, generation: u64| {
             let (major, minor) = (major.to_ne_bytes(), minor.to_ne_bytes());
             [&major[..], &minor, &inode.to_ne_bytes(), &generation.to_ne_bytes()].concat()

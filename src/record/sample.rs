@@ -95,8 +95,8 @@ impl<'a> Sample<'a> {
         self.body.get(self.layout.front..).map(Cursor::new)
     }
 
-    /// The call chain, innermost first, with context markers (see [`chain_entries`]); `None` if there is
-    /// none.
+    /// The call chain, innermost first, with context markers (see [`chain_entries`]); `None` for samples
+    /// without a call chain.
     #[inline]
     pub fn callchain(&self) -> Option<RecordWords<'a>> {
         if self.layout.sample_type & sample_type::CALLCHAIN == 0 {

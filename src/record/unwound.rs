@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_copy_becomes_a_chain_and_the_rest_stays() {
+    fn stack_copy_becomes_a_chain_and_other_fields_stay() {
         let before = attr(ALL);
         for (data, registers) in [(false, false), (true, true)] {
             let lost = StrippedFields::new(data, registers);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_could_not_be_unwound_has_its_place() {
+    fn failed_unwinding_keeps_the_sampled_address() {
         let before = attr(ALL);
         let lost = StrippedFields::new(false, false);
         let after = lost.attr(&before).unwrap();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_twin_differs_by_its_id() {
+    fn fallback_event_differs_only_by_id() {
         let before = attr(ALL);
         let layouts = Layouts::new([(&before, &[fallback_event_id(77)][..])]);
         let bytes = record(2);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_behind_a_copy_is_left_out() {
+    fn padding_after_a_stack_copy_is_dropped() {
         let before = attr(ALL);
         let layouts = Layouts::new([(&before, &[77][..])]);
         let padded = |valid: u64, words: usize| {
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_not_written() {
+    fn truncated_samples_are_not_written() {
         let before = attr(ALL);
         let layouts = Layouts::new([(&before, &[77][..])]);
         let whole = record(1);

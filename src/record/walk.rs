@@ -40,7 +40,7 @@ mod tests {
     use crate::record::{Thread, encode::Encoder};
 
     #[test]
-    fn a_record_across_the_cut_is_seen_once() {
+    fn record_across_the_wrap_is_seen_once() {
         let mut encoder = Encoder::new(8);
         for tid in 0..5 {
             encoder.comm(Thread { pid: 1, tid }, b"name");
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_ends_the_walk() {
+    fn invalid_record_ends_the_walk() {
         let mut joint = Vec::new();
         walk(&[&[0; 24], &[0; 24]], &mut joint, |_| panic!("there is no record"));
     }

@@ -77,7 +77,7 @@ mod tests {
     use crate::event::EventSource;
 
     #[test]
-    fn all_filters_of_an_event_must_hold() {
+    fn all_filters_of_an_event_are_combined() {
         let mut attr = crate::abi::Attr::new(kind::TRACEPOINT, 7);
         attr.set_period(1);
         let mut spec = EventSpec::new("sched:sched_switch", EventSource::Kernel(attr));

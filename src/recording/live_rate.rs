@@ -171,7 +171,7 @@ mod tests {
     use crate::abi::generic::CPU_CLOCK;
 
     #[test]
-    fn a_rate_is_doubled_and_halved_within_its_bounds() {
+    fn rate_is_doubled_and_halved_within_bounds() {
         let mut cycles = Attr::new(kind::HARDWARE, 0);
         cycles.set_freq(4000);
         let words = |attr: &Attr, rate, twice| change("e", attr, rate, twice, 5000).map(|to| to.words);

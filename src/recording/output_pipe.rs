@@ -79,7 +79,7 @@ mod tests {
 
     /// A process left behind by the command does not delay the end, and all output is read.
     #[test]
-    fn whoever_outlives_the_command_is_not_waited_for() {
+    fn processes_that_outlive_the_command_are_not_awaited() {
         let pipe = OutputPipe::open(None).unwrap();
         let mut other = pipe.writer.try_clone().unwrap();
         other.write_all(&vec![b'x'; 1 << 20]).unwrap();

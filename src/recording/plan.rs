@@ -12,6 +12,7 @@ use crate::counter::reservation::Policy;
 use crate::counter::rings::AuxOptions;
 use crate::host::CpuList;
 use crate::host::tracer::Tracer;
+use crate::sys::output_file;
 
 /// The targets of a measurement.
 #[derive(Debug, Clone)]
@@ -220,7 +221,7 @@ impl FilePlan {
     /// Returns a plan for one plain file.
     pub(crate) fn of(path: PathBuf) -> Self {
         Self {
-            path,
+            path: output_file::without_slash(&path).to_owned(),
             is_stamped: false,
             compress: None,
             rotation: None,

@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_already_stays() {
+    fn existing_runtime_options_are_kept() {
         let ask = |name: &str, text: Option<&str>| {
             let runtime = RUNTIMES.iter().find(|runtime| runtime.name == name).unwrap();
             runtime.asking(|_| text.map(OsString::from)).map(|(_, value)| value.into_string().unwrap())
@@ -380,14 +380,14 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_needed_libraries_count() {
+    fn functions_of_needed_libraries_are_found() {
         let file = std::env::current_exe().unwrap();
         let program = StartingProgram { file: &file, image: &[], has: &|_| false, words: &[] };
         assert!(program.has_or_links("getenv") && !program.has_or_links("PyUnstable_PerfMapState_Init"));
     }
 
     #[test]
-    fn erlangs_scripts_lead_to_its_machine() {
+    fn erlang_scripts_resolve_to_the_vm() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let make = |name: &str| {
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn wrappers_and_shims_lead_to_what_they_execute() {
+    fn wrappers_and_shims_resolve_to_their_program() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let write = |name: &str, text: &str| {
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_leads_to_its_interpreter() {
+    fn script_resolves_to_its_interpreter() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().as_os_str();
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();

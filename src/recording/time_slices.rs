@@ -47,7 +47,7 @@ mod tests {
     use crate::host::Host;
 
     #[test]
-    fn groups_get_leaders() {
+    fn time_slice_groups_get_leaders() {
         let led = |text: &str| {
             let names = |group: EventGroup| {
                 let all: Vec<String> = group.events.into_iter().map(|event| event.name).collect();
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_is_inherited_as_its_events_are() {
+    fn leader_inherits_like_its_events() {
         for (text, threads_alone) in [("page-faults,descendants=0", true), ("page-faults,descendants", false)]
         {
             let groups = lead(parse(&format!("{text},log-cswitch"), &Host::live()).unwrap());

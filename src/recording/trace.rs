@@ -261,7 +261,7 @@ mod tests {
     /// Settings for Intel PT's decoder: bits of its format files, the ratio of clocks, and per-CPU areas
     /// (`intel_pt_info_fill` in perf's `arch/x86/util/intel-pt.c`).
     #[test]
-    fn decoders_are_told_what_perf_tells_them() {
+    fn auxtrace_info_matches_perf() {
         let (plan, _, host) = settled("intel-server", "intel_pt//u", |_| {}).unwrap();
         let mut out = Encoder::new(0);
         plan.trace.as_ref().unwrap().tell(&plan, &Rings::default(), &host, &mut out).unwrap();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_traced_is_what_perf_would_trace() {
+    fn trace_attributes_match_perf() {
         use crate::counter::request::sampling::{SampleRole, request};
         let config = |text: &str| {
             let (plan, groups, _) = settled("intel-server", text, |_| {}).unwrap();
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn areas_are_as_large_as_is_asked_for_and_drivers_take() {
+    fn aux_area_size_respects_request_and_driver() {
         let pages = |asked| {
             let (plan, ..) = settled("intel-server", "intel_pt//u", |plan| plan.aux_pages = asked).unwrap();
             plan.trace.unwrap().area.pages as u64 * page_size() as u64
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_decoder_could_use_is_refused() {
+    fn undecodable_traces_are_rejected() {
         let refused = |text: &str, change: fn(&mut SamplePlan)| {
             settled("intel-server", text, change).map(drop).unwrap_err().to_string()
         };

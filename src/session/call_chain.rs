@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_takes_the_place_of_the_recorded_part_however_long_that_is() {
+    fn unwound_chain_replaces_the_recorded_user_part_of_any_length() {
         let recorded = [context::marker(CpuMode::Kernel), 0x99, context::USER, 0x1111, 0x2005, 0x3002];
         let chain = |walk: &[u64]| {
             let mut completer = ChainCompleter::new(false);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_are_found_by_number_and_there_may_be_none() {
+    fn chains_are_found_by_id_and_may_be_empty() {
         let mut chains = CallChains::default();
         assert_eq!((chains.get(0), chains.get(1)), (&[][..], &[][..]));
         [&[1, 2][..], &[], &[3]].into_iter().for_each(|chain| chains.push(chain));
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_callers_are_found_behind_the_outermost_call() {
+    fn recorded_callers_follow_the_outermost_call() {
         // Innermost first: the sampled address, then the return addresses.
         let recorded = [0x1111, 0x2005, 0x3002, 0x4007, 0x5005];
         assert_eq!(behind(&[0x2000, 0x3000], &recorded), Some(3));

@@ -113,7 +113,7 @@ mod tests {
     use crate::session::Epoch;
 
     #[test]
-    fn an_address_has_one_number_in_each_context() {
+    fn each_address_has_one_id_per_context() {
         let mut addresses = Addresses::default();
         let ask = |n: u64, epoch| SampledAddress::code(Epoch(epoch), CpuMode::User, n * 16);
         let numbers: Vec<u32> = (0..10_000).map(|n| addresses.add(ask(n / 2, 7 + (n % 2) as u32))).collect();

@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_is_no_code() {
+    fn stack_mapping_is_not_code() {
         let mut history = history();
         for (addr, name) in
             [(0x1000, "/bin/a"), (0x2000, "[stack]"), (0x3000, "[stack:7]"), (0x4000, "//anon")]
@@ -569,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn fork_inherits_and_exec_empties() {
+    fn fork_inherits_and_exec_clears_mappings() {
         let mut h = history();
         h.take_name(0, &exec(1, b"sh"));
         map(&mut h, 1, 1, 0x1000, 0x1000, "/bin/sh");
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn a_epoch_lasts_until_an_address_changes_its_meaning() {
+    fn epoch_lasts_until_an_address_is_remapped() {
         let mut h = history();
         map(&mut h, 1, 1, 0x1000, 0x1000, "/a");
         map(&mut h, 2, 1, 0x3000, 0x1000, "/b");
@@ -618,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_are_forgotten_and_the_living_are_as_they_were() {
+    fn exited_processes_are_dropped_and_others_kept() {
         let mut h = history();
         map(&mut h, 0, 1, 0x1000, 0x1000, "/bin/sh");
         for child in 0..1000 {
@@ -640,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_mappings_take_bounded_memory() {
+    fn nested_mappings_use_bounded_memory() {
         let most = 10_000;
         let mut h = history();
         h.limit_versions(most);
@@ -661,7 +661,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_takes_its_creators_name_and_space() {
+    fn thread_inherits_name_and_address_space() {
         let mut h = history();
         h.take_name(0, &exec(1, b"main"));
         map(&mut h, 1, 1, 0x1000, 0x1000, "/a");
@@ -671,7 +671,7 @@ mod tests {
     }
 
     #[test]
-    fn kernel_symbols_change_the_space_in_place() {
+    fn kernel_symbols_update_the_space_in_place() {
         let mut h = history();
         for n in 0..1000u64 {
             let name = format!("bpf_{n}");
@@ -685,7 +685,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_is_there_even_if_nobody_said_so() {
+    fn kernel_is_mapped_without_records() {
         let mut h = history();
         h.complete();
         assert!(h.find(Epoch::KERNEL, Avma(0xffff_ffff_8100_0000)).is_some());

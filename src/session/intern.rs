@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_lists_have_one_number() {
+    fn equal_lists_share_one_id() {
         let mut lists = Interner::default();
         let mut scratch = Vec::new();
         let mut found = Vec::new();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_agree_on_the_numbers() {
+    fn ids_agree_between_threads() {
         let all = |from: u32, until: u32| {
             let shared = SharedInterner::default();
             let add = |n: u32| shared.add(n.into(), n % 5, &(n % 3000).to_ne_bytes());

@@ -250,7 +250,7 @@ mod tests {
     use crate::address::FileOffset;
 
     #[test]
-    fn kernel_modules_in_the_list_of_build_ids_have_their_path_in_script() {
+    fn kernel_modules_in_the_build_id_table_print_their_path() {
         let path = b"/lib/modules/6.1.0/kernel/net/ath9k.ko";
         let mut modules = Modules::with_build_ids([(&path[..], &[1; 20][..])].into_iter());
         let mapping = Mapping { start: Avma(0x1000), len: 0x1000, offset: FileOffset(0) };

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_by_time_and_equal_times_by_place() {
+    fn records_are_sorted_by_time_then_offset() {
         let mut held = BufferedRecords::default();
         let mut shown = Vec::new();
         let mut release = |held: &mut BufferedRecords, limit| {

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_counted_from_switch_to_switch() {
+    fn running_threads_are_counted_between_switches() {
         // As in the drawing, but out of order and with the idle thread.
         let list =
             [(50, 8, false), (10, 8, true), (20, 7, false), (40, 7, true), (60, 7, false), (20, 0, true)];
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_twice_counts_once() {
+    fn duplicate_records_count_once() {
         let twice = [(10, 8, true), (10, 8, true), (20, 8, false), (20, 8, false), (5, 7, false)];
         let all = parallelism(&twice, None);
         assert_eq!((all.first, &all.changes[..]), (1, &[(5, 0), (10, 1), (20, 0)][..]));

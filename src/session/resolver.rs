@@ -329,7 +329,7 @@ mod tests {
     use crate::session::module::Modules;
 
     #[test]
-    fn callers_where_nothing_is_mapped_leave_no_location() {
+    fn unmapped_callers_have_no_location() {
         const KERNEL: u64 = -128i64 as u64;
         let (history, mut resolver, mut raw) =
             (History::new(Modules::default()), Resolver::new(100), Vec::new());
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_without_callers_are_their_stacks() {
+    fn addresses_without_callers_are_one_frame_stacks() {
         let history = History::new(Modules::default());
         let shared = |words: [[u64; 2]; 3]| {
             let interner = SharedInterner::default();

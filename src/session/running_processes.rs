@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn mappings_cover_what_was_there() {
+    fn new_mappings_cover_old_ones() {
         let mut p = RunningProcesses::default();
         map(&mut p, 1, 10, 90, b"/a");
         map(&mut p, 1, 30, 20, b"/b");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_has_its_parents_code_until_either_changes() {
+    fn child_shares_parents_code_until_either_changes() {
         let mut p = RunningProcesses::default();
         map(&mut p, 1, 10, 90, b"/a");
         fork(&mut p, 2, 2, 1);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_code_beside_the_rest_is_no_new_version() {
+    fn adjacent_generated_code_is_not_a_new_version() {
         let mut p = RunningProcesses::default();
         map(&mut p, 1, 10, 90, b"/a");
         let before = p.version(1);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn exec_empties_and_the_last_threads_end_forgets() {
+    fn exec_clears_and_last_thread_exit_forgets_mappings() {
         let mut p = RunningProcesses::default();
         fork(&mut p, 1, 1, 0);
         map(&mut p, 1, 10, 90, b"/a");

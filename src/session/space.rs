@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn every_version_is_kept() {
+    fn every_version_is_retained() {
         let mut spaces = AddressSpaces::default();
         let one = spaces.map(SpaceVersion::EMPTY, mapped(10, 20, 1));
         let two = spaces.map(one, mapped(30, 60, 2));
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_stays_and_stays_shared() {
+    fn retained_versions_stay_shared() {
         let mut spaces = AddressSpaces::default();
         let mut one = SpaceVersion::EMPTY;
         for n in 0..1000 {
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn it_agrees_with_a_plain_array_under_any_sequence() {
+    fn any_operation_sequence_matches_a_plain_array() {
         let mut spaces = AddressSpaces::default();
         let (mut root, mut plain) = (SpaceVersion::EMPTY, [None::<(u32, u64)>; 200]);
         let (mut own, mut forks) = (spaces.own(), Vec::new());
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ones_own_is_not_copied() {
+    fn unshared_nodes_are_modified_in_place() {
         let mut spaces = AddressSpaces::default();
         let (mut root, own) = (SpaceVersion::EMPTY, spaces.own());
         for n in 0..1000 {

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hexadecimal_there_and_back() {
+    fn hexadecimal_round_trips() {
         let id = BuildId::parse("aabbcc0102").unwrap();
         assert_eq!(id.to_string(), "aabbcc0102");
         assert_eq!(id.path(), "aa/bbcc0102");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_walked_and_torn_ones_survived() {
+    fn notes_are_parsed_and_truncated_notes_are_tolerated() {
         let mut notes = Vec::new();
         for (kind, name, content) in [(6u32, b"Lin\0", &[1u8, 2, 3][..]), (3, b"GNU\0", &[9, 8, 7, 6])] {
             notes.extend(4u32.to_ne_bytes());

@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_that_lead_out_of_the_cache_are_none_of_its_entries() {
+    fn links_out_of_the_cache_are_not_entries() {
         let folder = tempfile::tempdir().unwrap();
         let cache = BuildIdCache(folder.path().join("cache"));
         assert_eq!(cache.entries().unwrap(), []);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_file_of_that_build_is_kept() {
+    fn only_files_with_matching_build_id_are_cached() {
         let folder = tempfile::tempdir().unwrap();
         let cache = BuildIdCache(folder.path().join("cache"));
         let own = std::env::current_exe().unwrap();

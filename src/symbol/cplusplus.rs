@@ -205,7 +205,7 @@ mod tests {
     use super::demangle;
 
     #[test]
-    fn names_are_spelt_as_usual() {
+    fn names_use_the_usual_spelling() {
         for (mangled, name) in [
             ("_Z1fILb1ELc65ELl5ELm53ELin1EEvv", "f<true, (char)65, 5l, 53ul, -1>"),
             ("_Z1fILxn7ELy7ELj7EEvv", "f<-7ll, 7ull, 7u>"),

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shape_decides() {
+    fn mangling_scheme_is_detected_by_prefix() {
         let cases = [
             ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", Some("core::fmt::Formatter::pad")),
             ("_RNvCskwGfYPst2Cb_3foo16example_function", Some("foo::example_function")),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_names_are_bounded() {
+    fn hostile_names_have_bounded_output() {
         let deep = format!("_Z{}i", "P".repeat(10_000));
         assert_eq!(demangle(&deep), None);
         let mut bomb = String::from("_Z1fI");

@@ -453,7 +453,7 @@ mod tests {
         ffffffffc0100000 t probe\t[thing]\nffffffffc0200000 t bpf_prog_6deef7357e7b4530_x\t[bpf]\nrubbish\n";
 
     #[test]
-    fn functions_of_kernel_modules_and_bpf_are_in_one_table() {
+    fn kernel_module_and_bpf_functions_share_one_table() {
         let kallsyms = KallsymsTable::parse(TEXT).unwrap();
         let name = |address| kallsyms.find(address).map_or("-", |s| s.name);
         assert_eq!(name(0xffff_ffff_8100_0150), "do_one");
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_names_what_stays() {
+    fn kept_symbols_match_the_full_table() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kernel/boot");
         let list = KallsymsList::read(TEXT, KallsymsScope::Lasting).unwrap().unwrap();
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_end_where_the_next_begins() {
+    fn symbols_end_at_the_next_symbol() {
         let names = ["_text", "do_two", "probe", "some_data", "gone"].map(str::to_owned);
         let modules = loaded_modules("thing 40960 0 - Live 0xffffffffc0100000");
         let found = symbols_named(TEXT, &names, &modules).unwrap();
@@ -511,14 +511,14 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_a_refusal() {
+    fn zero_addresses_mean_kallsyms_is_restricted() {
         let hidden = b"0000000000000000 T _text\n0000000000000000 t do_one\n";
         assert_eq!(KallsymsTable::parse(hidden).unwrap_err(), KallsymsError::Hidden);
         assert_eq!(KallsymsTable::parse(b"").unwrap_err(), KallsymsError::Hidden);
     }
 
     #[test]
-    fn modules_have_places_and_names() {
+    fn modules_have_address_and_name() {
         let modules = loaded_modules("nf_nat 40960 2 a,b, Live 0xffffffffc0a00000 (OE)\nrubbish\n");
         assert_eq!(
             modules,

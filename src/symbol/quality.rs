@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_debug_package_is_named() {
+    fn debug_package_is_named() {
         assert_eq!(
             package_in("libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6\n").as_deref(),
             Some("libc6-dbg")
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_that_is_missing_is_named() {
+    fn missing_debug_archive_is_named() {
         let debian = "PRETTY_NAME=\"Debian GNU/Linux 12\"\nID=debian\nVERSION_CODENAME=bookworm\n";
         let usual = "deb http://deb.debian.org/debian bookworm main\n\
                      # deb http://deb.debian.org/debian-debug bookworm-debug main\n";
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_says_what_to_try() {
+    fn reasons_have_a_remedy() {
         let id = BuildId::parse("ab12").unwrap();
         let missing = MissingDataReason::Stripped { path: "/nowhere/prog".into(), build_id: Some(id) };
         assert_eq!(missing.to_string(), "/nowhere/prog is stripped");

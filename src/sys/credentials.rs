@@ -142,7 +142,7 @@ mod tests {
     const STATUS: &str = "Name:\tpmc\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000004000004000\nSeccomp:\t2\nSeccomp_filters:\t1\n";
 
     #[test]
-    fn capabilities_are_read_bit_by_bit() {
+    fn capabilities_are_parsed_bit_by_bit() {
         let who = Credentials::from_status(STATUS, "         0          0 4294967295\n");
         assert_eq!((who.uid, who.seccomp, who.user_namespace), (1000, Seccomp::Filter, false));
         assert!(who.has(LinuxCapability::Perfmon) && who.has(LinuxCapability::IpcLock));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_status_is_nobody() {
+    fn empty_status_is_unprivileged() {
         let who = Credentials::from_status("", "");
         assert_eq!((who.uid, who.capabilities, who.perfmon()), (u32::MAX, 0, false));
     }

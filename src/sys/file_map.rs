@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_that_a_file_has_lost_read_as_zeros() {
+    fn truncated_pages_read_as_zeros() {
         let page = page_size();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![7; 10 * page + 1]).unwrap();

@@ -174,7 +174,7 @@ mod tests {
     use crate::sys::perf::OpenTarget;
 
     #[test]
-    fn fields_lie_where_the_header_has_them() {
+    fn layout_matches_the_kernel_header() {
         use std::mem::offset_of;
         assert_eq!(offset_of!(perf_event_mmap_page, lock), 8);
         assert_eq!(offset_of!(perf_event_mmap_page, index), 12);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_software_event_has_a_page_without_counter() {
+    fn software_event_page_has_no_counter() {
         let mut attr = Attr::new(kind::SOFTWARE, 1);
         attr.set(Flag::ExcludeKernel, true);
         let event = EventFd::open(&attr, OpenTarget::Task(0), None);

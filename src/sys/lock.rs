@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_posix_locks_never_stand_in_the_way_but_ofd_locks_do() {
+    fn own_posix_locks_never_conflict_but_ofd_locks_do() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let ours = file.as_file();
         take(ours, LockKind::Write).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_lock_needs_a_writable_file() {
+    fn write_lock_requires_a_writable_file() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let readable = File::open(file.path()).unwrap();
         assert_eq!(take(&readable, LockKind::Write).unwrap_err().raw_os_error(), Some(libc::EBADF));

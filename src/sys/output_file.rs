@@ -100,6 +100,12 @@ pub fn look(path: &Path) -> io::Result<OutputPlace> {
     Err(rustix::io::Errno::LOOP.into())
 }
 
+/// Returns the path of a directory without slashes at its end. Other paths stay as they are, so that the
+/// kernel rejects a slash after the name of a file.
+pub fn without_slash(path: &Path) -> &Path {
+    if path.is_dir() { path.components().as_path() } else { path }
+}
+
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -236,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_put_there_is_replaced() {
+    fn files_of_other_users_are_replaced() {
         if !geteuid().is_root() {
             return;
         }

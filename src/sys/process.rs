@@ -340,20 +340,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_held_command_starts_when_released() {
+    fn held_command_starts_on_release() {
         let held = PausedChild::start(&["sh", "-c", "exit 7"]).unwrap();
         let running = held.release().unwrap();
         assert_eq!(running.wait().unwrap().ended, Ended::Exited(7));
     }
 
     #[test]
-    fn a_command_that_does_not_exist_is_told_by_its_errno() {
+    fn missing_command_reports_its_errno() {
         let held = PausedChild::start(&["/nowhere/at/all"]).unwrap();
         assert_eq!(held.release().unwrap_err().raw_os_error(), Some(libc::ENOENT));
     }
 
     #[test]
-    fn giving_up_leaves_no_child() {
+    fn dropping_a_held_command_leaves_no_child() {
         let held = PausedChild::start(&["sleep", "1000"]).unwrap();
         let pid = held.pid();
         drop(held);
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_and_threads_exist_until_they_are_gone() {
+    fn existence_check_sees_processes_and_threads() {
         let own = std::process::id() as i32;
         let tid = std::thread::spawn(|| {
             let tid = rustix::thread::gettid().as_raw_nonzero().get();

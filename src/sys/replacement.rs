@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_whole_or_not_at_all() {
+    fn file_is_replaced_completely_or_not_at_all() {
         let folder = tempfile::tempdir().expect("a folder");
         let place = folder.path().join("file");
         fs::write(&place, "old").expect("written");

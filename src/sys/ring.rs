@@ -404,7 +404,7 @@ mod tests {
     use crate::sys::perf::OpenTarget;
 
     #[test]
-    fn words_lie_where_the_header_has_them() {
+    fn offsets_match_the_kernel_header() {
         assert_eq!((HEAD, TAIL), (1024, 1032));
     }
 
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_out_whole_across_the_wrap() {
+    fn records_are_complete_across_the_wrap() {
         let Some(event) = faults(false) else { return };
         let mut ring = Ring::map(&event, 1, Direction::Forward).unwrap();
         let (mut records, mut split, mut bytes) = (0, 0, 0);
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_in_a_backward_ring_is_copied_while_it_is_written() {
+    fn backward_ring_is_copied_consistently_while_written() {
         let Some(event) = faults(true) else { return };
         let ring = Ring::map(&event, 8, Direction::Backward).unwrap();
         let copy = |after: u64, may_pause: bool| {
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backward_ring_keeps_the_newest() {
+    fn backward_ring_keeps_the_newest_records() {
         let Some(event) = faults(true) else { return };
         let mut ring = Ring::map(&event, 1, Direction::Backward).unwrap();
         touch(2000);

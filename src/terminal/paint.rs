@@ -57,7 +57,7 @@ mod tests {
     use crate::terminal::theme::Background;
 
     #[test]
-    fn words_have_the_looks_of_the_theme() {
+    fn text_uses_theme_styles() {
         let paint = |colours| Paint::new(Theme::new(colours, Background::Dark));
         assert_eq!(Paint::default().words(TextRole::Heading, " Self"), " Self");
         assert_eq!(paint(Colours::All).words(TextRole::Plain, "main"), "main");

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_can_be_read_on_its_background() {
+    fn all_colours_are_legible_on_their_background() {
         for colours in DEPTHS {
             for (background, grounds, least) in [
                 (Background::Dark, &[BLACK, [0x1e; 3]][..], 4.5),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_can_be_read_whatever_lies_behind_them() {
+    fn flame_graph_boxes_are_legible_on_any_background() {
         for colours in DEPTHS {
             let theme = Theme::new(colours, Background::Unknown);
             let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn families_are_told_apart_and_red_is_for_warnings() {
+    fn colour_families_differ_and_red_means_warning() {
         for colours in DEPTHS {
             for background in [Background::Dark, Background::Light, Background::Unknown] {
                 let theme = Theme::new(colours, background);
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn without_colours_there_is_weight() {
+    fn without_colour_styles_use_bold_and_reverse() {
         let theme = Theme::new(Colours::None, Background::Dark);
         for look in ROLES.map(|role| theme.look(role)).into_iter().chain([theme.flame_found()]) {
             assert!(look.text.is_none() && look.ground.is_none());
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_of_256() {
+    fn nearest_of_256_colours() {
         assert_eq!((nearest(0xaf_5f_00), nearest(0xff_ff_ff), nearest(0x76_76_76)), (130, 231, 243));
         assert_eq!((xterm(16), xterm(231), xterm(255)), (BLACK, WHITE, [238; 3]));
     }

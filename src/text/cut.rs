@@ -88,7 +88,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn words_are_cut_to_columns() {
+    fn text_is_truncated_to_columns() {
         assert_eq!(cut("malloc", 6), "malloc");
         assert_eq!(cut("malloc", 5), "mall…");
         assert_eq!(cut("Vec<…>::push", 6), "Vec<…");
@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn columns_are_exact(name in "\\PC*|[a-z\u{1b}\t数\u{301}]{0,30}", columns in 1usize..40, skip in 0usize..10) {
+        fn padding_fills_exact_columns(name in "\\PC*|[a-z\u{1b}\t数\u{301}]{0,30}", columns in 1usize..40, skip in 0usize..10) {
             prop_assert_eq!(width(&left(&name, columns)), columns);
             prop_assert!(width(&shifted(&name, skip, columns)) <= columns);
         }

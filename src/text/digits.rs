@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_what_fmt_would_write() {
+    fn output_matches_std_fmt() {
         for n in [0, 7, 10, 999, 123_456, u64::MAX] {
             assert_eq!(Digits::decimal(n).as_str(), n.to_string());
             assert_eq!(Digits::hex(n).as_str(), format!("{n:x}"));

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_all_languages() {
+    fn names_in_all_languages_are_split() {
         for (name, scope, function, details) in [
             ("main", "", "main", ""),
             ("_start", "", "_start", ""),
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn the_function_stays_longest() {
+    fn function_name_is_shortened_last() {
         let fit = |columns| DisplayName::new("shop::Basket<int>::price(Item const&)").fit(columns).text();
         assert_eq!(fit(40), "shop::Basket<…>::price(Item const&)");
         assert_eq!(fit(26), "shop::Basket<…>::price(It…");
@@ -465,7 +465,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_function_is_never_lost(
+        fn function_name_is_never_dropped(
             scopes in prop::collection::vec("[a-z][a-z_0-9]{0,9}(<[a-z]{1,5}(, [a-z]{1,4}<int> ?)?>)?", 0..4),
             function in "[a-zA-Z_][a-z_]{0,12}",
             arguments in "(<[a-z]{1,4}(, int)?>)?",
@@ -484,7 +484,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_is_shown(name in "\\PC{0,40}|[a-z:<>(){}. \\[\\]@\u{1b}-]{0,30}", columns in 1usize..60) {
+        fn any_input_is_displayed(name in "\\PC{0,40}|[a-z:<>(){}. \\[\\]@\u{1b}-]{0,30}", columns in 1usize..60) {
             let read = DisplayName::new(&name);
             prop_assert!(name.is_empty() || !read.function.is_empty(), "{:?}", read);
             prop_assert!(clean(&name).contains(read.function.as_str()) || read.function.contains('…') || read.function.contains('λ'));

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hostile_characters_are_escaped_and_survive_a_parser() {
+    fn hostile_characters_are_escaped_and_parse_back() {
         let name = "a\u{9b}31m\u{202e}\u{7f}\u{1b}\"ü";
         let value = serde_json::json!({ name: [name, 1, null] });
         for text in [as_json(&value).to_string(), format!("{:#}", as_json(&value))] {

@@ -62,20 +62,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escape_sequences_are_made_harmless() {
+    fn escape_sequences_are_neutralized() {
         assert_eq!(clean("a\u{1b}[31mb\tc\u{202e}d"), "a?[31mb?c?d");
         assert!(matches!(clean("plain ü"), Cow::Borrowed(_)));
     }
 
     #[test]
-    fn columns_are_those_of_a_terminal() {
+    fn width_counts_terminal_columns() {
         for (text, columns) in [("", 0), ("plain", 5), ("pläin", 5), ("日本", 4), ("e\u{301}", 1)] {
             assert_eq!(width(text), columns, "{text:?}");
         }
     }
 
     #[test]
-    fn bytes_have_two_digits_each() {
+    fn bytes_print_as_two_hex_digits() {
         assert_eq!(hex(&[0, 0xab, 7], ""), "00ab07");
         assert_eq!(hex(&[0, 0xab, 7], " "), "00 ab 07");
         assert_eq!(hex(&[], " "), "");

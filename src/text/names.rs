@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_left_out_of_long_names_only() {
+    fn arguments_are_dropped_from_long_names_only() {
         assert_eq!(folded("std::vector<int>::push_back", 40), "std::vector<int>::push_back");
         let fold = |name: &'static str| folded(name, 8).into_owned();
         assert_eq!(
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_recognised() {
+    fn typos_are_recognized() {
         assert_eq!(nearest("cycels", ["cycles", "instructions", "cache-misses"], 3), ["cycles"]);
         assert!(nearest("zzzzzz", ["cycles"], 3).is_empty());
     }

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_go_to_the_next_line_whole() {
+    fn lines_break_between_words() {
         assert_eq!(wrap("a: ", "   ", "one two three", 10), ["a: one two", "   three"]);
         assert_eq!(wrap("", "  ", "incomprehensibilities of it", 8), ["incomprehensibilities", "  of it"]);
         assert_eq!(wrap("- ", "  ", "a  b \u{1b}", 80), ["- a  b ?"]);
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn remarks_go_on_below_their_labels() {
+    fn wrapped_notes_are_indented_below_their_label() {
         assert_eq!(wrap_remark("  try: one two", 10), ["  try: one", "       two"]);
         assert_eq!(wrap_remark("  one two", 6), ["  one", "  two"]);
         assert_eq!(wrap_remark("far too many words: one", 22), ["far too many words:", "one"]);

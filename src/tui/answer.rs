@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_taken_out_of_what_is_typed() {
+    fn terminal_reply_is_removed_from_input() {
         for (answer, background) in [
             ("\x1b]11;rgb:ffff/ffff/ffff\x1b\\", Background::Light),
             ("\x1b]11;rgb:fd/f6/e3\x07", Background::Light),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_typed() {
+    fn other_input_is_passed_through() {
         let answer = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\";
         for (is_due, came) in [
             (true, "\x1b]11;x"),

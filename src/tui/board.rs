@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_waits_only_the_last_is_done() {
+    fn only_the_last_pending_request_runs() {
         let inbox = Inbox::default();
         let board = Board::new(inbox.waker(), EngineStatus::default());
         let (handle, jobs) = EngineHandle::new(board.clone());
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_is_kept_while_nobody_asks() {
+    fn deadline_fires_without_requests() {
         let board = Board::new(Inbox::default().waker(), EngineStatus::default());
         let (handle, jobs) = EngineHandle::new(board.clone());
         let mut engine = ScriptedEngine {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_header_keeps_the_rest_of_it() {
+    fn header_update_keeps_other_fields() {
         let board = Board::new(
             Inbox::default().waker(),
             EngineStatus { title: "a".to_owned(), ..EngineStatus::default() },

@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_means_two_things_in_one_place() {
+    fn no_key_has_two_meanings_in_one_pane() {
         for pane in Pane::ALL {
             let all = CHAPTERS.iter().flat_map(|chapter| chapter.bindings);
             let here = all.filter(|b| b.panes.is_empty() || b.panes.contains(&pane));
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn h_is_left_where_there_is_a_left() {
+    fn h_means_left_only_in_panes_that_move_left() {
         assert_eq!(action(&press('h'), Pane::Tree, false), Some(KeyAction::Left));
         assert_eq!(action(&press('h'), Pane::Functions, false), Some(KeyAction::Help));
         assert_eq!(action(&press('z'), Pane::Functions, false), None);

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_fill_the_screen() {
+    fn layout_fills_the_screen() {
         assert_eq!(areas((59, 15), true, false), None);
         assert_eq!(areas((60, 14), true, false), None);
         for (size, strip) in [((60, 15), false), ((200, 50), true), ((80, 24), false)] {

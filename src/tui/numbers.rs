@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_and_sparks() {
+    fn bars_and_sparklines_are_drawn() {
         assert_eq!(bar(0.25, 0.5, 8), "██░░    ");
         assert_eq!(bar(1.0, 0.3, 4), "████");
         assert_eq!(bar(0.3, 0.9, 10), "███░░░░░░ ");

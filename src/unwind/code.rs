@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_told_from_other_instructions() {
+    fn calls_are_distinguished_from_other_instructions() {
         // As `as` encodes them: call f; call *%rax; *%r11; *(%rax); *8(%rbx); *0x100(%rcx); *f(%rip);
         // *(%rsp);
         // *8(%rsp); *0x100(%rsp); *(,%rax,8).
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_found_in_their_segments() {
+    fn addresses_are_found_in_segments() {
         let program: ProgramFile = Arc::new(vec![0xcc, 0xff, 0xd0, 0xcc, 0xe8, 0, 0, 0, 0]);
         let code =
             ProgramCode { arch: Arch::X86_64, program, segments: [(1..5, 0x1000), (4..90, 0x2000)].into() };

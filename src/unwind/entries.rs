@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_say_what_the_frame_pointer_register_holds() {
+    fn unwind_rows_describe_the_frame_pointer() {
         use FramePointer::{Callers, Other, Own};
         let entries = entries(true);
         let at = [0xfff, 0x1000, 0x1001, 0x1004, 0x1010, 0x1020, 0x1100];
@@ -204,12 +204,12 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_never_mention_the_register_say_nothing_of_it() {
+    fn tables_without_the_register_give_no_rule() {
         assert_eq!(entries(false).frame_pointer(0x1004), None);
     }
 
     #[test]
-    fn the_linkers_index_leads_to_the_last_function_before_an_address() {
+    fn eh_frame_hdr_finds_the_last_function_before_an_address() {
         let pair = |function: i32, entry: i32| [function.to_le_bytes(), entry.to_le_bytes()].concat();
         // The index is at 0x5000, `.eh_frame` at 0x6000.
         let table = [pair(-0x4000, 0x1018), pair(-0x3000, 0x1040)].concat();

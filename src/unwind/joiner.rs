@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_stack_goes_on_where_it_was_seen_before() {
+    fn truncated_stack_is_joined_with_an_earlier_one() {
         let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
         assert_eq!(after(&[whole], &[(b'h', 150), (b'n', 80), (b'i', 40)]), "hni+m");
         // A joined stack serves as well as a complete one.
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_same_frame_is_not_joined() {
+    fn different_frames_are_not_joined() {
         let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
         // Nothing seen before; another address at the same place; the same address elsewhere; no caller.
         assert_eq!(after(&[], &[(b'h', 150), (b'i', 40)]), "hi+");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_walk_saw_replaced_is_forgotten() {
+    fn replaced_frames_are_forgotten() {
         let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
         // `p` has returned and `s` replaces it, or nothing does.
         let other: (&[_], ChainEnd) = (&[(b'r', 90), (b's', 60), (b'i', 40), (b'm', 10)], ChainEnd::Root);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn other_threads_and_spaces_begin_anew_and_chains_stay_short() {
+    fn threads_and_address_spaces_are_separate_and_chains_bounded() {
         let (mut joiner, cut) = (Joiner::default(), chain(&[(b'h', 150), (b'i', 40)]));
         let tell = |joiner: &mut Joiner| joiner.join(1, 7, ChainEnd::Root, 9, &mut chain(&WHOLE));
         for (thread, space, most, want) in
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn joiner_memory_is_bounded() {
         let mut joiner = Joiner::default();
         let deep: Vec<(u8, u64)> = (0..MOST_FRAMES as u64 + 10).rev().map(|at| (b'f', at)).collect();
         (0..2 * MOST_THREADS as i32).for_each(|thread| {

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn registers_are_found_by_their_bits() {
+    fn registers_are_found_by_mask_bit() {
         // bp, sp, ip and r8 of x86-64: perf packs the values in the order of the bits.
         let mask = 1 << 6 | 1 << 7 | 1 << 8 | 1 << 16;
         let registers = UnwindRegisters::from_sample(Arch::X86_64, mask, &[10, 11, 12, 13]).unwrap();

@@ -166,7 +166,7 @@ mod tests {
     use crate::address::{Avma, FileOffset};
 
     #[test]
-    fn tables_of_another_word_size_are_none() {
+    fn tables_of_another_word_size_are_ignored() {
         let program = std::fs::read("/proc/self/exe").unwrap();
         let tables = UnwindTables::read(&program, None).unwrap();
         let mapping = Mapping { start: Avma(0x40_0000), len: program.len() as u64, offset: FileOffset(0) };

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_stack_goes_on_where_it_was_seen_before() {
+    fn deep_stack_is_stitched_to_an_earlier_one() {
         let mut stitcher = Stitcher::new(KEPT);
         for (lowest, depth, taken_over) in [
             (0, 4, &[][..]),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn another_call_at_the_same_depth_is_not_joined() {
+    fn different_call_at_the_same_depth_is_not_joined() {
         let mut stitcher = Stitcher::new(KEPT);
         seen(&mut stitcher, 1, calls(0, 4));
         assert!(seen(&mut stitcher, 1, (1, vec![105, 104, 103, 999])).is_empty());
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_passed_over_and_chains_stay_short() {
+    fn invalid_entries_are_skipped_and_chains_bounded() {
         let mut stitcher = Stitcher::new(KEPT);
         seen(&mut stitcher, 1, calls(0, 4));
         for (newest, calls) in [(4, vec![1]), (u64::MAX, vec![1]), (0, vec![]), (0, vec![1; 5])] {

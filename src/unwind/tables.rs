@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_linkers_index_is_used_only_if_it_leads_to_frames() {
+    fn eh_frame_hdr_is_used_only_if_it_leads_to_fdes() {
         let program = std::fs::read("/proc/self/exe").unwrap();
         let file = File::parse(&*program).unwrap();
         let frames = bytes(&file, ".eh_frame").unwrap();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_has_no_tables() {
+    fn non_elf_input_has_no_tables() {
         assert!(UnwindTables::read(b"", None).is_none());
         assert!(UnwindTables::read(&[0x7f; 1000], None).is_none());
     }

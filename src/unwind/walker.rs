@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn frame_pointers_are_followed_where_there_are_no_tables() {
+    fn frame_pointers_are_used_without_tables() {
         for (arch, width) in [(Arch::X86_64, 8), (Arch::X86, 4), (Arch::Aarch64, 8)] {
             let sp = 0x7ffe_0000u64;
             let at = |word: usize| sp + (word * width) as u64;
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_goes_on_with_what_frame_pointers_led_to() {
+    fn walk_continues_after_frame_pointers() {
         let sp = 0x7ffe_0000u64;
         // One frame record; the next one is beyond the copy.
         let words: [u64; 4] = [0, 0, sp + 8000, 0x40_1234];
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_frame_pointer_leads_to_is_believed_only_in_code() {
+    fn frame_pointer_return_address_must_be_in_code() {
         let program = std::fs::read("/proc/self/exe").unwrap();
         let tables = UnwindTables::read(&program, None).unwrap();
         let (bare, covered) = (0x40_0000u64, 0x7f00_0000_0000u64);
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_frame_pointer_leads_to_stands_behind_a_call() {
+    fn frame_pointer_return_address_must_follow_a_call() {
         let program = std::fs::read("/proc/self/exe").unwrap();
         let tables =
             UnwindTables::read(&program, None).unwrap().with_program(std::sync::Arc::new(program.clone()));
@@ -576,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_found_is_believed_only_where_it_agrees_with_the_walk() {
+    fn kernel_chain_is_used_only_if_it_agrees_with_the_walk() {
         let sp = 0x7ffe_0000u64;
         let mut space = Space::new(Arch::X86_64);
         space.add(&Mapping { start: Avma(0x40_0000), len: 0x1_0000, offset: FileOffset(0) }, None);
@@ -604,7 +604,7 @@ mod tests {
         /// For any content of stack, registers and kernel chain, the walk's frames stay unchanged, and the
         /// added ones are code.
         #[test]
-        fn a_walk_is_never_shortened_or_changed(
+        fn kernel_chain_never_shortens_or_changes_a_walk(
             words in proptest::collection::vec((0usize..6, 0u64..0x40), 0..64),
             recorded in proptest::collection::vec((0usize..6, 0u64..0x40), 0..64),
             (fp, ip) in ((0usize..6, 0u64..0x40), (0usize..6, 0u64..0x40)),
@@ -640,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_of_another_space_with_the_same_short_number_are_forgotten() {
+    fn cached_rules_are_dropped_if_the_short_id_is_reused() {
         let space = Space::new(Arch::X86_64);
         let mut other = space.clone();
         other.generation += 1 << 16;

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_say_where_the_caller_is() {
+    fn rows_describe_the_caller() {
         let entries = entries(section());
         // ebx, esp, ebp, esi, eip, edx.
         let at = |address: u64, fp: u32| {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn without_rules_frame_pointers_lead_on() {
+    fn without_rules_frame_pointers_are_used() {
         let (entries, ip) = (entries(section()), FrameAddress::from_instruction_pointer(0x4000_0000));
         let returned = FrameAddress::from_return_address(0x4000_0000).unwrap();
         let at = |entries, frame, fp| caller(entries, frame, fp).map(|all| all.map(|a| (a[4], a[5], a[8])));
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_rules_end_the_walk() {
+    fn hostile_rules_terminate_the_walk() {
         let whole = section();
         let known = functions(&whole);
         let mut ends = 0;

@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_and_shared_is_said() {
+    fn held_and_shared_counters_are_reported() {
         let text = text(&machine());
         let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for words in [
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_reason_is_explained_once() {
+    fn same_reason_is_explained_once() {
         let text = text(&machine());
         assert!(text.contains("count a command, no hardware events [1]"), "{text}");
         assert!(text.contains("taken branches [1]"), "{text}");

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_reason_is_explained_once() {
+    fn same_reason_is_explained_once() {
         let why = |cause: &str| {
             Some(MissingReason {
                 missing: "",
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_behind_the_longest_name() {
+    fn columns_align_after_the_longest_name() {
         let long = "offcore_response.demand_data_rd.l3_miss";
         let mut entries =
             [entry("a", "software", EventAvailability::Yes), entry(long, "vendor", EventAvailability::Yes)]

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_is_freebsds() {
+    fn output_matches_freebsd() {
         let mut places = AddressFunctions::default();
         places.push([place("leaf", 0x401136, 0x10)]);
         places.push([AddressFunction {

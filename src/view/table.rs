@@ -79,20 +79,20 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_as_wide_as_what_they_hold() {
+    fn columns_fit_their_content() {
         let shapes = [left(1, 4), right(2, 0), left(2, 0)];
         let text = written(&shapes, None, &[&["a", "1,000", "数 x"], &["name", "7", ""]]);
         assert_eq!(text, " a     1,000  数 x\n name      7\n");
     }
 
     #[test]
-    fn the_last_column_goes_on_under_itself() {
+    fn last_column_wraps_below_itself() {
         let text = written(&[left(2, 0), left(2, 0)], Some(16), &[&["label", "one two three"]]);
         assert_eq!(text, "  label  one two\n         three\n");
     }
 
     #[test]
-    fn nothing_is_no_line() {
+    fn empty_table_prints_nothing() {
         assert_eq!(written(&[left(0, 0)], Some(80), &[]), "");
     }
 }

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::CommandFactory as _;
 use pmc::cli::Cli;
@@ -20,6 +20,8 @@ use pmc::cli::tprof::TprofCommandLine;
 use pmc::event;
 use pmc::host::Host;
 
+use super::sources::{files, root};
+
 /// The systems, in the order of the page.
 const SYSTEMS: [&str; 5] = [
     "## PCP's perfalloc and pmdaperfevent",
@@ -28,10 +30,6 @@ const SYSTEMS: [&str; 5] = [
     "## NetBSD's pmc(9), pmc(1) and tprof(8)",
     "## The persistent-events series",
 ];
-
-fn root() -> PathBuf {
-    std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
-}
 
 /// Row of a table.
 #[derive(Debug, PartialEq)]
@@ -70,16 +68,11 @@ fn quoted(column: &str) -> impl Iterator<Item = String> + '_ {
 fn tests(root: &Path) -> BTreeSet<String> {
     let mut tests = BTreeSet::new();
     for (folder, binary) in [("tests", None), ("src", Some("unit"))] {
-        let mut left = vec![root.join(folder)];
-        while let Some(path) = left.pop() {
-            if path.is_dir() {
-                left.extend(fs::read_dir(path).expect("listed").map(|entry| entry.expect("an entry").path()));
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let below = path.strip_prefix(root.join(folder)).expect("below").with_extension("");
-                let words = binary.into_iter().chain(below.iter().filter_map(|word| word.to_str()));
-                let words = words.filter(|word| !["main", "lib", "mod"].contains(word)).collect::<Vec<_>>();
-                tests.extend(tests_of(&words.join("::"), &fs::read_to_string(&path).expect("read")));
-            }
+        for (path, text) in files(&root.join(folder), "rs") {
+            let below = path.with_extension("");
+            let words = binary.into_iter().chain(below.iter().filter_map(|word| word.to_str()));
+            let words = words.filter(|word| !["main", "lib", "mod"].contains(word)).collect::<Vec<_>>();
+            tests.extend(tests_of(&words.join("::"), &text));
         }
     }
     tests
@@ -199,7 +192,7 @@ fn faults(rows: &[Row<'_>], tests: &BTreeSet<String>, hosts: &[Host]) -> Vec<Str
 }
 
 #[test]
-fn the_page_of_the_older_systems_keeps_its_word() {
+fn heritage_page_is_correct() {
     let root = root();
     let page = fs::read_to_string(root.join("docs/heritage.md")).expect("the page");
     let trees = fs::read_dir(root.join("tests/data/sysfs")).expect("saved machines");
@@ -214,7 +207,7 @@ fn the_page_of_the_older_systems_keeps_its_word() {
 }
 
 #[test]
-fn a_page_that_breaks_its_word_is_caught() {
+fn incorrect_heritage_page_is_detected() {
     let tests = BTreeSet::from(["counting::stat::counts".to_owned()]);
     let hosts = [Host::rooted(root().join("tests/data/sysfs/virtual"))];
     let wrong = |row: &str| {

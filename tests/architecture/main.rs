@@ -13,8 +13,6 @@ mod rules;
 mod sources;
 mod words;
 
-use std::path::Path;
-
 use rules::Tables;
 use sources::Tree;
 
@@ -292,12 +290,11 @@ const TABLES: Tables = Tables {
 
 /// Returns the package's own sources.
 fn package() -> Tree {
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    Tree::of_package(Path::new(&root))
+    Tree::of_package(&sources::root())
 }
 
 #[test]
-fn the_sources_keep_the_rules() {
+fn sources_follow_the_architecture_rules() {
     let tree = package();
     assert!(tree.files.len() > 10, "only {} sources found", tree.files.len());
     let offences = rules::offences(&tree, &TABLES);
@@ -313,22 +310,10 @@ fn the_sources_keep_the_rules() {
 
 /// Tests wait with the functions of the kit: no other test file may sleep.
 #[test]
-fn only_the_kit_sleeps() {
+fn only_the_test_kit_sleeps() {
     const SLEEP: &str = concat!("thread::", "sleep");
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")];
-    let mut sleepers = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path())
-        {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "rs")
-                && !path.components().any(|part| part.as_os_str() == "kit")
-                && std::fs::read_to_string(&path).expect("a source").contains(SLEEP)
-            {
-                sleepers.push(path);
-            }
-        }
-    }
+    let mut sleepers = sources::files(&sources::root().join("tests"), "rs");
+    sleepers.retain(|(path, text)| !path.starts_with("kit") && text.contains(SLEEP));
+    let sleepers: Vec<_> = sleepers.into_iter().map(|(path, _)| path).collect();
     assert!(sleepers.is_empty(), "these sleep by themselves: {sleepers:?}");
 }

@@ -78,12 +78,12 @@ fn caught(path: &str, more: &str, line: &str) {
 }
 
 #[test]
-fn a_clean_house_passes() {
+fn clean_sources_pass() {
     assert_eq!(offences(&[]), Vec::<String>::new());
 }
 
 #[test]
-fn the_other_wing_is_not_named() {
+fn imports_between_wings_are_rejected() {
     let line = "`read` must not name `count`";
     for way in [
         "use crate::count::open;",
@@ -118,14 +118,14 @@ fn the_other_wing_is_not_named() {
 }
 
 #[test]
-fn tests_too_keep_to_their_wing() {
+fn imports_in_tests_are_checked_too() {
     caught("read/file.rs", "#[cfg(test)]\nmod tests { use crate::count::open; }", "must not name `count`");
     // Tests may use every floor that their own floor can reach.
     assert_eq!(offences(&[("read/test_data.rs", "//! T\n")]), Vec::<String>::new());
 }
 
 #[test]
-fn a_door_in_between_does_not_help() {
+fn reexports_do_not_hide_an_import() {
     // `words` re-exports `sys`. `read` may name `words`, but not the re-exported `sys`.
     for door in [
         "pub use crate::sys::errno;",
@@ -150,7 +150,7 @@ fn a_door_in_between_does_not_help() {
 }
 
 #[test]
-fn what_is_hidden_is_an_offence() {
+fn hidden_constructs_are_rejected() {
     caught("read/file.rs", "#[path = \"../count/mod.rs\"]\nmod count;", "`#[path]` hides");
     caught("read/file.rs", "#[cfg_attr(unix, path = \"../count/mod.rs\")]\nmod count;", "`#[path]` hides");
     caught("read/file.rs", "include!(\"../count/mod.rs\");", "`include!` hides");
@@ -160,7 +160,7 @@ fn what_is_hidden_is_an_offence() {
 }
 
 #[test]
-fn crates_outside_have_their_floors() {
+fn external_crates_are_limited_to_their_floors() {
     for way in [
         "use std::fs;",
         "use std::{fs as f, io};",
@@ -188,7 +188,7 @@ fn crates_outside_have_their_floors() {
 }
 
 #[test]
-fn circles_are_found() {
+fn import_cycles_are_found() {
     let circle = "a circle of imports in src/read: line -> file -> line";
     for way in ["use super::file;", "use crate::read::file::Other;", "fn f() { super::file::g(); }"] {
         let found = offences(&[("read/line.rs", &format!("//! L\npub struct Line;\n{way}"))]);
@@ -219,7 +219,7 @@ fn circles_are_found() {
 }
 
 #[test]
-fn a_command_names_no_other() {
+fn commands_must_not_import_each_other() {
     caught("command/list.rs", "use super::stat;", "the command `list` must not name the command `stat`");
     caught("command/stat/plan.rs", "use crate::command::list;", "`stat` must not name the command `list`");
     caught("command/stat/mod.rs", "use crate::cli::Typed;", "only `command/mod.rs` and plans");
@@ -232,7 +232,7 @@ fn a_command_names_no_other() {
 }
 
 #[test]
-fn what_nobody_uses_is_struck_out() {
+fn unused_table_entries_are_reported() {
     let found = offences(&[("read/mod.rs", "//! R\nmod file;\nmod line;\npub fn read<T>(_: T) {}")]);
     assert!(found.iter().any(|found| found.contains("`read` may name `words` and does not")), "{found:#?}");
     let found = offences(&[("count/mod.rs", "//! C\nmod ring;\npub fn open() {}")]);
@@ -248,7 +248,7 @@ fn what_nobody_uses_is_struck_out() {
 }
 
 #[test]
-fn unsafe_has_one_address() {
+fn unsafe_is_allowed_only_in_sys() {
     for way in
         ["fn f() { unsafe { g() } }", "m!(unsafe { g() });", "#![allow(unsafe_code)]", "unsafe fn f() {}"]
     {
@@ -259,7 +259,7 @@ fn unsafe_has_one_address() {
 }
 
 #[test]
-fn there_is_one_mouth_and_no_fixed_page() {
+fn output_and_page_size_have_one_place() {
     for name in ["println", "print", "eprintln", "eprint", "dbg"] {
         caught("read/file.rs", &format!("fn f() {{ {name}!(\"x\"); }}"), &format!("`{name}!`"));
         caught("read/file.rs", &format!("fn f() {{ std::{name}!(\"x\"); }}"), &format!("`{name}!`"));
@@ -278,7 +278,7 @@ fn there_is_one_mouth_and_no_fixed_page() {
 }
 
 #[test]
-fn modules_are_named_and_opened_and_of_a_size() {
+fn module_names_comments_and_sizes_are_checked() {
     assert!(offences(&[("read/utils.rs", "//! U\n")])[0].contains("`utils` names no idea"));
     assert!(
         offences(&[("read/file.rs", "use super::line::Line;\nm!(Line);")])[0].contains("does not open with")

@@ -50,12 +50,12 @@ type Rule = fn(&Tree, &Tables, &[Edge]) -> Vec<Offence>;
 const RULES: &[Rule] = &[
     floors,
     outside,
-    circles,
+    cycles,
     commands,
     constructs,
     opens_with_doc,
-    named_for_its_idea,
-    one_idea,
+    has_specific_name,
+    is_short_enough,
     comments_fit,
 ];
 
@@ -227,7 +227,7 @@ fn outside(tree: &Tree, tables: &Tables, edges: &[Edge]) -> Vec<Offence> {
 
 /// Returns the deepest folder that contains both files, and the entry of that folder that each file is in.
 /// Returns `None` if one is the other's ancestor: a module and its own children may name each other.
-fn parting(tree: &Tree, from: usize, to: usize) -> Option<(PathBuf, &str, &str)> {
+fn common_folder(tree: &Tree, from: usize, to: usize) -> Option<(PathBuf, &str, &str)> {
     let (from, to) = (&tree.files[from].path, &tree.files[to].path);
     let mut folder = PathBuf::new();
     for index in 0.. {
@@ -244,12 +244,12 @@ fn parting(tree: &Tree, from: usize, to: usize) -> Option<(PathBuf, &str, &str)>
 }
 
 /// No import cycle between the entries (files and folders) of any folder.
-fn circles(tree: &Tree, _: &Tables, edges: &[Edge]) -> Vec<Offence> {
+fn cycles(tree: &Tree, _: &Tables, edges: &[Edge]) -> Vec<Offence> {
     type Graph<'t> = BTreeMap<&'t str, BTreeMap<&'t str, (usize, usize)>>;
     let mut graphs: BTreeMap<PathBuf, Graph<'_>> = BTreeMap::new();
     for edge in edges.iter().filter(|edge| !edge.in_test) {
         let Target::File(to) = edge.to else { continue };
-        let Some((folder, from, to)) = parting(tree, edge.from, to) else { continue };
+        let Some((folder, from, to)) = common_folder(tree, edge.from, to) else { continue };
         if folder.as_os_str().is_empty() && (from == "lib" || to == "lib") {
             continue;
         }
@@ -260,7 +260,7 @@ fn circles(tree: &Tree, _: &Tables, edges: &[Edge]) -> Vec<Offence> {
     for (folder, graph) in &graphs {
         for (from, next) in graph {
             for (to, (file, line)) in next {
-                let Some(way) = way_back(graph, to, from) else { continue };
+                let Some(way) = shortest_path(graph, to, from) else { continue };
                 let what = format!(
                     "a circle of imports in src/{}: {from} -> {}",
                     folder.display(),
@@ -274,7 +274,7 @@ fn circles(tree: &Tree, _: &Tables, edges: &[Edge]) -> Vec<Offence> {
 }
 
 /// Returns the shortest path in a graph.
-fn way_back<'t, T>(
+fn shortest_path<'t, T>(
     graph: &BTreeMap<&'t str, BTreeMap<&'t str, T>>,
     from: &'t str,
     to: &'t str,
@@ -373,7 +373,7 @@ fn opens_with_doc(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
 }
 
 /// No module has a vague name.
-fn named_for_its_idea(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
+fn has_specific_name(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
     const VAGUE: [&str; 6] = ["utils", "util", "common", "helpers", "helper", "misc"];
     let vague = tree.modules.iter().filter_map(|module| {
         let name = module.path.iter().find(|name| VAGUE.contains(&name.as_str()))?;
@@ -387,7 +387,7 @@ fn named_for_its_idea(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
 /// Maximum number of lines of a file. A longer one probably holds two ideas.
 const LONGEST: usize = 700;
 
-fn one_idea(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
+fn is_short_enough(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
     let lines = |number: usize| tree.files[number].text.lines().count();
     (0..tree.files.len())
         .filter(|&number| lines(number) > LONGEST)

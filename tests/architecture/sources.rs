@@ -100,24 +100,34 @@ pub(crate) struct Tree {
 /// Stand-in module for the binary, which is a separate crate.
 pub(crate) const BINARY: &str = "{main}";
 
+/// Returns the package's folder.
+pub(crate) fn root() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
+}
+
+/// Returns the files with this extension, sorted: paths below `folder`, and their texts.
+pub(crate) fn files(folder: &Path, extension: &str) -> Vec<(PathBuf, String)> {
+    let mut folders = vec![folder.to_owned()];
+    let mut files = Vec::new();
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == extension) {
+                let text = fs::read_to_string(&path).expect("a text in UTF-8");
+                files.push((path.strip_prefix(folder).expect("below the folder").to_owned(), text));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
 impl Tree {
     /// Reads the package in this folder.
     pub(crate) fn of_package(root: &Path) -> Self {
-        let src = root.join("src");
-        let mut folders = vec![src.clone()];
-        let mut sources = Vec::new();
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder).expect("a folder of the sources") {
-                let path = entry.expect("an entry of the sources").path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "rs") {
-                    let text = fs::read_to_string(&path).expect("a source file in UTF-8");
-                    sources.push((path.strip_prefix(&src).expect("below src").to_owned(), text));
-                }
-            }
-        }
-        sources.sort();
+        let sources = files(&root.join("src"), "rs");
         let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("the package's manifest");
         Self::new(sources, dependencies(&manifest))
     }

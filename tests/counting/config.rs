@@ -14,7 +14,7 @@ fn pmc(home: &Path, words: &[&str]) -> Ran {
 }
 
 #[test]
-fn settings_are_kept_where_perf_keeps_them() {
+fn settings_are_stored_where_perf_stores_them() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     let file = home.join(".perfconfig");
@@ -45,7 +45,7 @@ fn settings_are_kept_where_perf_keeps_them() {
 }
 
 #[test]
-fn settings_reach_every_command_that_they_are_for() {
+fn settings_apply_to_every_command() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     let set = |key: &str| drop(pmc(home, &["config", key]).expect(0));
@@ -83,7 +83,7 @@ fn settings_reach_every_command_that_they_are_for() {
 }
 
 #[test]
-fn what_is_set_stands_for_what_is_typed() {
+fn settings_act_like_typed_options() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     let fp = kit::data("perfdata/fp.data");

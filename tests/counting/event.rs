@@ -103,17 +103,17 @@ fn agree(table: &str, at_least: usize) {
 }
 
 #[test]
-fn the_strings_of_perfs_documentation_mean_what_perf_makes_of_them() {
+fn events_from_perfs_documentation_encode_like_perf() {
     agree("perf-documentation.txt", 100);
 }
 
 #[test]
-fn requests_are_those_of_perf() {
+fn requests_match_perf() {
     agree("perf-requests.txt", 200);
 }
 
 #[test]
-fn wrong_text_is_answered_with_a_caret_and_help() {
+fn parse_errors_have_a_caret_and_help() {
     let mut told = String::new();
     let mut count = 0;
     for row in rows("wrong.txt") {
@@ -135,7 +135,7 @@ fn wrong_text_is_answered_with_a_caret_and_help() {
 }
 
 #[test]
-fn a_slip_is_guessed() {
+fn typos_get_suggestions() {
     for (machine, text, meant) in [
         ("virtual", "cycels", "cycles"),
         ("virtual", "cycles,usrr", "usr"),
@@ -153,7 +153,7 @@ fn a_slip_is_guessed() {
 }
 
 #[test]
-fn everywhere_events_need_no_machine() {
+fn generic_events_need_no_machine() {
     let nowhere = Host::rooted("/nonexistent");
     for text in ["task-clock", "cycles:u", "LLC-load-misses", "r1a8", "duration_time", "mem:0x1000:w", "1:0"]
     {
@@ -162,7 +162,7 @@ fn everywhere_events_need_no_machine() {
 }
 
 #[test]
-fn only_what_a_word_needs_is_read() {
+fn only_needed_sysfs_files_are_read() {
     if !kit::need_program("strace")
         || !kit::need_root()
         || !kit::need_perf_events()
@@ -196,7 +196,7 @@ fn only_what_a_word_needs_is_read() {
 }
 
 #[test]
-fn a_qualifier_belongs_to_the_event_before_it() {
+fn qualifier_belongs_to_the_preceding_event() {
     let groups = parse("virtual", "cycles,usr,instructions,period=1000,task-clock,cpu=0,2-3,faults");
     let events: Vec<_> = flat(&groups).collect();
     assert_eq!(
@@ -210,7 +210,7 @@ fn a_qualifier_belongs_to_the_event_before_it() {
 }
 
 #[test]
-fn qualifiers_say_modifiers_in_words() {
+fn qualifiers_equal_modifiers() {
     for (words, letters) in [
         ("cycles,usr", "cycles:u"),
         ("cycles,os", "cycles:k"),
@@ -232,7 +232,7 @@ fn qualifiers_say_modifiers_in_words() {
 }
 
 #[test]
-fn fields_refine_the_code_that_the_machine_lists() {
+fn fields_refine_listed_event_codes() {
     assert_eq!(encoded(&one("intel-server", "instructions,cmask=1,inv")), "4:0x18000c0 -G");
     assert_eq!(encoded(&one("intel-server", "cpu/event=0xa8/,umask=1,edge")), "4:0x401a8 -G");
     assert_eq!(encoded(&one("amd-zen", "cycles,count=2")), "4:0x2000076 -G");
@@ -240,7 +240,7 @@ fn fields_refine_the_code_that_the_machine_lists() {
 }
 
 #[test]
-fn qualifiers_about_opening_are_kept() {
+fn opening_qualifiers_are_kept() {
     let event = one("virtual", "cycles,descendants,call-graph=dwarf,stack-size=4096,freq=99");
     let told = &event.qualifiers;
     assert_eq!(told.inherit, Some(true));
@@ -264,7 +264,7 @@ fn qualifiers_about_opening_are_kept() {
 
 /// FreeBSD's words for counter bits that are the same for all events; numbers are always accepted.
 #[test]
-fn masks_of_freebsd_are_fields() {
+fn freebsd_masks_become_fields() {
     let code = |text: &str| encoded(&one("intel-server", text));
     for (text, field) in [
         ("core=this", "umask=0x40"),
@@ -298,7 +298,7 @@ fn masks_of_freebsd_are_fields() {
 
 /// Words that pmc would parse and then ignore are refused, with a reason and today's replacement.
 #[test]
-fn words_that_nothing_heeds_are_refused() {
+fn unused_words_are_rejected() {
     for (text, word, why, instead) in [
         ("cycles,kgmon", "kgmon", "no kernel supports it", "EVENT:k"),
         ("cycles,usr,percore", "percore", "cannot sum", "pmc stat -a --per-core"),
@@ -320,7 +320,7 @@ fn words_that_nothing_heeds_are_refused() {
 }
 
 #[test]
-fn groups_keep_what_was_written_of_them() {
+fn groups_keep_braces_and_modifiers() {
     let groups = parse("virtual", "{cycles,instructions}:WS,faults,{cs:S,faults}");
     assert_eq!(
         groups.iter().map(|g| (g.braces, g.weak, g.leader_sampling)).collect::<Vec<_>>(),
@@ -330,7 +330,7 @@ fn groups_keep_what_was_written_of_them() {
 }
 
 #[test]
-fn pinned_belongs_to_the_leader() {
+fn pinned_applies_to_the_leader() {
     for text in ["{cs,faults}:D", "{cs,faults:D}", "{cs:D,faults}"] {
         let groups = parse("virtual", text);
         let pinned: Vec<bool> = flat(&groups).map(|e| e.attr().unwrap().get(Flag::Pinned)).collect();
@@ -339,7 +339,7 @@ fn pinned_belongs_to_the_leader() {
 }
 
 #[test]
-fn differing_cores_get_an_event_each() {
+fn hybrid_cores_get_one_event_each() {
     let groups = parse("intel-hybrid", "cycles");
     assert_eq!(flat(&groups).map(encoded).collect::<Vec<_>>(), ["0:0x400000000 -G", "0:0xa00000000 -G"]);
     let halves: Vec<_> = flat(&groups).collect();
@@ -350,7 +350,7 @@ fn differing_cores_get_an_event_each() {
 }
 
 #[test]
-fn a_group_on_differing_cores_is_dealt_out() {
+fn group_on_hybrid_cores_is_split() {
     let groups = parse("intel-hybrid", "{cycles,instructions,task-clock}:u");
     let pmus: Vec<Vec<_>> = groups
         .iter()
@@ -367,7 +367,7 @@ fn a_group_on_differing_cores_is_dealt_out() {
 }
 
 #[test]
-fn a_group_over_instances_is_one_group_each() {
+fn group_over_pmu_instances_becomes_one_group_each() {
     let groups = parse("intel-server", "{imc/cas_count_read/,imc/cas_count_write/}");
     assert_eq!(groups.len(), 8);
     assert!(groups.iter().all(|g| g.events.len() == 2 && g.events[0].pmu == g.events[1].pmu));
@@ -376,7 +376,7 @@ fn a_group_over_instances_is_one_group_each() {
 }
 
 #[test]
-fn several_texts_do_not_share_merge_numbers() {
+fn separate_texts_do_not_share_merge_ids() {
     let host = tree("intel-server");
     let mut parser = event::EventParser::new(&host);
     let first = parser.parse("imc/clockticks/").unwrap()[0].events[0].merge;
@@ -385,7 +385,7 @@ fn several_texts_do_not_share_merge_numbers() {
 }
 
 #[test]
-fn units_come_from_the_files_beside_the_event() {
+fn units_are_read_from_sysfs() {
     let energy = one("intel-server", "power/energy-pkg/");
     assert_eq!((energy.unit.as_str(), energy.scale), ("Joules", 2.328_306_436_538_696_3e-10));
     assert_eq!(energy.cpus.as_ref().map(CpuList::to_string).as_deref(), Some("0,2"));
@@ -395,14 +395,14 @@ fn units_come_from_the_files_beside_the_event() {
 }
 
 #[test]
-fn arm_spe_counts_tasks_although_it_has_a_cpumask() {
+fn arm_spe_supports_tasks_despite_its_cpumask() {
     let spe = one("arm-server", "arm_spe//");
     assert!(!spe.system_wide && spe.cpus.is_none());
     assert_eq!(spe.core_cpus.as_ref().map(CpuList::to_string).as_deref(), Some("0-3"));
 }
 
 #[test]
-fn persistent_events_are_the_holders_unless_the_kernel_has_them() {
+fn persistent_events_use_the_holder_unless_the_kernel_has_them() {
     // If the kernel lists the PMU, pmc sends the kernel's own encoding.
     let kernels = one("persistent", "persistent/mce_record/");
     let attr = kernels.attr().unwrap();
@@ -440,7 +440,7 @@ fn persistent_events_are_the_holders_unless_the_kernel_has_them() {
 }
 
 #[test]
-fn attr_terms_name_words_of_the_request() {
+fn attr_terms_set_attr_words() {
     let event = one("intel-server", "cpu/event=1,attr5=0x4,config3=7,config4=9/");
     let attr = event.attr().unwrap();
     assert!(attr.get(Flag::Pinned));
@@ -449,7 +449,7 @@ fn attr_terms_name_words_of_the_request() {
 
 /// Terms that pmc would overwrite are refused, and accepted terms reach the kernel.
 #[test]
-fn words_that_pmc_decides_are_not_taken() {
+fn attr_words_set_by_pmc_are_rejected() {
     for (term, instead) in [
         ("attr0=4", "TYPE:CONFIG"),
         ("attr2=1000", "period=N"),
@@ -474,7 +474,7 @@ fn words_that_pmc_decides_are_not_taken() {
 }
 
 #[test]
-fn tracepoints_are_looked_up_and_globbed() {
+fn tracepoints_are_resolved_and_globbed() {
     let groups = parse("virtual", "sched:sched_process_*:k");
     let names: Vec<_> = flat(&groups).map(|e| e.name.as_str()).collect();
     assert_eq!(names, ["sched:sched_process_exec", "sched:sched_process_exit", "sched:sched_process_fork"]);
@@ -487,7 +487,7 @@ fn tracepoints_are_looked_up_and_globbed() {
 }
 
 #[test]
-fn freebsds_names_are_known_last() {
+fn freebsd_names_resolve_last() {
     assert_eq!(encoded(&one("virtual", "UNHALTED_CYCLES")), "0:0x0 -G");
     assert_eq!(encoded(&one("virtual", "dc-misses,usr")), "3:0x10000 -k -h -G");
     assert_eq!(encoded(&one("virtual", "TSC")), "9:0x0 -G");
@@ -505,7 +505,7 @@ fn freebsds_names_are_known_last() {
 }
 
 #[test]
-fn a_name_of_freebsds_fails_as_what_it_stands_for_does() {
+fn freebsd_alias_fails_like_its_target() {
     let error = event::parse("cycles,lock.failed", &Host::rooted("/nonexistent")).unwrap_err().to_string();
     let words = ["`lock.failed` means `lock:contention_begin`", "tracefs is not mounted", "mount -t tracefs"];
     words.iter().for_each(|word| assert!(error.contains(word), "{error}"));
@@ -513,7 +513,7 @@ fn a_name_of_freebsds_fails_as_what_it_stands_for_does() {
 
 /// The kernel counts system calls and uprobes with `:u`, and no other tracepoint.
 #[test]
-fn tracepoints_say_where_they_happen() {
+fn tracepoints_have_their_privilege_level() {
     let hook = |name: &str| one("virtual", name).hook();
     assert_eq!(hook("syscalls:sys_enter_read"), Some(Hook::User));
     for name in
@@ -579,7 +579,7 @@ fn tiny_elf() -> Vec<u8> {
 }
 
 #[test]
-fn uprobes_turn_functions_into_offsets_in_the_file() {
+fn uprobe_functions_become_file_offsets() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("bin")).unwrap();
     std::fs::write(folder.path().join("bin/tiny"), tiny_elf()).unwrap();
@@ -609,7 +609,7 @@ fn uprobes_turn_functions_into_offsets_in_the_file() {
 }
 
 #[test]
-fn kprobes_are_functions_of_the_kernel() {
+fn kprobes_resolve_kernel_functions() {
     let folder = tempfile::tempdir().unwrap();
     let pmu = folder.path().join("sys/bus/event_source/devices/kprobe");
     std::fs::create_dir_all(pmu.join("format")).unwrap();
@@ -674,7 +674,7 @@ fn kprobes_are_functions_of_the_kernel() {
 }
 
 #[test]
-fn everything_listed_can_be_asked_for() {
+fn every_listed_event_parses() {
     for machine in ["intel-server", "intel-hybrid", "amd-zen", "arm-server", "virtual", "persistent"] {
         let host = tree(machine);
         let kinds =
@@ -755,7 +755,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+    fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
         let text = String::from_utf8_lossy(&bytes);
         if let Err(error) = event::parse(&text, &tree("virtual")) {
             let _ = error.to_string();
@@ -763,7 +763,7 @@ proptest! {
     }
 
     #[test]
-    fn no_mixture_of_pieces_makes_it_panic(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..14)) {
+    fn random_token_mixtures_do_not_panic(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..14)) {
         let text = pieces.concat();
         for machine in ["intel-server", "virtual"] {
             match event::parse(&text, &tree(machine)) {
@@ -777,7 +777,7 @@ proptest! {
     }
 
     #[test]
-    fn the_name_shown_means_the_same_again(
+    fn displayed_name_parses_to_the_same_event(
         machine in proptest::sample::select(&["intel-server", "amd-zen", "virtual"][..]),
         name in proptest::sample::select(&["cycles", "cs", "l1d-misses", "r1a8", "msr/tsc/", "4:0x1a8", "branches"][..]),
         letters in "(u|k|h|uk|p|ppp|G|H|I|uDS|uPe)?",
@@ -797,7 +797,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn no_program_file_makes_it_panic(changes in proptest::collection::vec((0usize..0x500, any::<u8>()), 1..8)) {
+    fn arbitrary_elf_files_do_not_panic(changes in proptest::collection::vec((0usize..0x500, any::<u8>()), 1..8)) {
         let folder = tempfile::tempdir()?;
         let mut elf = tiny_elf();
         for (at, byte) in changes {
@@ -815,7 +815,7 @@ proptest! {
     }
 
     #[test]
-    fn no_description_in_sysfs_makes_it_panic(
+    fn arbitrary_sysfs_content_does_not_panic(
         format in "(config|config[0-9]|attr[0-9]{1,3}|x)?:?[0-9,-]{0,12}",
         terms in "[a-z=?,0-9x@' .-]{0,30}",
         scale in "[0-9.eE+-]{0,8}",
@@ -839,7 +839,7 @@ proptest! {
 }
 
 #[test]
-fn hostile_lengths_are_answered_soon() {
+fn hostile_lengths_are_bounded() {
     let host = tree("virtual");
     let begin = std::time::Instant::now();
     for text in [
@@ -887,7 +887,7 @@ fn configured(text: &str, host: &Host) -> String {
 }
 
 #[test]
-fn a_perfevent_conf_on_every_machine() {
+fn perfevent_conf_parses_on_every_machine() {
     let text = std::fs::read_to_string(kit::data("events/perfevent.conf")).unwrap();
     for machine in ["intel-server", "amd-zen", "power-lpar", "virtual"] {
         let host = tree(machine);
@@ -896,7 +896,7 @@ fn a_perfevent_conf_on_every_machine() {
 }
 
 #[test]
-fn a_perfevent_conf_takes_the_librarys_modifiers() {
+fn perfevent_conf_supports_libpfm_modifiers() {
     let host = Host::rooted(kit::data("cpus/skylake-x"));
     let text = "[skx]\nskx::UOPS_ISSUED:ANY:u cpu\nskx::UOPS_ISSUED:ANY:c=1:u\nUOPS_ISSUED:ANY:e=1\n\
         skx::UOPS_ISSUED:ANY:c=1 cpu_rr\nskx_unc_cha0::UNC_CHA_TOR_INSERTS:IA_MISS\nskx::UOPS_ISSUED:NONE:u\n\
@@ -926,7 +926,7 @@ fn a_perfevent_conf_takes_the_librarys_modifiers() {
 }
 
 #[test]
-fn two_colons_are_the_librarys() {
+fn double_colon_selects_libpfm_syntax() {
     let host = Host::rooted(kit::data("cpus/skylake-x"));
     for (text, said) in [
         ("NOPE::X", "cannot resolve libpfm4's `NOPE::X`: pmc has no table named NOPE for this CPU"),
@@ -939,7 +939,7 @@ fn two_colons_are_the_librarys() {
 }
 
 #[test]
-fn the_perfevent_conf_that_pcp_ships_is_understood_whole() {
+fn perfevent_conf_from_pcp_parses_completely() {
     let shipped = "/etc/pcp/perfevent/perfevent.conf";
     let is_there = std::path::Path::new(shipped).exists();
     if !kit::need("pcp", is_there, "PCP's perfevent.conf is not installed (Debian: pcp)") {
@@ -953,7 +953,7 @@ fn the_perfevent_conf_that_pcp_ships_is_understood_whole() {
 }
 
 #[test]
-fn what_is_no_perfevent_conf_is_refused_with_its_line() {
+fn invalid_perfevent_conf_is_rejected_with_line_number() {
     let host = Host::rooted(kit::data("sysfs/virtual"));
     for (text, error) in [
         ("cycles\n", "line 1: an event before the first `[…]`"),

@@ -179,7 +179,7 @@ fn agree<T: PartialEq + std::fmt::Debug>(options: &str, lines: impl Fn(&str) -> 
 }
 
 #[test]
-fn csv_has_perfs_fields() {
+fn csv_fields_match_perf() {
     if !ready() {
         return;
     }
@@ -215,7 +215,7 @@ fn members(line: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn json_has_perfs_fields() {
+fn json_fields_match_perf() {
     if !ready() {
         return;
     }
@@ -227,7 +227,7 @@ fn json_has_perfs_fields() {
 }
 
 #[test]
-fn the_parser_takes_no_other_fields() {
+fn csv_parser_rejects_other_fields() {
     let good = "1.00,msec,task-clock,1000000,100.00,0.500,CPUs utilized";
     assert_eq!(parse(good, "-x, -e task-clock"), parse(good, "-x, -e task-clock"));
     assert_ne!(parse(good, "-x, -e cs"), parse(&good.replace("msec", ""), "-x, -e cs"));

@@ -172,7 +172,7 @@ fn man(parser: &Parser) -> String {
 }
 
 #[test]
-fn completions_and_man_pages_are_those_of_the_parser() {
+fn completions_and_man_pages_match_the_parser() {
     for (path, want) in generated() {
         if std::env::var_os("PMC_BLESS").is_some() {
             fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
@@ -188,7 +188,7 @@ fn completions_and_man_pages_are_those_of_the_parser() {
 }
 
 #[test]
-fn no_man_page_outlives_its_command() {
+fn every_man_page_has_a_command() {
     let wanted: Vec<&PathBuf> = generated().iter().map(|(path, _)| path).collect();
     for folder in [completions(), Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/man")] {
         for entry in fs::read_dir(&folder).expect("a committed folder") {
@@ -238,7 +238,7 @@ fn fish(line: &str) -> Vec<String> {
 
 /// Checks that every shell must pass, given its completions for a line.
 #[track_caller]
-fn offers_what_it_should(offers: impl Fn(&str) -> Vec<String>) {
+fn check_offers(offers: impl Fn(&str) -> Vec<String>) {
     let has = |line: &str, want: &str| {
         let got = offers(line);
         assert!(got.iter().any(|offer| offer == want), "{line:?} does not offer {want:?} but {got:?}");
@@ -266,11 +266,11 @@ fn offers_what_it_should(offers: impl Fn(&str) -> Vec<String>) {
 }
 
 #[test]
-fn bash_offers_events_terms_and_pids() {
+fn bash_completes_events_terms_and_pids() {
     if !kit::need_program("bash") || !need_uprobe_pmu() {
         return;
     }
-    offers_what_it_should(bash);
+    check_offers(bash);
     assert_eq!(bash("pmc stat --event=task-cl"), ["--event=task-clock"]);
     assert!(
         bash("pmc stat -- ls -e task-cl").iter().all(|offer| offer != "task-clock"),
@@ -283,11 +283,11 @@ fn bash_offers_events_terms_and_pids() {
 }
 
 #[test]
-fn fish_offers_events_terms_and_pids() {
+fn fish_completes_events_terms_and_pids() {
     if !kit::need_program("fish") || !need_uprobe_pmu() {
         return;
     }
-    offers_what_it_should(fish);
+    check_offers(fish);
 }
 
 /// A terminal with a shell in it, on its own tmux server.
@@ -341,7 +341,7 @@ impl Drop for Terminal {
 
 /// Runs the same checks on a screen.
 #[track_caller]
-fn completes_what_it_should(terminal: &Terminal, equals: &str) {
+fn check_completions(terminal: &Terminal, equals: &str) {
     terminal.completes("pmc stat -e task-cl", "task-clock");
     terminal.completes("pmc stat -e uprobe/ret", equals);
     terminal.completes("pmc stat -e page-faults,task-cl", "page-faults,task-clock");
@@ -366,7 +366,7 @@ fn zsh_completes_events_terms_and_pids() {
         "Enter",
     ]);
     zsh.shows("\nready:");
-    completes_what_it_should(&zsh, "uprobe/retprobe=");
+    check_completions(&zsh, "uprobe/retprobe=");
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn elvish_completes_events_terms_and_pids() {
     fs::write(&rc, script + "\nset edit:prompt = { put 'ready:' }\n").expect("a file in the folder");
     let elvish = Terminal::open(&format!("elvish -rc {}", rc.display()), "Escape");
     elvish.shows("ready:");
-    completes_what_it_should(&elvish, "'uprobe/retprobe='");
+    check_completions(&elvish, "'uprobe/retprobe='");
 }
 
 fn need_uprobe_pmu() -> bool {

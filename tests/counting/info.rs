@@ -38,7 +38,7 @@ fn verdict<'a>(info: &'a Value, command: &str) -> &'a Value {
 }
 
 #[test]
-fn the_text_has_every_part_in_80_columns() {
+fn text_has_all_sections_in_80_columns() {
     let ran = run(&["info"]).expect(0).prints(&[
         "Kernel",
         "Hardware counters",
@@ -56,7 +56,7 @@ fn the_text_has_every_part_in_80_columns() {
 }
 
 #[test]
-fn the_document_agrees_with_the_kernel() {
+fn json_document_matches_the_kernel() {
     let info = json(run(&["info", "--json"]));
     assert_eq!(info["version"], 1);
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
@@ -86,7 +86,7 @@ fn the_document_agrees_with_the_kernel() {
 }
 
 #[test]
-fn counters_are_counted_or_missed_with_a_reason() {
+fn counters_are_listed_or_missing_with_a_reason() {
     let info = json(run(&["info", "--json"]));
     let units = info["counters"].as_array().unwrap();
     for unit in units {
@@ -104,7 +104,7 @@ fn counters_are_counted_or_missed_with_a_reason() {
 }
 
 #[test]
-fn verdicts_are_what_commands_do() {
+fn reported_capabilities_match_commands() {
     if !need_perf_events() {
         return;
     }
@@ -119,7 +119,7 @@ fn verdicts_are_what_commands_do() {
 }
 
 #[test]
-fn open_events_are_seen_in_the_process_that_has_them() {
+fn open_events_are_shown_per_process() {
     if !need_perf_events() {
         return;
     }
@@ -143,7 +143,7 @@ fn open_events_are_seen_in_the_process_that_has_them() {
 }
 
 #[test]
-fn a_user_without_privilege_is_told_what_is_missing() {
+fn unprivileged_user_sees_what_is_missing() {
     let Some(ran) = as_nobody(&["info", "--json"]) else { return };
     let info = json(ran);
     assert_eq!(info["user"]["uid"].as_u64(), Some(65534));
@@ -163,7 +163,7 @@ fn a_user_without_privilege_is_told_what_is_missing() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_failure() {
+fn closed_pipe_is_not_an_error() {
     let (reader, writer) = rustix::pipe::pipe().unwrap();
     drop(reader);
     let output = pmc().arg("info").stdout(Stdio::from(writer)).stderr(Stdio::piped()).output().unwrap();
@@ -171,7 +171,7 @@ fn a_reader_that_leaves_is_no_failure() {
 }
 
 #[test]
-fn a_full_disk_is_said() {
+fn full_disk_is_reported() {
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };
     let output = pmc().arg("info").stdout(Stdio::from(full)).output().unwrap();
     Ran::from(output).expect(1).says(&["ENOSPC", "free some space"]);

@@ -94,7 +94,7 @@ const OTHERWISE: [&str; 17] = [
 ];
 
 #[test]
-fn names_mean_what_the_library_says() {
+fn names_match_libpfm() {
     if !need_libpfm() || !need_program("cc") {
         return;
     }
@@ -136,7 +136,7 @@ fn names_mean_what_the_library_says() {
 }
 
 #[test]
-fn names_of_the_kernels_events_count() {
+fn libpfm_names_of_software_events_are_counted() {
     if !need_libpfm() || !kit::need_perf_events() {
         return;
     }

@@ -21,7 +21,7 @@ fn names(document: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn kinds_narrow_the_list() {
+fn type_argument_narrows_the_list() {
     let software = json(&["list", "sw", "--json"]);
     assert_eq!(software["version"], 1);
     assert_eq!(names(&software).len(), 12);
@@ -32,7 +32,7 @@ fn kinds_narrow_the_list() {
 }
 
 #[test]
-fn saved_cpus_are_played() {
+fn recorded_cpus_are_listed() {
     for cpu in kit::CPUS {
         let ran = |words: &[&str]| -> Ran {
             kit::pmc_on(cpu).args(words).output().expect("the binary starts").into()
@@ -104,7 +104,7 @@ const TABLES: [(&str, &[&str], &[&str]); 7] = [
 ];
 
 #[test]
-fn every_row_of_a_cpus_tables_is_listed() {
+fn every_vendor_event_of_a_cpu_is_listed() {
     for (cpu, events, metrics) in TABLES {
         let ran = |words: &[&str]| -> Ran {
             let mut command = kit::pmc_on(cpu);
@@ -149,7 +149,7 @@ fn every_row_of_a_cpus_tables_is_listed() {
 }
 
 #[test]
-fn arms_events_are_those_of_its_core() {
+fn arm_events_match_the_core() {
     let ran: Ran =
         kit::pmc_on("neoverse-n1").args(["list", "vendor", "-j"]).output().expect("the binary starts").into();
     let document: Value = serde_json::from_str(&ran.expect(0).stdout).expect("JSON");
@@ -165,7 +165,7 @@ fn arms_events_are_those_of_its_core() {
 }
 
 #[test]
-fn manuals_are_searched_and_narrowed() {
+fn descriptions_are_searched_and_narrowed() {
     let ran = |words: &[&str]| -> Ran {
         kit::pmc_on("skylake-x").arg("list").args(words).output().expect("the binary starts").into()
     };
@@ -202,7 +202,7 @@ fn manuals_are_searched_and_narrowed() {
 }
 
 #[test]
-fn a_unit_narrows_whatever_was_asked_for() {
+fn unit_option_narrows_any_list() {
     let ran = |words: &[&str]| -> Ran {
         kit::pmc_on("skylake-x").arg("list").args(words).output().expect("the binary starts").into()
     };
@@ -230,7 +230,7 @@ fn a_unit_narrows_whatever_was_asked_for() {
 }
 
 #[test]
-fn events_of_one_file_are_told_apart_by_pmu() {
+fn events_of_one_file_are_split_by_pmu() {
     let ran = |words: &[&str]| -> Ran {
         kit::pmc_on("zen4").args(words).output().expect("the binary starts").into()
     };
@@ -242,7 +242,7 @@ fn events_of_one_file_are_told_apart_by_pmu() {
 }
 
 #[test]
-fn a_machine_without_the_pmu_says_what_it_lacks() {
+fn missing_pmu_is_reported() {
     let saved = kit::data("cpus").join("zen4");
     let bare = tempfile::tempdir().expect("a folder");
     let mut list = pmc();
@@ -280,7 +280,7 @@ fn perfmon() -> tempfile::TempDir {
 }
 
 #[test]
-fn imported_tables_win_and_say_so() {
+fn imported_tables_take_precedence_with_a_note() {
     let (tree, home) = (perfmon(), tempfile::tempdir().expect("a folder"));
     let ran = |words: &[&str]| -> Ran {
         let mut command = kit::pmc_on("skylake-x");
@@ -313,7 +313,7 @@ fn imported_tables_win_and_say_so() {
 }
 
 #[test]
-fn what_opens_is_what_stat_counts() {
+fn events_marked_as_opening_can_be_counted() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -329,7 +329,7 @@ fn what_opens_is_what_stat_counts() {
 }
 
 #[test]
-fn the_request_is_shown() {
+fn perf_event_attr_is_shown() {
     let list = json(&["list", "page-faults", "L1-dcache-load-misses", "--json"]);
     let of = |name: &str| {
         let events = list["events"].as_array().unwrap();
@@ -345,7 +345,7 @@ fn the_request_is_shown() {
 }
 
 #[test]
-fn a_slip_is_answered_with_the_nearest_name() {
+fn typo_suggests_the_nearest_name() {
     let ran = run(&["list", "cycels"]).expect(1).says(&["no event has `cycels`", "cycles"]);
     assert_eq!(ran.stdout, "");
     run(&["list", "zzzzzzzz"]).expect(1).says(&["no event has `zzzzzzzz`"]);
@@ -355,7 +355,7 @@ fn a_slip_is_answered_with_the_nearest_name() {
 }
 
 #[test]
-fn tracepoints_have_their_fields() {
+fn tracepoint_fields_are_listed() {
     if !kit::need_tracefs("sched") {
         return;
     }
@@ -376,7 +376,7 @@ fn tracepoints_have_their_fields() {
 }
 
 #[test]
-fn formats_of_the_tracers_are_no_events() {
+fn ftrace_formats_are_not_events() {
     if !kit::need_tracefs("sched") {
         return;
     }
@@ -385,7 +385,7 @@ fn formats_of_the_tracers_are_no_events() {
 }
 
 #[test]
-fn one_tracepoint_stands_for_all() {
+fn one_tracepoint_is_opened_for_all() {
     if !kit::need_tracefs("sched") || !need_perf_events() {
         return;
     }
@@ -407,7 +407,7 @@ fn one_tracepoint_stands_for_all() {
 }
 
 #[test]
-fn names_are_for_completion() {
+fn names_option_lists_completions() {
     let listed = run(&["list", "--names"]).expect(0).stdout;
     let names: Vec<&str> = listed.lines().collect();
     for name in ["cycles", "cpu-cycles", "task-clock", "L1-dcache-load-misses", "duration_time"] {
@@ -426,7 +426,7 @@ fn names_are_for_completion() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_failure() {
+fn closed_pipe_is_not_an_error() {
     let mut list = pmc().arg("list").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut first = [0; 8];
     let mut pipe = list.stdout.take().unwrap();
@@ -438,7 +438,7 @@ fn a_reader_that_leaves_is_no_failure() {
 }
 
 #[test]
-fn a_full_disk_is_said() {
+fn full_disk_is_reported() {
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };
     for args in [["list", "sw"], ["list", "--names"], ["list", "--json"]] {
         let full = full.try_clone().unwrap();
@@ -449,7 +449,7 @@ fn a_full_disk_is_said() {
 
 /// Input for shell completions: the plain names of events that open here, on one line.
 #[test]
-fn a_raw_dump_is_names_with_spaces() {
+fn raw_dump_separates_names_with_spaces() {
     if !need_perf_events() {
         return;
     }
@@ -480,7 +480,7 @@ fn metrics_are_listed_with_their_formulas() {
 }
 
 #[test]
-fn lists_go_to_files_and_may_do_without_texts() {
+fn lists_are_written_to_files_and_descriptions_can_be_omitted() {
     let dir = tempfile::tempdir().expect("a folder");
     let file = dir.path().join("list");
     let path = file.to_str().expect("UTF-8");
@@ -497,7 +497,7 @@ fn lists_go_to_files_and_may_do_without_texts() {
 }
 
 #[test]
-fn the_events_of_a_named_cpu_are_listed_anywhere() {
+fn events_of_another_cpu_are_listed_by_cpu_id() {
     let ran = |words: &[&str]| -> Ran {
         let mut command = kit::pmc_on("neoverse-n1");
         command.env("PMC_CPUID", "GenuineIntel-6-55-7").args(words);
@@ -509,7 +509,7 @@ fn the_events_of_a_named_cpu_are_listed_anywhere() {
 }
 
 #[test]
-fn markers_in_the_cache_of_build_ids_are_listed() {
+fn sdt_markers_in_the_build_id_cache_are_listed() {
     let cache = tempfile::tempdir().expect("a folder");
     let program = std::fs::canonicalize(kit::binary()).expect("pmc");
     let name = program.strip_prefix("/").expect("an absolute path");
@@ -534,7 +534,7 @@ fn markers_in_the_cache_of_build_ids_are_listed() {
 }
 
 #[test]
-fn perfs_words_for_kinds_stand_in_a_pipe() {
+fn pipe_output_uses_perfs_type_names() {
     run(&["list", "sw"]).expect(0).prints(&["[Software event]"]);
     run(&["list", "tool"]).expect(0).prints(&["[Tool event]"]);
     if kit::tracefs().is_some() {
@@ -545,7 +545,7 @@ fn perfs_words_for_kinds_stand_in_a_pipe() {
 }
 
 #[test]
-fn the_raw_dump_has_all_names() {
+fn raw_dump_has_all_names() {
     let text = run(&["list", "--raw-dump"]).expect(0).stdout;
     let names: Vec<&str> = text.split_whitespace().collect();
     for name in ["page-faults", "faults", "page_fault_rate"] {

@@ -31,7 +31,7 @@ fn of(parts: &[(String, u64)], name: &str) -> u64 {
 }
 
 #[test]
-fn own_and_childrens_counts_stand_apart() {
+fn self_and_children_counts_are_separate() {
     if !kit::need_perf_events() {
         return;
     }
@@ -73,7 +73,7 @@ int main(void)
 ";
 
 #[test]
-fn threads_are_no_children() {
+fn threads_are_not_children() {
     if !kit::need_perf_events() || !kit::need_program("gcc") {
         return;
     }
@@ -89,7 +89,7 @@ fn threads_are_no_children() {
 }
 
 #[test]
-fn children_of_what_runs_already_are_told_apart() {
+fn children_of_a_running_process_are_counted_separately() {
     if !kit::need_perf_events() {
         return;
     }
@@ -113,7 +113,7 @@ fn children_of_what_runs_already_are_told_apart() {
 }
 
 #[test]
-fn user_mode_and_the_kernel_stand_in_one_line() {
+fn user_and_kernel_mode_share_one_line() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -130,7 +130,7 @@ fn user_mode_and_the_kernel_stand_in_one_line() {
 
 /// An ordinary user gets only the user-mode part, and a message that says why the kernel part is missing.
 #[test]
-fn without_privilege_the_kernels_half_is_missing_and_said() {
+fn unprivileged_kernel_half_is_missing_with_a_reason() {
     const MISSING: &str = "kernel.perf_event_paranoid is";
     let stat = |line: &[&str]| kit::as_nobody(&[&["stat", "--user-kernel"], line].concat());
     let Some(ran) = stat(&["-x,", "-e", "page-faults", "--", "true"]) else { return };
@@ -163,7 +163,7 @@ fn without_privilege_the_kernels_half_is_missing_and_said() {
 
 /// CPU-wide counters require permission to observe other processes. Without it, nothing is left half started.
 #[test]
-fn without_privilege_no_cpu_is_counted() {
+fn unprivileged_user_cannot_count_cpus() {
     for line in [&["start", "page-faults:uk"][..], &["start", "page-faults:u"], &["start", "--profile"]] {
         let Some(ran) = kit::as_nobody(line) else { return };
         ran.expect(1).says(&[
@@ -177,7 +177,7 @@ fn without_privilege_no_cpu_is_counted() {
 }
 
 #[test]
-fn what_has_no_parts_is_refused() {
+fn events_that_cannot_be_split_are_rejected() {
     for (line, words) in [
         (&["--children", "-a"][..], "requires processes, not CPUs"),
         (&["--children", "-C", "0"], "requires processes, not CPUs"),
@@ -196,7 +196,7 @@ fn what_has_no_parts_is_refused() {
 }
 
 #[test]
-fn counters_are_listed() {
+fn pmc_hardware_counters_are_listed() {
     let text = kit::run(&["info", "--counters"])
         .expect(0)
         .prints(&["PMU", "CLASS", "NUMBER", "WIDTH", "FREE"])
@@ -213,7 +213,7 @@ fn counters_are_listed() {
 
 /// NetBSD 2 to 7: `pmc -c EVENT COMMAND`, `pmc -C`, `pmc -h`, with their statuses.
 #[test]
-fn the_old_command_line_runs_as_written() {
+fn netbsd_command_line_works_unchanged() {
     kit::run(&["-C"]).expect(0).says(&["nothing to cancel"]);
     kit::run(&["-C", "x"]).expect(1).says(&["-C stands alone"]);
     kit::run(&["-h"]).expect(0).prints(&["list", "stat"]);
@@ -237,7 +237,7 @@ fn the_old_command_line_runs_as_written() {
 }
 
 #[test]
-fn events_have_netbsds_names() {
+fn events_use_netbsd_names() {
     let list = kit::run(&["list", "freebsd"]).expect(0).stdout;
     for name in
         ["ins-retired", "branch-retired", "branch-miss-retired", "unhalted-cycles", "itlb-misses", "int-hw"]
@@ -316,7 +316,7 @@ fn counters_are_started_and_stopped() {
 }
 
 #[test]
-fn counters_of_one_start_begin_together() {
+fn counters_of_one_start_begin_simultaneously() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("strace") {
         return;
     }
@@ -361,7 +361,7 @@ fn counters_of_one_start_begin_together() {
 
 /// tprof(8): `list`, `monitor`, `count`, `analyze`, and their errors.
 #[test]
-fn tprof_takes_its_options() {
+fn tprof_accepts_its_options() {
     let place = Place::new();
     place.tprof(&["-h"]).expect(0).prints(&["tprof monitor", "tprof analyze [-CkLPs]"]);
     place.tprof(&["bottom"]).expect(1).says(&["unknown command", "tprof list"]);
@@ -397,7 +397,7 @@ fn tprof_takes_its_options() {
 /// Messages about samples describe this run's samples, even if there is an older recording. They also name
 /// the event that replaced the requested one.
 #[test]
-fn tprof_tells_of_its_own_samples_alone() {
+fn tprof_reports_only_its_own_samples() {
     let place = Place::new();
     if !kit::need_perf_events() || !kit::need_root() {
         return;
@@ -419,7 +419,7 @@ fn tprof_tells_of_its_own_samples_alone() {
 
 /// `tprof top`: its translation, and one table per interval until it is told to end.
 #[test]
-fn tprof_has_a_top() {
+fn tprof_top_works() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -435,7 +435,7 @@ fn tprof_has_a_top() {
 
 /// A level after a list would apply to its last event only.
 #[test]
-fn the_old_pmc_counts_one_event() {
+fn netbsd_pmc_counts_one_event() {
     let ran = kit::run(&["-c", "page-faults,minor-faults", "true"]).expect(1);
     ran.says(&["`minor-faults` is not a qualifier", "pmc stat --user-kernel -e page-faults,minor-faults"]);
     kit::run(&["-c", "nosuch", "true"]).expect(1).says(&["  nosuch\n"]);

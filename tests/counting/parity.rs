@@ -185,13 +185,13 @@ fn requests(tool: &str, row: &str) -> Requests {
         strace
     };
     if tool == "perf" {
-        oracle::ask_anew(|_| {
+        oracle::ask_until_answered(|_| {
             folder = tempfile::tempdir().unwrap();
             strace(folder.path())
         });
     } else {
         let ended = strace(folder.path()).output().unwrap().status;
-        assert!(!oracle::fell(ended), "pmc {row}: {ended}");
+        assert!(!oracle::crashed(ended), "pmc {row}: {ended}");
     }
     let mut files: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -260,11 +260,11 @@ fn agree(rows: &str, least: usize) {
 }
 
 #[test]
-fn stat_asks_as_perf_does() {
+fn stat_requests_match_perf() {
     agree(include_str!("parity/stat.rows"), 60);
 }
 
 #[test]
-fn record_asks_as_perf_does() {
+fn record_requests_match_perf() {
     agree(include_str!("parity/record.rows"), 50);
 }

@@ -130,8 +130,7 @@ impl Worker {
     fn start(run: &Run) -> Self {
         let worker = Self::by(run, Command::new("env"));
         // `env` replaces itself with the shell, which must not count as work.
-        let comm = format!("/proc/{}/comm", worker.child.id());
-        kit::wait_for("its shell", || fs::read_to_string(&comm).is_ok_and(|comm| comm == "sh\n"));
+        kit::wait_for_program(worker.child.id(), "sh");
         worker
     }
 
@@ -165,7 +164,7 @@ impl Drop for Worker {
 }
 
 #[test]
-fn events_are_held_with_nobody_there() {
+fn events_stay_open_without_clients() {
     if !ready() {
         return;
     }
@@ -211,7 +210,7 @@ fn events_are_held_with_nobody_there() {
 }
 
 #[test]
-fn readers_share_the_newest_and_divide_the_oldest() {
+fn readers_share_snapshots_and_divide_consumed_records() {
     if !ready() {
         return;
     }
@@ -283,7 +282,7 @@ fn perf_reads_snapshots() {
 }
 
 #[test]
-fn stat_counts_what_is_held() {
+fn stat_counts_persistent_events() {
     if !ready() {
         return;
     }
@@ -314,7 +313,7 @@ fn stat_counts_what_is_held() {
     run.pmc(&["persist", "add", "going", "-e", EXEC, "-p", &pid]).expect(0);
     let both = run.read(&["stat", "-e", "persistent/going/,page-faults:u"], "both");
     run.pmc(&["persist", "rm", "going"]).expect(0);
-    run.let_go();
+    run.release_command();
     let ran = readers::ended(both).expect(0).says(&["<not counted>", "has released it"]);
     let faults = ran.stderr.lines().find(|line| line.contains("page-faults:u")).expect(&ran.stderr);
     assert!(!faults.contains("<not counted>"), "{faults}");
@@ -343,7 +342,7 @@ fn stat_counts_what_is_held() {
 }
 
 #[test]
-fn a_number_is_never_given_again_and_what_is_lost_is_told() {
+fn ids_are_never_reused_and_lost_entries_are_reported() {
     if !ready() {
         return;
     }
@@ -386,7 +385,7 @@ fn a_number_is_never_given_again_and_what_is_lost_is_told() {
 
 /// Cleaning up a run directory must not leave a holder that clients cannot reach.
 #[test]
-fn a_run_directory_that_is_removed_is_published_again() {
+fn removed_run_directory_is_recreated() {
     if !ready() {
         return;
     }
@@ -421,7 +420,7 @@ fn a_run_directory_that_is_removed_is_published_again() {
 
 /// Some PMUs can only count. Their events can still be held.
 #[test]
-fn what_can_only_be_counted_is_held() {
+fn counting_only_events_can_be_held() {
     let msr = Path::new("/sys/bus/event_source/devices/msr/events/tsc");
     if !ready() || !kit::need("msr", msr.exists(), "no msr/tsc/ on this machine") {
         return;
@@ -449,7 +448,7 @@ fn what_can_only_be_counted_is_held() {
 
 /// The output shows the entries' actual settings, not the text typed.
 #[test]
-fn entries_are_shown_as_they_are() {
+fn entries_are_listed_completely() {
     if !ready() {
         return;
     }
@@ -481,7 +480,7 @@ fn entries_are_shown_as_they_are() {
 }
 
 #[test]
-fn users_hold_their_own_and_have_of_others_what_is_shared() {
+fn users_hold_own_entries_and_read_shared_ones() {
     if !ready() || !kit::need_program("setpriv") {
         return;
     }
@@ -504,9 +503,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     fs::create_dir(theirs.path("run")).expect("a folder");
     std::os::unix::fs::chown(theirs.path("run"), Some(NOBODY), Some(NOBODY)).expect("root may");
     let pid = task.id().to_string();
-    kit::wait_for("the user's shell", || {
-        fs::read(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == b"sh\n")
-    });
+    kit::wait_for_program(task.id(), "sh");
     let added = user(&theirs, &["persist", "add", "faults", "-e", "page-faults", "-p", &pid, "--pages", "1"]);
     added.expect(0).says(&["user mode only", "faults is held"]);
     user(&theirs, &["persist", "list"]).expect(0).prints(&["page-faults (user mode only)", "overwrite"]);
@@ -581,7 +578,7 @@ fn connect(run: &Run) -> OwnedFd {
 }
 
 #[test]
-fn a_client_that_dies_harms_nothing() {
+fn killed_client_does_no_harm() {
     if !ready() {
         return;
     }
@@ -612,7 +609,7 @@ fn a_client_that_dies_harms_nothing() {
 }
 
 #[test]
-fn hostile_requests_are_refused() {
+fn hostile_requests_are_rejected() {
     if !ready() {
         return;
     }
@@ -682,7 +679,7 @@ fn hostile_requests_are_refused() {
 }
 
 #[test]
-fn a_full_run_directory_is_said_and_nothing_is_half_held() {
+fn full_run_directory_is_reported_and_leaves_no_partial_entry() {
     if !ready() || !kit::need_program("mount") {
         return;
     }

@@ -45,7 +45,7 @@ impl Place {
 }
 
 #[test]
-fn counters_are_columns() {
+fn pmcstat_counters_are_columns() {
     if !kit::need_perf_events() {
         return;
     }
@@ -66,7 +66,7 @@ fn counters_are_columns() {
 }
 
 #[test]
-fn whole_cpus_have_columns_each() {
+fn each_cpu_has_its_own_columns() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -77,7 +77,7 @@ fn whole_cpus_have_columns_each() {
 }
 
 #[test]
-fn processes_and_whole_cpus_are_counted_in_one_run() {
+fn processes_and_cpus_are_counted_in_one_run() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -113,7 +113,7 @@ fn processes_are_found_by_name() {
 }
 
 #[test]
-fn it_ends_as_sysexits_has_it() {
+fn exit_status_follows_sysexits() {
     let place = Place::new();
     for (line, status, words) in [
         (&[][..], 64, "at least one of -p"),
@@ -134,7 +134,7 @@ fn it_ends_as_sysexits_has_it() {
 }
 
 #[test]
-fn samples_go_into_a_log_that_it_reads() {
+fn sampling_log_is_written_and_read() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -178,7 +178,7 @@ fn samples_go_into_a_log_that_it_reads() {
 
 /// One log contains the command's events and all activity on a CPU at that time.
 #[test]
-fn processes_and_whole_cpus_are_sampled_into_one_log() {
+fn processes_and_cpus_are_sampled_into_one_log() {
     if !kit::need_perf_events()
         || !kit::need_root()
         || !kit::need_program("taskset")
@@ -250,7 +250,7 @@ fn processes_and_whole_cpus_are_sampled_into_one_log() {
 }
 
 #[test]
-fn what_is_counted_beside_samples_has_its_columns() {
+fn counting_events_next_to_sampling_have_columns() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -283,7 +283,7 @@ fn what_is_counted_beside_samples_has_its_columns() {
 }
 
 #[test]
-fn counts_at_exits_go_into_a_log() {
+fn exit_counts_are_logged() {
     if !kit::need_perf_events() {
         return;
     }
@@ -360,7 +360,7 @@ fn all_threads_of_a_process_are_measured() {
 }
 
 #[test]
-fn a_spec_is_one_event() {
+fn each_spec_is_one_event() {
     let place = Place::new();
     for (line, words) in [
         (
@@ -388,7 +388,7 @@ fn a_spec_is_one_event() {
 }
 
 #[test]
-fn each_output_of_a_log_is_written() {
+fn every_log_output_format_is_written() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -441,7 +441,7 @@ fn each_output_of_a_log_is_written() {
 }
 
 #[test]
-fn counters_that_are_logged_have_columns_where_these_are_asked_for() {
+fn logged_counters_have_columns_on_request() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -463,7 +463,7 @@ fn counters_that_are_logged_have_columns_where_these_are_asked_for() {
 }
 
 #[test]
-fn messages_name_the_host_that_a_log_goes_to() {
+fn messages_name_the_log_host() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -479,7 +479,7 @@ fn messages_name_the_host_that_a_log_goes_to() {
 }
 
 #[test]
-fn a_terminal_has_a_header_on_each_screen() {
+fn terminal_output_repeats_the_header_per_screen() {
     if !kit::need_perf_events() || !kit::need_program("script") {
         return;
     }
@@ -506,7 +506,7 @@ fn entries<'a>(text: &'a str, word: &str) -> Vec<Vec<&'a str>> {
 }
 
 #[test]
-fn whole_cpus_are_measured_while_a_command_runs() {
+fn cpus_are_measured_while_a_command_runs() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -520,7 +520,7 @@ fn whole_cpus_are_measured_while_a_command_runs() {
 }
 
 #[test]
-fn what_cannot_be_counted_is_no_zero() {
+fn uncounted_events_do_not_print_zero() {
     if !kit::need_perf_events() {
         return;
     }
@@ -556,7 +556,7 @@ fn clocks_count_ticks() {
 }
 
 #[test]
-fn without_a_log_text_is_printed() {
+fn samples_without_log_are_printed_as_text() {
     if !kit::need_perf_events() {
         return;
     }
@@ -582,7 +582,7 @@ fn without_a_log_text_is_printed() {
 }
 
 #[test]
-fn the_total_of_a_log_is_no_thread_s() {
+fn log_total_is_not_assigned_to_a_thread() {
     if !kit::need_perf_events() || !kit::need_program("perf") {
         return;
     }
@@ -606,13 +606,13 @@ fn the_total_of_a_log_is_no_thread_s() {
 }
 
 #[test]
-fn its_usage_is_shown() {
+fn usage_is_printed() {
     let place = Place::new();
     place.run(&["-h"]).expect(64).says(&["illegal option -- h", "usage: pmcstat [options]", "-R FILE"]);
 }
 
 #[test]
-fn commands_of_freebsd_are_done_or_named() {
+fn freebsd_commands_work_or_are_explained() {
     let place = Place::new();
     symlink(kit::binary(), place.file("pmccontrol")).unwrap();
     let control = |line: &[&str]| -> Ran {

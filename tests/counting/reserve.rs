@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail loudly too")]
 
-use crate::kit;
+use crate::kit::{self, ProcessGuard};
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{ChildStdin, Command, Output, Stdio};
 use std::time::Duration;
 
 use pmc::counter::reservation::{self, Policy, ReservationState, Watcher};
@@ -115,26 +115,6 @@ fn until(what: &str, is: impl FnMut() -> bool) {
     kit::wait_for(what, is);
 }
 
-/// A child process that is killed when its test ends.
-struct Guard(Child);
-
-impl Guard {
-    fn start(command: &mut Command) -> Self {
-        Self(command.spawn().unwrap())
-    }
-
-    fn signal(&self, signal: Signal) {
-        send(self.0.id(), signal);
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
@@ -145,13 +125,13 @@ fn findings(policy: Policy, place: &Place) -> String {
 }
 
 #[test]
-fn check_names_the_real_perfalloc() {
+fn check_names_the_original_perfalloc() {
     if !need_pcp() {
         return;
     }
     let place = Place::new();
     assert_eq!(findings(Policy::Check, &place), "", "nobody has reserved");
-    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let perfalloc = ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     let pid = perfalloc.0.id();
     place.wait_for_holder(Some(pid));
     let said = findings(Policy::Check, &place);
@@ -163,10 +143,10 @@ fn check_names_the_real_perfalloc() {
 }
 
 #[test]
-fn others_see_our_pid_until_a_signal_ends_it() {
+fn other_processes_see_our_pid_until_a_signal_ends_pmc() {
     let place = Place::new();
     for signal in [Signal::INT, Signal::HUP, Signal::TERM] {
-        let mut pmc = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+        let mut pmc = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
         place.wait_for_holder(Some(pmc.0.id()));
         pmc.signal(signal);
         assert_eq!(pmc.0.wait().unwrap().code(), Some(0), "{signal:?}");
@@ -175,9 +155,9 @@ fn others_see_our_pid_until_a_signal_ends_it() {
 }
 
 #[test]
-fn a_killed_pmc_leaves_no_lock() {
+fn killed_pmc_leaves_no_lock() {
     let place = Place::new();
-    let mut pmc = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let mut pmc = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(pmc.0.id()));
     pmc.signal(Signal::KILL);
     assert_eq!(pmc.0.wait().unwrap().signal(), Some(9));
@@ -185,11 +165,11 @@ fn a_killed_pmc_leaves_no_lock() {
 }
 
 #[test]
-fn two_reservers_share_and_the_second_is_told() {
+fn two_reservations_share_and_the_second_gets_a_note() {
     let place = Place::new();
-    let first = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let first = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(first.0.id()));
-    let mut second = Guard::start(place.reserve(&[]).stderr(Stdio::piped()));
+    let mut second = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::piped()));
     let mut said = String::new();
     BufReader::new(second.0.stderr.take().unwrap()).read_line(&mut said).unwrap();
     assert!(said.contains(&format!("pmc (pid {})", first.0.id())), "{said}");
@@ -200,7 +180,7 @@ fn two_reservers_share_and_the_second_is_told() {
 }
 
 #[test]
-fn a_write_lock_refuses_and_is_named() {
+fn write_lock_refuses_and_its_holder_is_named() {
     let place = Place::new();
     let file = File::options().read(true).write(true).open(place.lock_file()).unwrap();
     lock::take(&file, LockKind::Write).unwrap();
@@ -212,7 +192,7 @@ fn a_write_lock_refuses_and_is_named() {
 }
 
 #[test]
-fn the_process_behind_an_ofd_lock_is_found() {
+fn holder_of_an_ofd_lock_is_found() {
     let place = Place::new();
     let file = File::open(place.lock_file()).unwrap();
     lock::take_for_description(&file, LockKind::Read).unwrap();
@@ -223,7 +203,7 @@ fn the_process_behind_an_ofd_lock_is_found() {
 }
 
 #[test]
-fn a_missing_lock_file_is_explained_and_can_be_created() {
+fn missing_lock_file_is_explained_and_can_be_created() {
     let place = Place::empty();
     let missing = place.run(&["echo", "ran"]);
     let missing = missing.expect(1).says(&["does not exist", "perflock", "--create", "omit pmc reserve"]);
@@ -238,7 +218,7 @@ fn a_missing_lock_file_is_explained_and_can_be_created() {
 }
 
 #[test]
-fn the_command_keeps_its_options_and_its_status() {
+fn command_keeps_its_options_and_status() {
     let place = Place::new();
     place.run(&["sh", "-c", "exit 7"]).expect(7);
     place.run(&["echo", "-d", "-f", "--help"]).expect(0).prints(&["-d -f --help\n"]);
@@ -254,7 +234,7 @@ fn the_command_keeps_its_options_and_its_status() {
 }
 
 #[test]
-fn the_lock_is_held_before_the_command_starts_and_not_inherited() {
+fn lock_is_held_before_the_command_starts_and_not_inherited() {
     let place = Place::new();
     for _ in 0..20 {
         let ran = place.run(&["sh", "-c", "echo $PPID; cat /proc/locks; ls -l /proc/self/fd"]).expect(0);
@@ -274,11 +254,11 @@ fn the_lock_is_held_before_the_command_starts_and_not_inherited() {
 }
 
 #[test]
-fn signals_go_on_to_the_command() {
+fn signals_are_forwarded_to_the_command() {
     let place = Place::new();
     for (name, signal) in [("TERM", Signal::TERM), ("INT", Signal::INT), ("USR1", Signal::USR1)] {
         let script = format!("trap 'exit 42' {name}; echo ready; while :; do sleep 0.01; done");
-        let mut pmc = Guard::start(place.reserve(&["sh", "-c", &script]).stdout(Stdio::piped()));
+        let mut pmc = ProcessGuard::start(place.reserve(&["sh", "-c", &script]).stdout(Stdio::piped()));
         let mut ready = String::new();
         BufReader::new(pmc.0.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         pmc.signal(signal);
@@ -288,7 +268,7 @@ fn signals_go_on_to_the_command() {
 }
 
 #[test]
-fn the_background_starts_when_the_lock_is_held() {
+fn background_mode_returns_when_the_lock_is_held() {
     let place = Place::new();
     // `output` waits for the end of stdout and stderr too, so this also checks that the background process
     // has closed them.
@@ -301,7 +281,7 @@ fn the_background_starts_when_the_lock_is_held() {
 }
 
 #[test]
-fn a_watcher_sees_others_but_not_its_own_process() {
+fn watcher_ignores_its_own_process() {
     let place = Place::empty();
     let mut watcher = Watcher::new(&place.lock_file());
     assert_eq!(*watcher.poll(), ReservationState::Free, "no file yet");
@@ -309,7 +289,7 @@ fn a_watcher_sees_others_but_not_its_own_process() {
     let own = reservation::prepare(Policy::Require, &place.lock_file()).unwrap();
     assert_eq!(*watcher.poll(), ReservationState::Free, "our own does not count");
 
-    let pmc = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let pmc = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     let pid = pmc.0.id();
     until(
         "reserved",
@@ -327,7 +307,7 @@ fn a_watcher_sees_others_but_not_its_own_process() {
 
 /// The real agent under strace, with the trace of its calls on its counters.
 struct Agent {
-    strace: Guard,
+    strace: ProcessGuard,
     stdin: Option<ChildStdin>,
     trace: PathBuf,
 }
@@ -350,7 +330,7 @@ impl Agent {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let mut strace = Guard::start(&mut command);
+        let mut strace = ProcessGuard::start(&mut command);
         let agent = Self { stdin: strace.0.stdin.take(), strace, trace };
         until("the agent enables its counters", || agent.switched().0 > 0);
         agent
@@ -381,7 +361,7 @@ impl Drop for Agent {
 }
 
 #[test]
-fn the_real_agent_has_let_go_when_the_command_starts_and_comes_back() {
+fn pcp_agent_yields_before_the_command_and_resumes_after() {
     if !Agent::need() {
         return;
     }
@@ -422,7 +402,7 @@ fn answers(place: &Place, program: &Path, words: &[&str]) -> (Option<i32>, bool,
 }
 
 #[test]
-fn called_perfalloc_it_answers_as_the_original() {
+fn perfalloc_personality_answers_like_the_original() {
     if !need_pcp() {
         return;
     }
@@ -472,7 +452,7 @@ fn called_perfalloc_it_answers_as_the_original() {
 }
 
 #[test]
-fn called_perfalloc_it_holds_and_ends_as_the_original() {
+fn perfalloc_personality_holds_and_ends_like_the_original() {
     if !need_pcp() {
         return;
     }
@@ -480,7 +460,7 @@ fn called_perfalloc_it_holds_and_ends_as_the_original() {
     for program in perfallocs(folder.path()) {
         let place = Place::new();
         for (signal, code) in [(Signal::INT, Some(0)), (Signal::HUP, Some(0)), (Signal::TERM, None)] {
-            let mut alone = Guard::start(&mut place.command(&program));
+            let mut alone = ProcessGuard::start(&mut place.command(&program));
             place.wait_for_holder(Some(alone.0.id()));
             // The handlers are installed after the lock.
             kit::wait_for_handler(alone.0.id(), Signal::INT.as_raw());
@@ -491,7 +471,7 @@ fn called_perfalloc_it_holds_and_ends_as_the_original() {
         }
         // The started process becomes the command. Its child holds the lock and ends with it.
         let mut command = place.command(&program);
-        let mut becomes = Guard::start(
+        let mut becomes = ProcessGuard::start(
             command
                 .args(["--", "sh", "-c", "echo $$; read end"])
                 .stdin(Stdio::piped())
@@ -534,13 +514,13 @@ fn stat_run(place: &Place, words: &[&str]) -> kit::Ran {
 }
 
 #[test]
-fn stat_reserves_for_hardware_events_only_and_a_killed_one_leaves_no_lock() {
+fn stat_reserves_only_for_hardware_events_and_leaves_no_lock_when_killed() {
     if !kit::need_perf_events() {
         return;
     }
     let place = Place::new();
     let mut counting =
-        Guard::start(stat(&place, &[HELD, &["--", "sleep", "5"]].concat()).stderr(Stdio::null()));
+        ProcessGuard::start(stat(&place, &[HELD, &["--", "sleep", "5"]].concat()).stderr(Stdio::null()));
     place.wait_for_holder(Some(counting.0.id()));
     counting.signal(Signal::KILL);
     counting.0.wait().unwrap();
@@ -552,7 +532,7 @@ fn stat_reserves_for_hardware_events_only_and_a_killed_one_leaves_no_lock() {
         let mut command = stat(&place, &words);
         command.args(if off { &["--reserve=off"][..] } else { &[] }).args(["--", "sh", "-c", script]);
         let mut counting =
-            Guard::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()));
+            ProcessGuard::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()));
         let mut started = String::new();
         BufReader::new(counting.0.stdout.take().unwrap()).read_line(&mut started).unwrap();
         assert_eq!(started, "started\n");
@@ -563,12 +543,12 @@ fn stat_reserves_for_hardware_events_only_and_a_killed_one_leaves_no_lock() {
 }
 
 #[test]
-fn stat_names_the_real_perfalloc() {
+fn stat_names_the_original_perfalloc() {
     if !need_pcp() || !kit::need_perf_events() || !need_counters() {
         return;
     }
     let place = Place::new();
-    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let perfalloc = ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     let pid = format!("perfalloc (pid {})", perfalloc.0.id());
     place.wait_for_holder(Some(perfalloc.0.id()));
     stat_run(&place, &["-e", "cycles", "--reserve=check", "true"]).expect(0).says(&["reserved by", &pid]);
@@ -581,7 +561,7 @@ fn stat_names_the_real_perfalloc() {
 }
 
 #[test]
-fn stat_that_requires_a_reservation_fails_before_the_command() {
+fn required_reservation_fails_before_the_command() {
     let place = Place::empty();
     let words = ["-e", "cycles", "--reserve=require", "echo", "ran"];
     stat_run(&place, &words).expect(1).says(&["does not exist", "try:", "omit --reserve=require"]).silent();
@@ -596,7 +576,7 @@ fn stat_that_requires_a_reservation_fails_before_the_command() {
 }
 
 #[test]
-fn the_real_agent_lets_go_for_stat_and_comes_back() {
+fn pcp_agent_yields_for_stat_and_resumes() {
     if !Agent::need() || !kit::need_perf_events() {
         return;
     }
@@ -611,12 +591,12 @@ fn the_real_agent_lets_go_for_stat_and_comes_back() {
 
 /// Hardware events that the machine cannot count were never open, so pmc did not yield.
 #[test]
-fn what_was_never_open_does_not_yield() {
+fn unopened_events_do_not_yield() {
     if !kit::need_perf_events() || has_counters() {
         return;
     }
     let place = Place::new();
-    let holder = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let holder = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(holder.0.id()));
     let words = ["--reserve=yield", "--json=2", "-o", "-", "-e", "cycles,task-clock", "--", "true"];
     let ran = stat_run(&place, &words).expect(0);
@@ -624,7 +604,7 @@ fn what_was_never_open_does_not_yield() {
 }
 
 #[test]
-fn yielding_shows_the_gap() {
+fn yielding_reports_the_gap() {
     if !kit::need_perf_events() || !need_counters() {
         return;
     }
@@ -647,12 +627,12 @@ fn yielding_shows_the_gap() {
 }
 
 #[test]
-fn programs_are_told_of_the_reservation_in_an_object() {
+fn json_reports_the_reservation() {
     let place = Place::new();
-    let first = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let first = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(first.0.id()));
     let mut second = place.reserve(&["--json"]);
-    let mut second = Guard::start(second.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut second = ProcessGuard::start(second.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let mut line = String::new();
     BufReader::new(second.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let object: serde_json::Value = serde_json::from_str(&line).unwrap();
@@ -669,11 +649,11 @@ fn programs_are_told_of_the_reservation_in_an_object() {
 
 /// An agent that has not opened the lock file watches no file.
 #[test]
-fn info_tells_of_an_agent_that_failed() {
+fn info_reports_a_failed_agent() {
     let place = Place::new();
     let agent = place.dir.path().join("pmdaperfevent");
     kit::copy_program("/bin/sleep", &agent);
-    let agent = Guard::start(std::process::Command::new(&agent).arg("1000"));
+    let agent = ProcessGuard::start(std::process::Command::new(&agent).arg("1000"));
     let said = format!("the agent (pid {}) does not have this file open", agent.0.id());
     kit::wait_until_idle(agent.0.id());
     let ran = kit::Ran::from(place.command(kit::binary()).arg("info").output().unwrap()).expect(0);
@@ -682,7 +662,7 @@ fn info_tells_of_an_agent_that_failed() {
 }
 
 #[test]
-fn a_mistyped_path_makes_no_folders() {
+fn mistyped_path_creates_no_directories() {
     let place = Place::new();
     let typed = place.dir.path().join("no/such/lock");
     let ran = place.run(&["-f", typed.to_str().unwrap(), "--create", "echo", "ran"]).expect(1);
@@ -700,23 +680,23 @@ fn info_shows_who_holds_the_reservation() {
     let place = Place::new();
     let info = || kit::Ran::from(place.command(kit::binary()).arg("info").output().unwrap()).expect(0);
     info().prints(&[&format!("free ({}", place.lock_file().display())]);
-    let holder = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let holder = ProcessGuard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(holder.0.id()));
     info().prints(&[&format!("held by pmc (pid {})", holder.0.id())]);
 }
 
 #[test]
-fn the_last_of_several_real_holders_frees() {
+fn last_of_several_holders_releases_the_reservation() {
     if !need_pcp() {
         return;
     }
     let place = Place::new();
     let mut watcher = Watcher::new(&place.lock_file());
-    let start = || Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let start = || ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     let mut holders = vec![start(), start(), start()];
     let held = || reservation::status(&place.lock_file()).holders.unwrap();
     until("three holders", || held().len() == 3);
-    let named = |holder: &Guard| format!("perfalloc (pid {})", holder.0.id());
+    let named = |holder: &ProcessGuard| format!("perfalloc (pid {})", holder.0.id());
     let said = findings(Policy::Check, &place);
     assert!(holders.iter().all(|holder| said.contains(&named(holder))), "{said}");
     place.run(&["true"]).expect(0).says(&[&named(&holders[0]), &named(&holders[2])]);
@@ -730,12 +710,12 @@ fn the_last_of_several_real_holders_frees() {
 }
 
 #[test]
-fn intervals_say_how_long_the_hardware_was_left_alone() {
+fn intervals_report_how_long_hardware_was_disabled() {
     if !need_pcp() || !kit::need_perf_events() || !need_counters() {
         return;
     }
     let place = Place::new();
-    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let perfalloc = ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     place.wait_for_holder(Some(perfalloc.0.id()));
     let page = place.dir.path().join("page");
     let scrape = format!("--openmetrics={}", page.display());
@@ -775,14 +755,14 @@ fn in_own_mounts(place: &Place, script: &str) -> kit::Ran {
 }
 
 #[test]
-fn a_lock_file_on_a_read_only_mount_is_held_and_none_is_created_there() {
+fn lock_file_on_a_read_only_mount_can_be_held_but_not_created() {
     if !need_pcp() || !kit::need_root() || !kit::need_program("unshare") {
         return;
     }
     let read_only = "mount --bind \"$2\" \"$2\"; mount -o remount,bind,ro \"$2\"; ";
     let place = Place::new();
     // The real perfalloc's reservation is visible there, and ours succeeds.
-    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let perfalloc = ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     place.wait_for_holder(Some(perfalloc.0.id()));
     let script = format!("{read_only} exec \"$1\" reserve --create \"$1\" info");
     let ran = in_own_mounts(&place, &script).expect(0);
@@ -805,7 +785,7 @@ fn a_lock_file_on_a_read_only_mount_is_held_and_none_is_created_there() {
 }
 
 #[test]
-fn a_lock_file_that_only_its_owner_may_read_is_explained() {
+fn unreadable_lock_file_is_explained() {
     if !kit::need_root() || !kit::need_program("setpriv") {
         return;
     }
@@ -837,7 +817,7 @@ fn a_lock_file_that_only_its_owner_may_read_is_explained() {
 }
 
 #[test]
-fn a_file_system_without_locks_is_explained() {
+fn file_system_without_locks_is_explained() {
     if !need_pcp() || !kit::need_program("strace") {
         return;
     }
@@ -880,7 +860,7 @@ fn a_file_system_without_locks_is_explained() {
 
 /// Each option of `perfalloc(1)` alone, and a command, with the original and with pmc under its name.
 #[test]
-fn the_manual_pages_invocations_run_as_written() {
+fn commands_from_the_perfalloc_man_page_work() {
     if !need_pcp() {
         return;
     }
@@ -894,7 +874,7 @@ fn the_manual_pages_invocations_run_as_written() {
             kit::wait_until_idle(holder);
             send(holder, Signal::INT);
         };
-        let mut foreground = Guard::start(place.command(&program).arg("-D"));
+        let mut foreground = ProcessGuard::start(place.command(&program).arg("-D"));
         place.wait_for_holder(Some(foreground.0.id()));
         ends(foreground.0.id());
         assert_eq!(foreground.0.wait().unwrap().code(), Some(0), "{program:?} -D");
@@ -905,7 +885,7 @@ fn the_manual_pages_invocations_run_as_written() {
         ends(place.holder().unwrap());
         place.wait_for_holder(None);
 
-        let mut elsewhere = Guard::start(place.command(&program).arg("-f").arg(&other));
+        let mut elsewhere = ProcessGuard::start(place.command(&program).arg("-f").arg(&other));
         let holders = || reservation::status(&other).holders.unwrap();
         until("the other file is held", || !holders().is_empty());
         assert_eq!(place.holder(), None, "{program:?} -f");
@@ -919,11 +899,9 @@ fn the_manual_pages_invocations_run_as_written() {
         }
 
         // The reservation lasts as long as the command.
-        let mut command = Guard::start(place.command(&program).args(["sleep", "1000"]));
+        let mut command = ProcessGuard::start(place.command(&program).args(["sleep", "1000"]));
         until("it is held", || place.holder().is_some());
-        until("it has become the command", || {
-            std::fs::read_to_string(format!("/proc/{}/comm", command.0.id())).unwrap() == "sleep\n"
-        });
+        kit::wait_for_program(command.0.id(), "sleep");
         command.signal(Signal::TERM);
         assert_eq!(command.0.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
         place.wait_for_holder(None);

@@ -43,7 +43,7 @@ fn asked(command: &str, event: &str) -> String {
 }
 
 #[test]
-fn fields_are_asked_for_by_name() {
+fn sample_fields_are_selected_by_name() {
     if !ready() || !kit::need_program("strace") {
         return;
     }
@@ -87,7 +87,7 @@ fn evlist_shows_the_fields() {
 /// The kernel may hand a child's event instance to its parent at a context switch, so this test does not
 /// check whose instance it is.
 #[test]
-fn samples_name_the_instance_that_took_them() {
+fn samples_have_stream_ids() {
     if !ready() {
         return;
     }
@@ -102,7 +102,7 @@ fn samples_name_the_instance_that_took_them() {
 }
 
 #[test]
-fn threads_alone_can_inherit() {
+fn inherit_thread_excludes_child_processes() {
     if !ready() || !kit::need_tracefs("syscalls") {
         return;
     }
@@ -124,7 +124,7 @@ fn waiting(script: &str) -> (Child, ChildStdin) {
 }
 
 #[test]
-fn exec_removes_an_event() {
+fn remove_on_exec_ends_an_event() {
     if !ready() || !kit::need_tracefs("syscalls") {
         return;
     }
@@ -150,7 +150,7 @@ fn exec_removes_an_event() {
 }
 
 #[test]
-fn a_signal_that_would_kill_is_not_sent() {
+fn sigtrap_without_handler_is_rejected() {
     if !ready() {
         return;
     }
@@ -171,7 +171,7 @@ fn a_signal_that_would_kill_is_not_sent() {
 }
 
 #[test]
-fn an_event_stops_after_so_many_samples() {
+fn event_stops_after_the_sample_limit() {
     if !ready() {
         return;
     }
@@ -209,7 +209,7 @@ fn an_event_stops_after_so_many_samples() {
 }
 
 #[test]
-fn a_watchpoint_signals_its_own_thread() {
+fn watchpoint_signals_the_thread_that_hit_it() {
     if !ready() || !need_breakpoints() {
         return;
     }
@@ -231,7 +231,7 @@ fn a_watchpoint_signals_its_own_thread() {
 }
 
 #[test]
-fn overflows_are_signals_until_the_last() {
+fn overflow_signals_stop_at_the_limit() {
     if !ready() {
         return;
     }
@@ -341,7 +341,7 @@ impl Ordered {
 }
 
 #[test]
-fn a_program_that_is_ready_for_it_gets_the_signal_from_outside() {
+fn program_with_a_handler_receives_the_signal() {
     if !ready() || !kit::need_program("gcc") || !need_breakpoints() {
         return;
     }
@@ -358,7 +358,7 @@ fn a_program_that_is_ready_for_it_gets_the_signal_from_outside() {
 }
 
 #[test]
-fn a_breakpoint_is_moved_while_it_counts() {
+fn counting_breakpoint_can_be_moved() {
     if !ready() || !kit::need_program("gcc") || !need_breakpoints() {
         return;
     }
@@ -390,7 +390,7 @@ fn a_breakpoint_is_moved_while_it_counts() {
 }
 
 #[test]
-fn a_breakpoint_is_moved_while_it_samples() {
+fn sampling_breakpoint_can_be_moved() {
     if !ready() || !kit::need_program("gcc") || !need_breakpoints() {
         return;
     }
@@ -412,7 +412,7 @@ fn a_breakpoint_is_moved_while_it_samples() {
 }
 
 #[test]
-fn the_rate_of_a_running_recording_is_changed() {
+fn sampling_rate_can_be_changed_while_recording() {
     if !ready() || ["gcc", "strace"].map(kit::need_program).contains(&false) {
         return;
     }
@@ -453,7 +453,7 @@ fn the_rate_of_a_running_recording_is_changed() {
 /// FreeBSD's `pmc_allocate(3)` refuses these with EINVAL: logs for a sampling event, call chains for a
 /// counting event.
 #[test]
-fn flags_that_do_not_fit_the_mode_are_refused() {
+fn flags_invalid_for_the_mode_are_rejected() {
     if !ready() {
         return;
     }
@@ -470,7 +470,7 @@ fn flags_that_do_not_fit_the_mode_are_refused() {
 }
 
 #[test]
-fn refused_orders_are_answered_so() {
+fn rejected_control_commands_get_an_error_reply() {
     if !ready() {
         return;
     }

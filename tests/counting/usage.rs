@@ -3,7 +3,7 @@
 use crate::kit::{self, oracle};
 
 #[test]
-fn a_wrong_word_is_answered_like_any_other_mistake() {
+fn unknown_command_is_a_usage_error() {
     for (words, said) in [
         (
             &["recrd"][..],
@@ -21,7 +21,7 @@ fn a_wrong_word_is_answered_like_any_other_mistake() {
 }
 
 #[test]
-fn commands_that_only_perf_has_say_what_comes_nearest() {
+fn perf_only_commands_suggest_the_nearest_one() {
     for name in ["sched", "lock", "mem", "c2c", "trace", "probe", "kvm", "ftrace", "bench", "timechart"] {
         let why = format!("why: perf {name} ");
         kit::run(&[name, "record"]).expect(2).says(&[&format!("pmc has no command {name}"), &why, "try: "]);
@@ -29,7 +29,7 @@ fn commands_that_only_perf_has_say_what_comes_nearest() {
 }
 
 #[test]
-fn help_and_version_are_commands_too() {
+fn help_and_version_work_as_commands() {
     let help = kit::run(&["help", "record"]).expect(0);
     assert_eq!(help.stdout, kit::run(&["record", "--help"]).expect(0).stdout);
     kit::run(&["help"]).expect(0).prints(&["record", "Sample a command"]);
@@ -42,7 +42,7 @@ fn help_and_version_are_commands_too() {
 }
 
 #[test]
-fn short_help_shows_what_most_people_use() {
+fn short_help_shows_common_options() {
     for command in ["record", "stat", "report", "top", "script", "annotate"] {
         let [short, long] = ["-h", "--help"].map(|help| kit::run(&[command, help]).expect(0).stdout);
         let options = |text: &str| text.lines().filter(|line| line.trim_start().starts_with('-')).count();
@@ -64,14 +64,14 @@ fn short_help_shows_what_most_people_use() {
 }
 
 #[test]
-fn without_a_word_the_commands_are_listed() {
+fn without_arguments_commands_are_listed() {
     let run =
         kit::run(&[]).expect(2).says(&["Usage: pmc", "Commands:", "profile", "record", "annotate", "help"]);
     assert!(run.stdout.is_empty() && !run.stderr.contains("try:"), "{}", run.stderr);
 }
 
 #[test]
-fn functions_of_the_kernel_lie_where_perf_says() {
+fn kallsyms_output_matches_perf() {
     if !kit::need_program("perf") || !kit::need_root() {
         return;
     }
@@ -89,7 +89,7 @@ fn functions_of_the_kernel_lie_where_perf_says() {
 }
 
 #[test]
-fn lists_for_shells_stand_in_place_of_a_command() {
+fn global_options_print_lists() {
     let commands = kit::run(&["--list-cmds"]).expect(0).stdout;
     let commands: Vec<&str> = commands.split_whitespace().collect();
     assert!(["stat", "record", "report"].iter().all(|name| commands.contains(name)), "{commands:?}");

@@ -87,7 +87,7 @@ fn asks(cpu: &str, text: &str, wanted: &[(&str, u64, u64)]) {
 }
 
 #[test]
-fn every_name_is_a_request_or_is_refused_with_a_reason() {
+fn every_vendor_event_encodes_or_is_rejected_with_a_reason() {
     std::thread::scope(|scope| {
         for saved in &CPUS {
             scope.spawn(|| {
@@ -178,7 +178,7 @@ fn played(perf: &Path, cpu: &str) -> Command {
 }
 
 #[test]
-fn perf_asks_for_the_same() {
+fn vendor_requests_match_perf() {
     let Some(newest) = oracle::perfs().into_iter().nth(1) else { return };
     std::thread::scope(|scope| {
         for saved in CPUS.iter().filter(|saved| saved.same > 0) {
@@ -188,7 +188,7 @@ fn perf_asks_for_the_same() {
 }
 
 fn compare(newest: &Path, saved: &Saved) {
-    let listed = oracle::ask_anew(|_| {
+    let listed = oracle::ask_until_answered(|_| {
         let mut perf = played(newest, saved.cpu);
         perf.args(["list", "--json", "--deprecated"]);
         perf
@@ -241,7 +241,7 @@ fn compare(newest: &Path, saved: &Saved) {
 /// Checks the requests that perf opens for some of the names, as reported by `-vv`.
 fn opens_the_same(newest: &Path, cpu: &str, parser: &mut EventParser<'_>, common: &[String]) {
     let sample: Vec<&str> = common.iter().step_by(common.len() / 30).map(String::as_str).collect();
-    let said = oracle::ask_anew(|_| {
+    let said = oracle::ask_until_answered(|_| {
         let mut perf = played(newest, cpu);
         // perf reports its first event in pieces: in between it tests which features the kernel supports.
         perf.args(["stat", "-vv", "-e", sample[0]])
@@ -280,7 +280,7 @@ fn opens_the_same(newest: &Path, cpu: &str, parser: &mut EventParser<'_>, common
 }
 
 #[test]
-fn names_are_typed_in_each_way() {
+fn vendor_names_parse_in_every_spelling() {
     type Case = (&'static str, &'static str, &'static [(&'static str, u64, u64)]);
     let cases: [Case; 22] = [
         ("skylake-x", "CYCLE_ACTIVITY.STALLS_L2_MISS", &[("cpu", 0x50005a3, 0)]),
@@ -325,7 +325,7 @@ fn names_are_typed_in_each_way() {
 }
 
 #[test]
-fn what_is_written_behind_a_name_applies_to_it() {
+fn terms_after_a_vendor_name_apply() {
     let [event] = &all("skylake-x", "mem_load_retired.l3_miss:u,period=1000")[..] else { panic!() };
     let attr = event.attr().unwrap();
     assert_eq!((attr.config(), attr.period()), (0x20d1, 1000));
@@ -344,7 +344,7 @@ fn what_is_written_behind_a_name_applies_to_it() {
 }
 
 #[test]
-fn what_is_only_counted_precisely_is_sampled_so() {
+fn precise_only_events_are_sampled_precisely() {
     const LATENCY: &str = "mem_trans_retired.load_latency_gt_128";
     let precise = |text: &str| {
         let event = &all("skylake-x", text)[0];
@@ -388,7 +388,7 @@ const NARROW: &[(&str, &str)] =
     &[("event", "config:0-7"), ("umask", "config:8-15"), ("cmask", "config:24-31")];
 
 #[test]
-fn what_does_not_fit_is_refused_and_not_cut() {
+fn values_too_large_for_a_field_are_rejected() {
     let (_root, host) = machine(&intel(6, 0xbd), &[("cpu_core", NARROW)]);
     let said = refused(&host, "mem_load_retired.l1_hit_l1");
     assert!(said.contains("umask=0x100") && said.contains("config:8-15"), "{said}");
@@ -411,7 +411,7 @@ fn what_does_not_fit_is_refused_and_not_cut() {
 }
 
 #[test]
-fn a_name_without_its_pmu_says_so() {
+fn vendor_event_without_its_pmu_is_explained() {
     let (_root, host) = machine(&intel(6, 0x8f), &[("software", &[])]);
     let said = refused(&host, "inst_retired.any");
     assert!(said.contains("an event of cpu") && said.contains("virtual machines"), "{said}");
@@ -420,7 +420,7 @@ fn a_name_without_its_pmu_says_so() {
 }
 
 #[test]
-fn units_that_the_kernel_knows_by_number_are_found() {
+fn uncore_units_known_by_number_are_found() {
     let units = [("uncore_type_0_0", NARROW), ("uncore_type_0_1", NARROW), ("uncore_type_1_0", NARROW)];
     let (_root, host) = machine(&intel(6, 0x8f), &units);
     let found = specs(&mut EventParser::new(&host), "unc_cha_clockticks").unwrap();
@@ -430,7 +430,7 @@ fn units_that_the_kernel_knows_by_number_are_found() {
 }
 
 #[test]
-fn freebsd_spells_them_as_it_likes() {
+fn freebsd_spellings_are_accepted() {
     for text in
         ["Inst-Retired.Any_P", "inst_retired_any_p", "iap-inst-retired.any-p", "IAP-INST_RETIRED.ANY_P"]
     {
@@ -440,7 +440,7 @@ fn freebsd_spells_them_as_it_likes() {
 }
 
 #[test]
-fn a_recommended_period_must_be_there() {
+fn auto_period_requires_a_recommended_period() {
     let arguments = ["record", "-c", "auto", "-o", "/dev/null", "-e", "cpu-clock", "--", "true"];
     kit::run(&arguments).expect(2).says(&["no period is recommended for `cpu-clock`", "-c N"]);
     let mut uncore = kit::pmc_on("skylake-x");

@@ -278,7 +278,7 @@ fn every_metric_of_every_table_can_be_computed() {
 }
 
 #[test]
-fn metrics_come_to_what_perf_s_own_expressions_come_to() {
+fn metric_values_match_perfs_expressions() {
     let perfs = oracle::perfs();
     let Some(perf) = perfs.get(1) else { return };
     let version = Command::new(perf).arg("--version").output().unwrap().stdout;
@@ -371,7 +371,7 @@ fn metrics_come_to_what_perf_s_own_expressions_come_to() {
 }
 
 #[test]
-fn counts_come_to_what_perf_shows_of_them() {
+fn counts_match_perfs_display() {
     let perfs = oracle::perfs();
     let Some(perf) = perfs.get(1) else { return };
     if !need_perf_events() {
@@ -380,7 +380,7 @@ fn counts_come_to_what_perf_shows_of_them() {
     let names = ["page_faults_per_second", "cs_per_second"];
     let list = Command::new(perf).args(["list", "--json", "metric"]).output().unwrap();
     let rows: Vec<BTreeMap<String, String>> = serde_json::from_slice(&list.stdout).unwrap();
-    let ran = oracle::ask_anew(|_| {
+    let ran = oracle::ask_until_answered(|_| {
         let mut command = Command::new(perf);
         command.args([
             "stat",

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use pmc::host::Host;
 use pmc::tui::keys::BoundKey;
+use rustix::process::{Pid, Signal, kill_process};
 
 pub use need::need;
 
@@ -157,16 +158,57 @@ pub fn wait_for_some<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Kills a profiler and the commands it started. A killed profiler cannot stop its commands, and a command
-/// left running would keep the tests' output open.
-pub fn kill_with_children(mut profiler: Child) {
-    let children =
-        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", profiler.id())).unwrap_or_default();
-    profiler.kill().expect("it runs");
-    profiler.wait().expect("it ends");
-    for child in children.split_whitespace() {
-        let child = child.parse().ok().and_then(rustix::process::Pid::from_raw).expect("a process ID");
-        let _ = rustix::process::kill_process(child, rustix::process::Signal::KILL);
+/// Returns the children of a process, in the order in which it started them.
+pub fn children(pid: u32) -> Vec<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    children.split_whitespace().map(|child| child.parse().expect("a process ID")).collect()
+}
+
+/// Whether a process has this name. A process that executes a program gets the program's name.
+pub fn has_name(pid: u32, name: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm"))
+        .is_ok_and(|comm| comm.strip_suffix('\n') == Some(name))
+}
+
+/// Waits until a process executes the program with this name.
+#[track_caller]
+pub fn wait_for_program(pid: u32, name: &str) {
+    wait_for(name, || has_name(pid, name));
+}
+
+/// A process that is killed together with its children when the guard is dropped, even if the test panics. A
+/// killed profiler cannot stop its commands, and a command left running would keep the tests' output open.
+#[derive(Debug)]
+pub struct ProcessGuard(pub Child);
+
+impl ProcessGuard {
+    #[track_caller]
+    pub fn start(command: &mut Command) -> Self {
+        Self(command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")))
+    }
+
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    #[track_caller]
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).expect("it runs");
+    }
+}
+
+impl Drop for ProcessGuard {
+    fn drop(&mut self) {
+        // The ID of a process that has ended may already belong to another one.
+        if !matches!(self.0.try_wait(), Ok(None)) {
+            return;
+        }
+        let children = children(self.id());
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+        for child in children {
+            let _ = kill_process(Pid::from_raw(child as i32).expect("a process ID"), Signal::KILL);
+        }
     }
 }
 
@@ -214,10 +256,7 @@ pub fn wait_until_typed(tmux: impl Fn(&[&str]) -> String) {
 /// Waits until a process has a child, and returns the first child.
 #[track_caller]
 pub fn wait_for_child(pid: u32) -> u32 {
-    wait_for_some("a child", || {
-        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
-        children.split_whitespace().next()?.parse().ok()
-    })
+    wait_for_some("a child", || children(pid).first().copied())
 }
 
 /// Waits until a terminal shows the expected text in two captures in a row. A capture taken while a program
@@ -314,8 +353,8 @@ pub fn need_program(program: &str) -> bool {
     if !need(program, on_path(program).is_some(), &format!("{program} is not installed")) {
         return false;
     }
-    let disturber = if program == "perf" { oracle::disturber() } else { None };
-    need(program, disturber.is_none(), &disturber.unwrap_or_default())
+    let holder = if program == "perf" { oracle::build_id_event_holder() } else { None };
+    need(program, holder.is_none(), &holder.unwrap_or_default())
 }
 
 /// Requires root.

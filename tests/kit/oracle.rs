@@ -26,7 +26,7 @@ use pmc::record::kind;
 /// other processes' events. The kernel marks their MMAP2 records as if those contained build IDs, too. perf
 /// 6.1 aborts on such records until that process ends. This test run's own recordings end soon, so an oracle
 /// that crashes because of them is retried.
-pub fn disturber() -> Option<String> {
+pub fn build_id_event_holder() -> Option<String> {
     let foreign = foreign_holders()?;
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("perf.data");
@@ -71,30 +71,30 @@ const TRIES: u32 = 12;
 const OWN_SIGNALS: [i32; 6] = [4, 5, 6, 7, 8, 11];
 
 /// Whether this is the exit status of a crashed program, or of a shell or `strace` whose program crashed.
-pub fn fell(status: ExitStatus) -> bool {
+pub fn crashed(status: ExitStatus) -> bool {
     let signal = status.signal().or(status.code().map(|code| code - 128));
     signal.is_some_and(|signal| OWN_SIGNALS.contains(&signal))
 }
 
 /// Runs an oracle until it answers. `make` builds the command from the number of crashes so far.
 #[track_caller]
-pub fn ask_anew(mut make: impl FnMut(u32) -> Command) -> Output {
-    for falls in 0..TRIES {
-        let mut command = make(falls);
+pub fn ask_until_answered(mut make: impl FnMut(u32) -> Command) -> Output {
+    for crashes in 0..TRIES {
+        let mut command = make(crashes);
         command.env("LC_ALL", "C");
         let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        if !fell(output.status) {
+        if !crashed(output.status) {
             return output;
         }
-        tell(&command, output.status, falls);
+        report_crash(&command, output.status, crashes);
     }
-    panic!("the oracle fell {TRIES} times, which says nothing about pmc: {:?}", make(TRIES));
+    panic!("the oracle crashed {TRIES} times, so there is nothing to compare: {:?}", make(TRIES));
 }
 
 /// Starts an oracle and waits until `is_ready` returns true.
 #[track_caller]
 pub fn start(mut make: impl FnMut() -> Command, is_ready: impl Fn() -> bool) -> Child {
-    for falls in 0..TRIES {
+    for crashes in 0..TRIES {
         let mut command = make();
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the oracle starts");
@@ -106,32 +106,34 @@ pub fn start(mut make: impl FnMut() -> Command, is_ready: impl Fn() -> bool) -> 
             if let Some(status) = child.try_wait().expect("it is ours") {
                 break status;
             }
-            assert!(begun.elapsed() < Duration::from_secs(120), "{command:?} comes to nothing");
+            assert!(begun.elapsed() < Duration::from_secs(120), "{command:?} does not become ready");
             std::thread::sleep(Duration::from_millis(20));
         };
-        assert!(fell(status), "{command:?} ended by itself: {status}");
-        tell(&command, status, falls);
+        assert!(crashed(status), "{command:?} ended by itself: {status}");
+        report_crash(&command, status, crashes);
     }
-    panic!("the oracle fell {TRIES} times, which says nothing about pmc: {:?}", make());
+    panic!("the oracle crashed {TRIES} times, so there is nothing to compare: {:?}", make());
 }
 
 /// Reports that an oracle crashed and waits before the next try. Fails immediately if a retry cannot help.
 #[track_caller]
-fn tell(command: &Command, status: ExitStatus, falls: u32) {
+fn report_crash(command: &Command, status: ExitStatus, crashes: u32) {
     // Write to stderr directly: the test harness captures `eprintln!` of a passing test.
-    let try_ = falls + 1;
-    let _ =
-        writeln!(std::io::stderr().lock(), "the oracle fell: {command:?}: {status}, try {try_} of {TRIES}");
-    if let Some(why) = disturber() {
+    let try_ = crashes + 1;
+    let _ = writeln!(
+        std::io::stderr().lock(),
+        "the oracle crashed: {command:?}: {status}, try {try_} of {TRIES}"
+    );
+    if let Some(why) = build_id_event_holder() {
         panic!("{command:?}: {status}: {why}");
     }
-    std::thread::sleep(Duration::from_millis(400) * falls);
+    std::thread::sleep(Duration::from_millis(400) * crashes);
 }
 
 /// Runs a command that can be repeated unchanged.
 #[track_caller]
 pub fn ask(program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>]) -> Output {
-    ask_anew(|_| {
+    ask_until_answered(|_| {
         let mut command = Command::new(&program);
         command.args(arguments).stdin(Stdio::null());
         command
@@ -171,20 +173,20 @@ pub fn perf_of(file: &Path, arguments: &[&str]) -> String {
 /// then every time in one of its modes. In that case this function makes another stream.
 #[track_caller]
 pub fn make_stream(file: &Path, mut make: impl FnMut()) {
-    for falls in 0..TRIES {
+    for crashes in 0..TRIES {
         make();
-        let falls_over_it = ["--children", "--no-children", "--no-group"].into_iter().find_map(|mode| {
+        let crash = ["--children", "--no-children", "--no-group"].into_iter().find_map(|mode| {
             let mut report = Command::new("perf");
             report.args(["report", "--stdio", mode, "-i"]).arg(file).stdin(Stdio::null());
             let status = report.output().expect("perf starts").status;
-            fell(status).then_some((report, status))
+            crashed(status).then_some((report, status))
         });
-        match falls_over_it {
-            Some((report, status)) => tell(&report, status, falls),
+        match crash {
+            Some((report, status)) => report_crash(&report, status, crashes),
             None => return,
         }
     }
-    panic!("perf fell over {TRIES} streams, which says nothing about pmc: {}", file.display());
+    panic!("perf crashed on {TRIES} streams, so there is nothing to compare: {}", file.display());
 }
 
 /// A recording that perf makes.
@@ -210,7 +212,8 @@ impl Recording<'_> {
     }
 
     /// Makes a file that perf 6.1 can read. While a recording of this test run asks for build IDs, perf's own
-    /// recordings are spoiled; see [`disturber`]. perf notices only when it reads them, and survives some.
+    /// recordings are spoiled; see [`build_id_event_holder`]. perf notices only when it reads them, and
+    /// survives some.
     #[track_caller]
     fn make_file(&self) {
         for _ in 0..TRIES {
@@ -223,15 +226,21 @@ impl Recording<'_> {
                 writeln!(std::io::stderr().lock(), "an event with build-ids spoiled perf's recording {file}");
             std::thread::sleep(Duration::from_millis(500));
         }
+        let holders = foreign_holders().unwrap_or_else(|| "a process of this test run".to_owned());
+        panic!(
+            "{} tries: {holders} holds events with build-ids, which spoil perf's recording (a kernel fault): {}",
+            TRIES,
+            self.file.display()
+        );
     }
 
     #[track_caller]
     fn try_make(&self) {
         let Self { file, options, work, folder, is_stream } = *self;
-        let run = ask_anew(|falls| {
+        let run = ask_until_answered(|crashes| {
             let mut perf = Command::new("perf");
             perf.args(["record", "-q", "-N"]).args(options);
-            if falls > 6 {
+            if crashes > 6 {
                 // perf crashes on a build ID that is longer than it expects.
                 perf.arg("-B");
             }

@@ -216,7 +216,7 @@ static int bench(const char *perf, char **argv)
 			return 127;
 		if (!WIFSIGNALED(status))
 			return WEXITSTATUS(status);
-		fprintf(stderr, "the oracle fell: perf bench died of signal %d\n", WTERMSIG(status));
+		fprintf(stderr, "the oracle crashed: perf bench died of signal %d\n", WTERMSIG(status));
 	}
 	return 128 + WTERMSIG(status);
 }

@@ -57,7 +57,7 @@ fn rows(of: &serde_json::Value) -> Vec<&serde_json::Value> {
 }
 
 #[test]
-fn counts_at_the_ends_of_processes_add_up_to_the_total() {
+fn exit_counts_add_up_to_the_total() {
     let (Some(total), Some(ends)) = (document("exits"), document("exits_report")) else { return };
     let (total, _) = sums(&total, &rows(&total["total"]));
     let (ends, threads) = sums(&ends, &rows(&ends["total"]));
@@ -70,7 +70,7 @@ fn counts_at_the_ends_of_processes_add_up_to_the_total() {
 }
 
 #[test]
-fn counts_of_time_slices_add_up_to_the_total() {
+fn time_slice_counts_add_up_to_the_total() {
     for (counted, logged, threads) in
         [("slices", "slices_report", PROCESSES), ("own_slices", "own_slices_report", 1)]
     {
@@ -88,7 +88,7 @@ fn counts_of_time_slices_add_up_to_the_total() {
 }
 
 #[test]
-fn a_kernel_that_forgets_what_threads_counted_is_told_of() {
+fn kernel_without_thread_exit_counts_is_reported() {
     let (Some(refused), Some(warned)) = (guest("no_exits"), guest("no_exits_sampled")) else { return };
     refused.expect(1).says(&["log-exit", "does not report a thread's counts at its end", "Linux 6.19"]);
     warned.expect(0).says(&["-s: this kernel does not report a thread's counts at its end"]);

@@ -50,7 +50,7 @@ fn counters_have_class_and_number() {
 }
 
 #[test]
-fn self_and_children_are_told_apart() {
+fn self_and_children_counts_are_separate() {
     let Some(parts) = parts("children_apart") else { return };
     let [(own, of_shell), (children, of_work), (sum, all)] = &parts[..] else { panic!("{parts:?}") };
     assert_eq!([&**own, children, sum], ["self", "children", "sum"]);
@@ -59,7 +59,7 @@ fn self_and_children_are_told_apart() {
 }
 
 #[test]
-fn user_and_kernel_stand_in_one_line() {
+fn user_and_kernel_share_one_line() {
     let (Some(parts), Some(old)) = (parts("levels_apart"), guest("old_pmc")) else { return };
     let Some(refused) = guest("old_pmc_refused") else { return };
     refused.expect(4).says(&["branches"]);
@@ -76,7 +76,7 @@ fn user_and_kernel_stand_in_one_line() {
 }
 
 #[test]
-fn counters_that_nobody_holds_go_on() {
+fn unattached_counters_keep_counting() {
     let Some(run) = guest("detached") else { return };
     let run = run.expect(0);
     let total = |name: &str| {
@@ -90,7 +90,7 @@ fn counters_that_nobody_holds_go_on() {
 }
 
 #[test]
-fn tprof_samples_each_n_events() {
+fn tprof_samples_every_n_events() {
     let Some(run) = guest("tprof") else { return };
     // 200 million instructions, plus other processes.
     run.expect(0).says(&["samples"]).prints(&["work"]);

@@ -58,7 +58,7 @@ fn kprobes_count_children_and_returns() {
 }
 
 #[test]
-fn a_process_forks_unharmed_under_a_kprobe() {
+fn process_with_kprobe_forks_safely() {
     let Some(ran) = guest("kprobe_task") else { return };
     let ran = ran.expect(0);
     assert_eq!(ran.stdout, "unharmed\n", "{}", ran.stderr);
@@ -74,7 +74,7 @@ fn kprobes_are_recorded() {
 }
 
 #[test]
-fn breakpoints_are_put_into_the_kernel() {
+fn kernel_breakpoints_work() {
     let Some(count) = counts("mem_kernel") else { return };
     assert!(count[0] >= 300.0, "{count:?}");
     guest("mem_kernel_task")
@@ -83,7 +83,7 @@ fn breakpoints_are_put_into_the_kernel() {
 }
 
 #[test]
-fn kprobes_that_cannot_be_say_why() {
+fn impossible_kprobes_are_explained() {
     let Some(slip) = guest("kprobe_slip") else { return };
     slip.says(&["the kernel has no function `vfs_raed`", "why:", "did you mean `vfs_read`"]);
     guest("kprobe_many").unwrap().says(&["kernel functions are named", "one of _stext+0x"]);

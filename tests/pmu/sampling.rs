@@ -60,7 +60,7 @@ fn row<'a>(rows: &'a [(String, f64, f64)], name: &str) -> &'a (String, f64, f64)
 }
 
 #[test]
-fn cycles_are_sampled_by_frequency_and_the_report_names_the_hot_function() {
+fn frequency_sampling_finds_the_hot_function() {
     let (Some(run), Some((samples, rows))) = (guest("record_cycles"), report("report_cycles", 0)) else {
         return;
     };
@@ -88,7 +88,7 @@ fn every_millionth_instruction_is_sampled() {
 
 /// A control command changes the period, and each sample carries its own period.
 #[test]
-fn the_period_is_changed_while_it_samples() {
+fn period_can_be_changed_while_sampling() {
     let Some(run) = guest("period_changed") else { return };
     let run = run.expect(0);
     let counts: Vec<(u64, u64)> = run
@@ -105,7 +105,7 @@ fn the_period_is_changed_while_it_samples() {
 }
 
 #[test]
-fn without_a_choice_cycles_are_sampled_as_precisely_as_the_machine_takes_them() {
+fn default_sampling_uses_the_highest_precision() {
     let (Some(run), Some((samples, rows))) = (guest("record_default"), report("report_default", 0)) else {
         return;
     };
@@ -139,7 +139,7 @@ fn stacks_are_unwound_without_frame_pointers() {
 }
 
 #[test]
-fn the_whole_machine_is_sampled() {
+fn whole_machine_is_sampled() {
     let (Some(run), Some((samples, rows))) = (guest("record_system"), report("report_system", 0)) else {
         return;
     };
@@ -149,7 +149,7 @@ fn the_whole_machine_is_sampled() {
 }
 
 #[test]
-fn a_leader_samples_for_its_group() {
+fn leader_samples_for_its_group() {
     let (Some(run), Some((cycles, _)), Some((instructions, rows))) =
         (guest("record_group"), report("report_group", 0), report("report_group", 1))
     else {
@@ -161,7 +161,7 @@ fn a_leader_samples_for_its_group() {
 }
 
 #[test]
-fn hardware_counters_are_left_alone_while_somebody_else_has_them() {
+fn reserved_hardware_counters_are_not_used() {
     let (Some(stat), Some(record)) = (guest("yield_stat"), guest("yield_record")) else { return };
     let rows = rows(&stat.expect(0), 1, 0);
     let of = |name: &str| rows.iter().filter(|row| row.event == name).collect::<Vec<_>>();

@@ -142,7 +142,7 @@ fn is_hot(rows: &BTreeMap<(String, String), u64>) -> u64 {
 }
 
 #[test]
-fn a_trace_is_recorded_whole_and_decoded_by_perf() {
+fn trace_is_recorded_completely_and_decoded_by_perf() {
     let Some(ran) = guest("trace") else { return };
     let ran = ran.expect(0);
     assert!(ran.stderr.contains(" of trace, none lost"), "{}", ran.stderr);
@@ -171,7 +171,7 @@ fn sizes(text: &str, word: &str) -> Vec<u64> {
 }
 
 #[test]
-fn our_own_reader_steps_over_a_trace_and_says_who_decodes_it() {
+fn reader_skips_traces_and_names_their_decoder() {
     let Some(ran) = guest("trace_ours") else { return };
     let ran = ran.expect(0);
     let perfs = guest("trace_records").expect("it has run").expect(0);
@@ -207,7 +207,7 @@ fn cpus_threads_and_children_are_traced() {
 }
 
 #[test]
-fn traces_go_through_compressed_files_pipes_and_rows_of_files() {
+fn traces_work_with_compression_pipes_and_rotation() {
     let Some(packed) = guest("trace_packed") else { return };
     let packed = packed.expect(0);
     assert!(
@@ -221,7 +221,7 @@ fn traces_go_through_compressed_files_pipes_and_rows_of_files() {
 }
 
 #[test]
-fn a_trace_that_finds_no_room_goes_on_and_says_so() {
+fn full_trace_buffer_is_reported_and_tracing_continues() {
     let Some(ran) = guest("trace_small") else { return };
     let ran = ran.expect(0);
     assert!(ran.stderr.contains("trace cut off ") && ran.stderr.contains("-m RING,AREA"), "{}", ran.stderr);
@@ -233,7 +233,7 @@ fn a_trace_that_finds_no_room_goes_on_and_says_so() {
 }
 
 #[test]
-fn snapshots_hold_the_newest_of_a_trace() {
+fn snapshots_contain_the_newest_trace_data() {
     let Some(ran) = guest("trace_snapshots") else { return };
     let ran = ran.expect(0);
     // One for the signal, one at the end.
@@ -246,7 +246,7 @@ fn snapshots_hold_the_newest_of_a_trace() {
 }
 
 #[test]
-fn a_trace_stops_and_goes_on_by_order() {
+fn trace_pauses_and_resumes_by_control_command() {
     let Some(ran) = guest("trace_switched") else { return };
     let ran = ran.expect(0);
     // 200 ms of work at 64 bytes every 10 us. Tracing was enabled for 10 ms of it.
@@ -257,7 +257,7 @@ fn a_trace_stops_and_goes_on_by_order() {
 }
 
 #[test]
-fn what_cannot_be_traced_is_refused_with_a_reason() {
+fn untraceable_requests_are_rejected_with_a_reason() {
     for (name, words) in [
         ("trace_two", &["only one trace per recording", "share its AUX buffer"][..]),
         ("trace_clock", &["-k"]),
@@ -272,7 +272,7 @@ fn what_cannot_be_traced_is_refused_with_a_reason() {
 }
 
 #[test]
-fn each_cpu_has_an_area_of_its_own() {
+fn every_cpu_has_its_own_aux_area() {
     for name in ["trace_twin", "trace_twin_task"] {
         let Some(ran) = guest(name) else { return };
         let ran = ran.expect(0);
@@ -288,7 +288,7 @@ fn each_cpu_has_an_area_of_its_own() {
 /// Another event of the group writes its records into the trace. Most records are from the second event,
 /// which occurs 50 times as often.
 #[test]
-fn samples_of_another_event_go_into_the_trace() {
+fn aux_samples_are_attached_to_another_event() {
     let Some(ran) = guest("trace_output") else { return };
     let ran = ran.expect(0);
     assert!(ran.stdout.contains("PERF_RECORD_AUX_OUTPUT_HW_ID"), "{}", ran.stdout);
@@ -304,7 +304,7 @@ fn samples_of_another_event_go_into_the_trace() {
 /// pmc requests the same as perf: timestamps in the trace unless the event text disables them, the driver's
 /// own interval, and a wakeup at each quarter of the area.
 #[test]
-fn a_trace_is_asked_for_as_perf_does() {
+fn trace_request_matches_perf() {
     let Some(ran) = guest("trace_attrs") else { return };
     let ran = ran.expect(0);
     let asked = |period: &str| {
@@ -323,7 +323,7 @@ fn a_trace_is_asked_for_as_perf_does() {
 }
 
 #[test]
-fn the_newest_kernel_pauses_traces_and_puts_them_into_samples() {
+fn newest_kernel_supports_aux_pause_and_aux_samples() {
     let Some(ran) = guest("trace_newest") else { return };
     ran.expect(0);
     is_hot(&decoded("trace_newest_decoded").expect("it has run"));

@@ -15,7 +15,7 @@ pub(super) const BATCH: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn the_makers_names_count() {
+fn vendor_events_count() {
     let Some(ran) = guest("makers_names") else { return };
     let rows = plain(ran, 3);
     let names: Vec<&str> = rows.iter().map(|row| row.event.as_str()).collect();
@@ -26,7 +26,7 @@ fn the_makers_names_count() {
 }
 
 #[test]
-fn metrics_of_the_makers_names_have_their_values() {
+fn vendor_metrics_have_values() {
     let Some(ran) = guest("makers_metric") else { return };
     let ran = ran.expect(0);
     let mut lines =
@@ -36,7 +36,7 @@ fn metrics_of_the_makers_names_have_their_values() {
 }
 
 #[test]
-fn the_makers_names_are_sampled() {
+fn vendor_events_are_sampled() {
     let Some(ran) = guest("makers_samples") else { return };
     let report: serde_json::Value = serde_json::from_str(&ran.expect(0).stdout).expect("JSON");
     let event = &report["events"][0];
@@ -45,7 +45,7 @@ fn the_makers_names_are_sampled() {
 }
 
 #[test]
-fn the_table_is_that_of_the_core() {
+fn vendor_table_matches_the_core() {
     let (Some(info), Some(list)) = (guest("makers_table"), guest("makers_list")) else { return };
     info.expect(0).prints(&["neoverse-n1"]);
     list.expect(0).prints(&["inst_retired", "0x8"]);

@@ -60,7 +60,7 @@ fn notes(function: &Value) -> String {
 }
 
 #[test]
-fn known_shares_are_shown_by_function_and_line() {
+fn shares_per_function_and_line_are_correct() {
     let Some(lab) = Lab::new() else { return };
     let program = shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "5000"], &program);
@@ -124,7 +124,7 @@ fn known_shares_are_shown_by_function_and_line() {
 }
 
 #[test]
-fn lines_of_one_function_have_their_shares() {
+fn line_shares_within_a_function_are_correct() {
     let Some(lab) = Lab::new() else { return };
     let source = r#"
 #define ROUND __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0" : "+r"(x));
@@ -169,7 +169,7 @@ fn perf_annotate(file: &Path, symbol: &str) -> BTreeMap<u64, f64> {
 }
 
 #[test]
-fn instructions_cost_what_perf_annotate_says() {
+fn instruction_costs_match_perf_annotate() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("objdump") {
         return;
@@ -196,7 +196,7 @@ fn instructions_cost_what_perf_annotate_says() {
 }
 
 #[test]
-fn all_events_stand_side_by_side() {
+fn all_events_are_shown_side_by_side() {
     let Some(lab) = Lab::new() else { return };
     let source = r#"
 #include <stdlib.h>
@@ -246,7 +246,7 @@ fn rows(text: &str, columns: usize) -> BTreeMap<u64, Vec<f64>> {
 }
 
 #[test]
-fn rows_in_a_pipe_are_those_of_perf() {
+fn pipe_output_rows_match_perf() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("objdump") {
         return;
@@ -290,7 +290,7 @@ fn rows_in_a_pipe_are_those_of_perf() {
 }
 
 #[test]
-fn names_and_sources_are_those_that_were_asked_for() {
+fn requested_symbols_and_sources_are_shown() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("g++") {
         return;
@@ -327,7 +327,7 @@ fn names_and_sources_are_those_that_were_asked_for() {
 }
 
 #[test]
-fn objdump_is_not_needed_and_a_program_without_lines_is_shown() {
+fn annotate_works_without_objdump_and_debug_lines() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("strip") {
         return;
@@ -360,7 +360,7 @@ fn objdump_is_not_needed_and_a_program_without_lines_is_shown() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_explained() {
+fn unavailable_annotations_are_explained() {
     let Some(lab) = Lab::new() else { return };
     let program = shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "2000"], &program);

@@ -20,7 +20,7 @@ fn pmc(words: &[&str], file: &Path) -> String {
 }
 
 #[test]
-fn events_and_build_ids_are_those_that_perf_lists() {
+fn events_and_build_ids_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let events = "{cpu-clock,page-faults}:S,sched:sched_switch";
     let program = lab.build("nap", "int usleep(unsigned); int main(void) { return usleep(20000); }", &[]);
@@ -49,7 +49,7 @@ fn events_and_build_ids_are_those_that_perf_lists() {
 }
 
 #[test]
-fn the_kernel_is_looked_up_as_perf_does() {
+fn kallsyms_lookup_matches_perf() {
     if !(kit::need_program("perf") && kit::need_root()) {
         return;
     }
@@ -63,7 +63,7 @@ fn the_kernel_is_looked_up_as_perf_does() {
 }
 
 #[test]
-fn a_recording_comes_on_standard_input_unasked() {
+fn recording_is_read_from_stdin_by_default() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("spin", "int main(void) { for (volatile long i = 0; i < 100000000; i++); }", &[]);
     let file = lab.record("perf.data", &["-e", "cpu-clock"], &program);

@@ -65,7 +65,7 @@ fn claimed(document: &Value) -> Vec<&Value> {
 }
 
 #[test]
-fn known_changes_are_found_with_their_size() {
+fn known_changes_are_reported_with_size() {
     let Some(lab) = Lab::new() else { return };
     let (old, new) = (program(&lab, "old", &OLD), program(&lab, "new", &NEW));
     let (old, new) = (lab.record("old.data", &RECORD, &old), lab.record("new.data", &RECORD, &new));
@@ -184,7 +184,7 @@ fn known_changes_are_found_with_their_size() {
 }
 
 #[test]
-fn the_same_program_twice_differs_in_nothing() {
+fn identical_programs_show_no_difference() {
     let Some(lab) = Lab::new() else { return };
     let program = program(&lab, "same", &OLD);
     let base = lab.record("0.data", &RECORD, &program);
@@ -207,7 +207,7 @@ fn the_same_program_twice_differs_in_nothing() {
 }
 
 #[test]
-fn programs_of_other_names_are_compared_by_function() {
+fn renamed_programs_are_compared_by_function() {
     let Some(lab) = Lab::new() else { return };
     let old = program(&lab, "old", &OLD);
     let new = lab.path("renamed");
@@ -227,7 +227,7 @@ fn programs_of_other_names_are_compared_by_function() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_explained() {
+fn incomparable_recordings_are_explained() {
     let Some(lab) = Lab::new() else { return };
     let program = program(&lab, "prog", &["-DFIRST=500", "-DSECOND=300", "-DTHIRD=200", "-DROUNDS=3000"]);
     let clock = lab.record("clock.data", &["-e", "cpu-clock"], &program);

@@ -59,7 +59,7 @@ int main(void) { spin(); prctl(PR_SET_NAME, "second"); spin(); prctl(PR_SET_NAME
 "#;
 
 #[test]
-fn a_thread_that_changes_its_name_is_one_thread_to_firefox() {
+fn renamed_thread_is_one_firefox_thread() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("first", &[CHAIN, RENAMED].concat(), &["-O1"]);
     let file = lab.record("perf.data", &["-e", "cpu-clock", "-F", "2000"], &program);
@@ -72,7 +72,7 @@ fn a_thread_that_changes_its_name_is_one_thread_to_firefox() {
 }
 
 #[test]
-fn folded_stacks_are_those_of_perf_script_and_inferno() {
+fn folded_stacks_match_perf_script_and_inferno() {
     let Some(lab) = Lab::new() else { return };
     let file = recorded(&lab);
     let script = Command::new("perf").args(["script", "-i"]).arg(&file).output().unwrap();
@@ -100,7 +100,7 @@ fn folded_stacks_are_those_of_perf_script_and_inferno() {
 }
 
 #[test]
-fn tables_are_those_of_report() {
+fn exported_tables_match_report() {
     let Some(lab) = Lab::new() else { return };
     let file = recorded(&lab);
     let report = |form| kit::run(&["report", form, "--no-cache", file.to_str().unwrap()]).expect(0).stdout;
@@ -110,7 +110,7 @@ fn tables_are_those_of_report() {
 
 /// The result must not depend on the number of threads that read the file or on their order.
 #[test]
-fn the_same_recording_is_written_in_the_same_bytes() {
+fn exports_are_deterministic() {
     let Some(lab) = Lab::new() else { return };
     // The children use three seconds of CPU time, however fast the machine is: about 60,000 samples.
     let source = r#"#include <stdlib.h>
@@ -141,7 +141,7 @@ int main(void) {
 }
 
 #[test]
-fn a_flame_graph_holds_functions_and_differences() {
+fn flame_graph_contains_functions_and_differences() {
     let Some(lab) = Lab::new() else { return };
     let file = recorded(&lab);
     let svg = export(&lab, &file, "a.svg", &[]);
@@ -166,7 +166,7 @@ fn a_flame_graph_holds_functions_and_differences() {
 }
 
 #[test]
-fn where_it_goes() {
+fn export_writes_to_the_chosen_destination() {
     let Some(lab) = Lab::new() else { return };
     let file = recorded(&lab);
     let run = |line: &str| -> kit::Ran {
@@ -211,7 +211,7 @@ fn where_it_goes() {
 }
 
 #[test]
-fn names_full_of_markup_do_nothing_in_a_picture() {
+fn markup_in_names_is_inert_in_svg() {
     let Some(lab) = Lab::new() else { return };
     let source =
         format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");
@@ -245,7 +245,7 @@ fn percent(line: &str, which: usize) -> f64 {
 }
 
 #[test]
-fn pprof_reads_functions_lines_modules_and_threads() {
+fn pprof_reads_the_export() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("go") {
         return;
@@ -278,7 +278,7 @@ fn pprof_reads_functions_lines_modules_and_threads() {
 }
 
 #[test]
-fn callgrind_annotate_reads_costs_of_functions_and_lines() {
+fn callgrind_annotate_reads_the_export() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("callgrind_annotate") {
         return;
@@ -307,7 +307,7 @@ fn callgrind_annotate_reads_costs_of_functions_and_lines() {
 }
 
 #[test]
-fn gprof_reads_a_file_a_program() {
+fn gprof_reads_one_file_per_program() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("gprof") {
         return;
@@ -346,7 +346,7 @@ fn gprof_reads_a_file_a_program() {
 }
 
 #[test]
-fn speedscope_is_as_its_schema_has_it() {
+fn speedscope_export_matches_its_schema() {
     let Some(lab) = Lab::new() else { return };
     let has = Command::new("python3").args(["-c", "import jsonschema"]).status();
     let has = has.is_ok_and(|status| status.success());
@@ -448,7 +448,7 @@ impl Drop for FirefoxProfiler<'_> {
 }
 
 #[test]
-fn the_firefox_profiler_counts_what_was_recorded() {
+fn firefox_profiler_shows_the_recorded_counts() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("node") || !kit::need_program("xz") {
         return;
@@ -520,7 +520,7 @@ fn opened(lab: &Lab, name: &str, document: &str, more: &[&str]) -> String {
 }
 
 #[test]
-fn a_picture_is_searched_and_zoomed_and_asks_nobody() {
+fn svg_supports_search_and_zoom_without_network() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("chromium") {
         return;
@@ -548,7 +548,7 @@ fn a_picture_is_searched_and_zoomed_and_asks_nobody() {
 }
 
 #[test]
-fn a_page_is_searched_and_zoomed_and_asks_nobody() {
+fn html_supports_search_and_zoom_without_network() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("chromium") {
         return;
@@ -628,7 +628,7 @@ fn a_page_is_searched_and_zoomed_and_asks_nobody() {
 }
 
 #[test]
-fn names_full_of_markup_do_nothing_in_a_page() {
+fn markup_in_names_is_inert_in_html() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("chromium") {
         return;

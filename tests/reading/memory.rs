@@ -86,12 +86,12 @@ fn is_bounded(one: fn(&mut encode::Encoder, u32)) {
 }
 
 #[test]
-fn names_of_threads_take_little_memory() {
+fn thread_names_use_little_memory() {
     is_bounded(|records, number| records.comm(thread(number), format!("{number:x}").as_bytes()));
 }
 
 #[test]
-fn processes_take_little_memory() {
+fn processes_use_little_memory() {
     is_bounded(|records, number| {
         let parent = Thread { pid: number as i32, tid: number as i32 };
         records.fork(&Task { thread: thread(number), parent, time: PerfTime(0) });
@@ -99,17 +99,17 @@ fn processes_take_little_memory() {
 }
 
 #[test]
-fn libraries_of_one_process_take_little_memory() {
+fn libraries_of_one_process_use_little_memory() {
     is_bounded(|records, number| map(records, thread(0), (u64::from(number) + 1) << 12, number));
 }
 
 #[test]
-fn libraries_of_many_processes_take_little_memory() {
+fn libraries_of_many_processes_use_little_memory() {
     is_bounded(|records, number| map(records, thread(number), 0x1000, number));
 }
 
 #[test]
-fn kernel_modules_take_little_memory() {
+fn kernel_modules_use_little_memory() {
     is_bounded(|records, number| {
         let name = format!("[{number:x}]");
         records.kernel_mmap((1 << 63) + (u64::from(number) << 12), 4096, 0, name.as_bytes());
@@ -117,6 +117,6 @@ fn kernel_modules_take_little_memory() {
 }
 
 #[test]
-fn libraries_in_one_place_take_little_memory() {
+fn libraries_at_one_address_use_little_memory() {
     is_bounded(|records, number| map(records, thread(0), 0x1000, number));
 }

@@ -42,7 +42,7 @@ fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
 const THREAD: Thread = Thread { pid: 7, tid: 8 };
 
 #[test]
-fn every_record_of_the_kernel_is_understood() {
+fn every_kernel_record_type_parses() {
     let parse = |kind: u32, misc: u16, body: Vec<u8>, check: &dyn Fn(Record<'_>) -> bool| {
         let bytes = record(kind, misc, &body);
         let parsed = RawRecord::first(&bytes).unwrap().parse();
@@ -156,7 +156,7 @@ fn every_record_of_the_kernel_is_understood() {
 }
 
 #[test]
-fn every_field_of_a_sample_is_understood_in_its_order() {
+fn every_sample_field_parses_in_order() {
     let all = (1u64 << 25) - 1;
     let both_weights = sample_type::WEIGHT_STRUCT;
     let mut attr = Attr::new(event::SOFTWARE, 0);

@@ -89,7 +89,7 @@ impl Built {
 
 #[track_caller]
 fn run(program: &str, args: &[&str], folder: &Path) -> String {
-    let output = kit::oracle::ask_anew(|_| {
+    let output = kit::oracle::ask_until_answered(|_| {
         let mut command = Command::new(program);
         command.args(args).current_dir(folder);
         command

@@ -160,7 +160,7 @@ impl Drop for Copied {
 }
 
 #[test]
-fn chains_are_those_of_the_compilers_unwinder() {
+fn chains_match_the_compilers_unwinder() {
     for args in [
         &["-O2", "-fomit-frame-pointer"][..],
         &["-O0"],
@@ -194,7 +194,7 @@ fn chains_are_those_of_the_compilers_unwinder() {
 }
 
 #[test]
-fn a_short_copy_is_cut_and_missing_tables_are_named() {
+fn short_copies_truncate_chains_and_missing_tables_are_named() {
     let Some(copied) = copied(&["-O2", "-fomit-frame-pointer"], false) else { return };
     let (mut walker, mut chain) = (Walker::default(), Vec::new());
     let whole = space(&copied, None);
@@ -209,7 +209,7 @@ fn a_short_copy_is_cut_and_missing_tables_are_named() {
 }
 
 #[test]
-fn rubbish_is_survived() {
+fn corrupt_input_does_not_panic() {
     let Some(copied) = copied(&["-O2"], false) else { return };
     let whole = space(&copied, None);
     let (mut walker, mut chain) = (Walker::default(), Vec::new());
@@ -241,7 +241,7 @@ fn rubbish_is_survived() {
 }
 
 #[test]
-fn rules_that_never_end_are_refused() {
+fn endless_unwind_rules_are_rejected() {
     if !kit::need_program("gcc") {
         return;
     }

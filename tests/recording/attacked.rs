@@ -47,7 +47,7 @@ impl Scene {
     }
 
     #[track_caller]
-    fn nothing_is_lost(&self, name: &str) {
+    fn check_replaced(&self, name: &str) {
         assert_eq!(fs::read_to_string(self.victim()).unwrap(), "root's own", "{name}");
         let meta = fs::symlink_metadata(self.at(name)).unwrap();
         assert!(meta.is_file() && meta.uid() == 0 && meta.len() > 0, "{name}: {meta:?}");
@@ -57,7 +57,7 @@ impl Scene {
         kit::pmc().current_dir(self.folder.path()).args(words).output().unwrap().into()
     }
 
-    fn nobody(&self, script: &str) -> Attacker {
+    fn spawn_as_nobody(&self, script: &str) -> Attacker {
         let mut command = Command::new("setpriv");
         command.args([
             "--reuid=65534",
@@ -90,7 +90,7 @@ fn libc() -> String {
 
 /// A library shrinks while pmc reads it: in `report`, whose recording names it, and in the recorder.
 #[test]
-fn a_library_that_shrinks_ends_nothing() {
+fn shrinking_library_does_not_crash_pmc() {
     let Some(scene) = Scene::new() else { return };
     let libc = libc();
     if !kit::need("glibc", !libc.is_empty(), "the tests do not run on a shared glibc") {
@@ -101,12 +101,12 @@ fn a_library_that_shrinks_ends_nothing() {
     let data = data.to_str().unwrap();
     let begun = "cp whole libc.so.6; LD_LIBRARY_PATH=. sh -c 'while :; do : $((1+1)); done'";
     {
-        let _busy = scene.nobody(begun);
+        let _busy = scene.spawn_as_nobody(begun);
         let words = ["record", "-a", "-g", "-e", "cpu-clock", "-o", data, "--", "sh", "-c"];
         let until = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
         scene.pmc(&[&words[..], &[until]].concat()).expect(0);
     }
-    let _attacker = scene.nobody("while :; do cp whole libc.so.6; : > libc.so.6; done");
+    let _attacker = scene.spawn_as_nobody("while :; do cp whole libc.so.6; : > libc.so.6; done");
     for command in ["report", "script", "annotate"] {
         for _ in 0..7 {
             let words: &[&str] = match command {
@@ -116,7 +116,7 @@ fn a_library_that_shrinks_ends_nothing() {
             scene.pmc(words).expect(0);
         }
     }
-    let _running = scene.nobody(
+    let _running = scene.spawn_as_nobody(
         "while :; do cp whole own.so; mkdir -p d; cp whole d/libc.so.6; LD_LIBRARY_PATH=d timeout 0.2 \
          sh -c 'while :; do : $((1+1)); done' & sleep 0.05; mv d/libc.so.6 d/old; cp whole d/libc.so.6; \
          : > d/libc.so.6; wait; done",
@@ -129,16 +129,16 @@ fn a_library_that_shrinks_ends_nothing() {
 }
 
 #[test]
-fn links_of_others_are_replaced_and_not_followed() {
+fn links_of_other_users_are_replaced_not_followed() {
     let Some(scene) = Scene::new() else { return };
     let record = ["record", "-e", "cpu-clock", "--", "true"];
     scene.link("perf.data");
     scene.pmc(&record).expect(0).says(&["a link created by another user"]);
-    scene.nothing_is_lost("perf.data");
+    scene.check_replaced("perf.data");
     scene.pmc(&record).expect(0);
     scene.link("perf.data.old");
     scene.pmc(&record).expect(0);
-    scene.nothing_is_lost("perf.data.old");
+    scene.check_replaced("perf.data.old");
     let outputs: [(&str, &[&str]); 6] = [
         ("a", &["inject", "-i", "perf.data", "-o", "a"]),
         ("b.json", &["export", "-i", "perf.data", "-o", "b.json", "--format", "firefox"]),
@@ -150,13 +150,13 @@ fn links_of_others_are_replaced_and_not_followed() {
     for (name, words) in outputs {
         scene.link(name);
         scene.pmc(words).expect(0);
-        scene.nothing_is_lost(name);
+        scene.check_replaced(name);
         // An empty file of another user, who could read what root writes into it.
         fs::remove_file(scene.at(name)).unwrap();
         fs::write(scene.at(name), "").unwrap();
         chown(scene.at(name), Some(NOBODY), None).unwrap();
         scene.pmc(words).expect(0);
-        scene.nothing_is_lost(name);
+        scene.check_replaced(name);
     }
 }
 
@@ -176,7 +176,7 @@ fn own_links_are_followed() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_the_recording_gets_nothing() {
+fn fifo_at_the_default_path_receives_nothing() {
     let Some(scene) = Scene::new() else { return };
     let make = |name: &str| {
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -185,7 +185,7 @@ fn a_pipe_in_the_place_of_the_recording_gets_nothing() {
     };
     make("perf.data");
     scene.pmc(&["record", "-e", "cpu-clock", "--", "true"]).expect(0).says(&["was a pipe"]);
-    scene.nothing_is_lost("perf.data");
+    scene.check_replaced("perf.data");
     // pmc writes to a pipe that `-o` names. While pmc waits for a reader, it can be interrupted.
     make("chosen");
     let words = ["record", "-e", "cpu-clock", "-o", "chosen", "--", "true"];
@@ -220,7 +220,7 @@ fn libc_number(name: &str) -> &'static str {
 }
 
 #[test]
-fn endless_input_is_refused_by_its_beginning() {
+fn endless_input_is_rejected_by_its_header() {
     for input in ["yes", "cat /dev/zero"] {
         let script = format!("{input} | {} report -i -", kit::binary());
         let ran = Command::new("sh").args(["-c", &script]).output().unwrap();
@@ -230,7 +230,7 @@ fn endless_input_is_refused_by_its_beginning() {
 }
 
 #[test]
-fn a_limit_of_file_sizes_is_told() {
+fn file_size_limit_is_reported() {
     if !kit::need_perf_events() || !kit::need_program("prlimit") {
         return;
     }
@@ -250,7 +250,7 @@ fn a_limit_of_file_sizes_is_told() {
 }
 
 #[test]
-fn output_that_nobody_takes_is_an_error() {
+fn unwritable_output_is_an_error() {
     if !kit::need_perf_events() {
         return;
     }
@@ -290,7 +290,7 @@ fn kit_shell(script: &str, words: &[&str]) -> Ran {
 }
 
 #[test]
-fn few_descriptors_and_no_threads_are_enough() {
+fn low_descriptor_and_thread_limits_suffice() {
     if !kit::need_perf_events() || !kit::need_program("prlimit") || !kit::need_program("setpriv") {
         return;
     }
@@ -316,7 +316,7 @@ fn is_cpu(entry: &fs::DirEntry) -> bool {
 }
 
 #[test]
-fn an_archive_is_its_owners_alone() {
+fn archive_is_private() {
     if !kit::need_perf_events() || !kit::need_program("bzip2") || !kit::need_program("tar") {
         return;
     }
@@ -344,7 +344,7 @@ fn an_archive_is_its_owners_alone() {
 
 /// When its terminal goes away, the screen exits quietly by the signal that reports it.
 #[test]
-fn a_closed_terminal_ends_the_screen_without_an_abort() {
+fn closed_terminal_ends_the_screen_cleanly() {
     if !kit::need_perf_events() || !kit::need_program("script") || !kit::need_program("setsid") {
         return;
     }

@@ -33,7 +33,7 @@ impl<'a> Cache<'a> {
             command.arg("--buildid-dir").arg(&self.folder).args(words).current_dir(self.lab.path(""));
             command
         };
-        oracle::ask_anew(ask).into()
+        oracle::ask_until_answered(ask).into()
     }
 
     fn list(&self) -> String {
@@ -48,7 +48,7 @@ impl<'a> Cache<'a> {
 }
 
 #[test]
-fn files_are_kept_listed_and_removed_as_perf_does() {
+fn cache_add_list_and_remove_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let cache = Cache::new(&lab, "cache");
     let program = lab.build("prog", "int main(void) { return 0; }", &["-Wl,--build-id=sha1"]);
@@ -85,7 +85,7 @@ fn files_are_kept_listed_and_removed_as_perf_does() {
 }
 
 #[test]
-fn a_recording_keeps_what_it_hit() {
+fn recording_caches_the_files_it_hit() {
     let Some(lab) = Lab::new() else { return };
     let cache = Cache::new(&lab, "cache");
     let program = lab.build("spin", SPIN, &[]);
@@ -116,7 +116,7 @@ fn a_recording_keeps_what_it_hit() {
 }
 
 #[test]
-fn what_is_damaged_is_said_and_kept_anew() {
+fn damaged_cache_entries_are_reported_and_replaced() {
     let Some(lab) = Lab::new() else { return };
     let cache = Cache::new(&lab, "cache");
     let program = lab.build("spin", SPIN, &[]);
@@ -140,7 +140,7 @@ fn what_is_damaged_is_said_and_kept_anew() {
 }
 
 #[test]
-fn an_archive_holds_what_another_machine_needs() {
+fn archive_contains_what_another_machine_needs() {
     let Some(lab) = Lab::new() else { return };
     if !(kit::need_program("tar") && kit::need_program("bzip2")) {
         return;
@@ -182,10 +182,10 @@ const WAITING: &str = "#include <unistd.h>
     int spin(void) { for (volatile long i = 0; i < 10000000; i++); return 0; }
     int main(void) { while (access(\"go\", F_OK)) spin(); return spin(); }";
 
-/// Records a command. Calls `let_go`, which releases the command, once a file with this name is in the
+/// Records a command. Calls `release_command`, which releases the command, once a file with this name is in the
 /// cache.
 #[track_caller]
-fn record_until_kept(cache: &Cache<'_>, options: &[&str], name: &str, let_go: impl FnOnce()) {
+fn record_until_kept(cache: &Cache<'_>, options: &[&str], name: &str, release_command: impl FnOnce()) {
     let mut pmc = kit::pmc();
     pmc.env_remove("PERF_BUILDID_DIR")
         .current_dir(cache.lab.path(""))
@@ -194,7 +194,7 @@ fn record_until_kept(cache: &Cache<'_>, options: &[&str], name: &str, let_go: im
     pmc.args(["record", "-e", "cpu-clock:u"]).args(options).stderr(std::process::Stdio::piped());
     let running = pmc.spawn().unwrap();
     kit::wait_for("a copy of the program", || cache.list().lines().any(|line| line.ends_with(name)));
-    let_go();
+    release_command();
     Ran::from(running.wait_with_output().unwrap()).expect(0);
 }
 
@@ -207,7 +207,7 @@ fn names_are_kept(cache: &Cache<'_>, program: &str) {
 }
 
 #[test]
-fn files_of_a_chroot_are_kept() {
+fn files_of_a_chroot_are_cached() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_root() || !kit::need_program("chroot") {
         return;
@@ -229,7 +229,7 @@ fn files_of_a_chroot_are_kept() {
 }
 
 #[test]
-fn files_of_a_mount_namespace_are_kept() {
+fn files_of_a_mount_namespace_are_cached() {
     let Some(lab) = Lab::new() else { return };
     let works = || Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
     if !kit::need_root()

@@ -99,7 +99,7 @@ fn agree(file: &Path) -> Reader {
 }
 
 #[test]
-fn recordings_of_every_kind_hold_the_records_that_perf_sees() {
+fn all_recordings_have_the_records_perf_counts() {
     if !kit::need_program("perf") || !kit::need_root() {
         return;
     }
@@ -173,7 +173,7 @@ fn second_opinion(file: &Path) -> usize {
 }
 
 #[test]
-fn what_is_written_is_what_was_read() {
+fn rewritten_recordings_are_identical() {
     if !kit::need_program("perf") || !kit::need_root() {
         return;
     }
@@ -215,7 +215,7 @@ fn what_is_written_is_what_was_read() {
 }
 
 #[test]
-fn streams_directories_and_wrapped_files_are_read() {
+fn pipe_directory_and_compressed_recordings_are_read() {
     if !kit::need_program("perf") || !kit::need_root() || !kit::need_program("zstd") {
         return;
     }
@@ -254,7 +254,7 @@ fn streams_directories_and_wrapped_files_are_read() {
 }
 
 #[test]
-fn streams_that_we_write_are_read_by_perf() {
+fn perf_reads_our_streams() {
     if !kit::need_program("perf") || !kit::need_root() {
         return;
     }
@@ -296,7 +296,7 @@ fn names(reader: &Reader) -> Vec<String> {
 }
 
 #[test]
-fn events_that_nobody_named_have_perfs_names() {
+fn unnamed_events_get_perfs_names() {
     if !kit::need_program("perf") || !kit::need_root() {
         return;
     }
@@ -318,7 +318,7 @@ fn events_that_nobody_named_have_perfs_names() {
 }
 
 #[test]
-fn a_recorder_that_is_killed_leaves_what_it_had() {
+fn killed_recorder_leaves_a_readable_file() {
     if !kit::need_program("perf") || !kit::need_root() {
         return;
     }
@@ -332,7 +332,7 @@ fn a_recorder_that_is_killed_leaves_what_it_had() {
         perf
     };
     let is_full = || std::fs::metadata(&file).is_ok_and(|meta| meta.len() > 200_000);
-    kit::kill_with_children(oracle::start(make, is_full));
+    drop(kit::ProcessGuard(oracle::start(make, is_full)));
     let reader = Reader::open(&file).expect("pmc reads it");
     assert_eq!(reader.notes(), [RecordingNote::Unfinished { lost: 0 }]);
     assert!(our_counts(&reader)["SAMPLE"] > 100);
@@ -371,7 +371,7 @@ fn a_recorder_that_is_killed_leaves_what_it_had() {
 }
 
 #[test]
-fn a_full_disk_leaves_a_readable_file() {
+fn full_disk_leaves_a_readable_file() {
     if !kit::need_program("perf") || !kit::need_root() {
         return;
     }
@@ -419,7 +419,7 @@ fn a_full_disk_leaves_a_readable_file() {
 }
 
 #[test]
-fn an_existing_recording_is_kept_and_nobody_else_reads_ours() {
+fn existing_recording_is_kept_and_new_one_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let lab = Lab::new();
     let file = lab.path("perf.data");
@@ -441,7 +441,7 @@ fn perf_traces(file: &Path) -> Vec<String> {
 }
 
 #[test]
-fn tracepoints_are_printed_as_perf_script_prints_them() {
+fn tracepoint_text_matches_perf_script() {
     if !kit::need_program("perf") || !kit::need_root() {
         return;
     }
@@ -535,7 +535,7 @@ fn tracepoints_are_printed_as_perf_script_prints_them() {
 }
 
 #[test]
-fn most_of_the_kernels_formats_are_understood() {
+fn most_kernel_tracepoint_formats_parse() {
     if !kit::need_root() || !kit::need_tracefs("sched") {
         return;
     }

@@ -18,7 +18,7 @@ fn saved(name: &str) -> Vec<u8> {
 }
 
 /// Reads all data of a file and returns the number of records.
-fn devour(path: &Path) -> Result<u64, PerfdataError> {
+fn read_all(path: &Path) -> Result<u64, PerfdataError> {
     let reader = Reader::open(path)?;
     let tracing = reader.features().tracing_data.as_ref().and_then(|data| TracingData::parse(&data.0));
     for &feature in pmc::perfdata::FeatureNumber::ALL {
@@ -68,21 +68,21 @@ impl Random {
 }
 
 #[test]
-fn saved_recordings_are_whole() {
+fn stored_recordings_are_complete() {
     for name in SAVED {
         let path = kit::data(&format!("perfdata/{name}.data"));
-        let records = devour(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let records = read_all(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(records > 10, "{name}: {records}");
     }
 }
 
 #[test]
-fn damaged_recordings_harm_nobody() {
+fn damaged_recordings_do_no_harm() {
     // Use a separate process: the peak of this one includes the memory of other tests.
     const ALONE: &str = "PMC_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
         let mut alone = std::process::Command::new(std::env::current_exe().expect("our own file"));
-        alone.args(["--exact", "perfdata_hostile::damaged_recordings_harm_nobody"]).env(ALONE, "1");
+        alone.args(["--exact", "perfdata_hostile::damaged_recordings_do_no_harm"]).env(ALONE, "1");
         kit::Ran::from(alone.output().expect("it starts")).expect(0).prints(&["1 passed"]);
         return;
     }
@@ -115,7 +115,7 @@ fn damaged_recordings_harm_nobody() {
             }
             std::fs::write(&file, &bytes).expect("it can be written");
             let begun = Instant::now();
-            match devour(&file) {
+            match read_all(&file) {
                 Ok(_) => read += 1,
                 Err(error) => {
                     assert!(!pmc::error::Error::from(error).to_string().is_empty());
@@ -133,11 +133,11 @@ fn damaged_recordings_harm_nobody() {
 }
 
 #[test]
-fn a_torn_file_is_read_up_to_the_tear() {
+fn truncated_file_is_read_up_to_the_cut() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("torn");
     let whole = saved("fp");
-    let all = devour(&kit::data("perfdata/fp.data")).expect("it is whole");
+    let all = read_all(&kit::data("perfdata/fp.data")).expect("it is whole");
     let reader = Reader::open(kit::data("perfdata/fp.data")).expect("it opens");
     let cut = reader.data_offset() + reader.data_size() * 3 / 4 + 3;
     std::fs::write(&file, &whole[..cut as usize]).expect("it can be written");
@@ -153,12 +153,12 @@ fn a_torn_file_is_read_up_to_the_tear() {
         "{:?}",
         index.notes
     );
-    let some = devour(&file).expect("it reads");
+    let some = read_all(&file).expect("it reads");
     assert!(some > 10 && some < all, "{some} of {all}");
 }
 
 #[test]
-fn one_tear_is_one_note() {
+fn one_truncation_gives_one_note() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("torn");
     let notes = |bytes: &[u8]| {
@@ -190,25 +190,25 @@ fn one_tear_is_one_note() {
 }
 
 #[test]
-fn the_first_magic_number_is_read_in_both_byte_orders() {
+fn old_magic_is_read_in_both_byte_orders() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("old");
     for big in [false, true] {
         let mut bytes = built(big);
         std::fs::write(&file, &bytes).expect("it can be written");
-        let newer = devour(&file).expect("it reads");
+        let newer = read_all(&file).expect("it reads");
         bytes[..8].copy_from_slice(b"PERFFILE");
         std::fs::write(&file, &bytes).expect("it can be written");
         assert_eq!(
             Reader::open(&file).expect("it opens").is_foreign(),
             big == cfg!(target_endian = "little")
         );
-        assert_eq!(devour(&file).expect("it reads"), newer);
+        assert_eq!(read_all(&file).expect("it reads"), newer);
     }
 }
 
 #[test]
-fn tracepoints_that_nobody_named_have_their_formats_names() {
+fn unnamed_tracepoints_use_their_format_name() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("nameless");
     let mut bytes = saved("traces");
@@ -229,7 +229,7 @@ fn tracepoints_that_nobody_named_have_their_formats_names() {
 }
 
 #[test]
-fn simpleperfs_own_records_are_passed_over() {
+fn simpleperf_records_are_skipped() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("android");
     let whole = saved("fp");
@@ -266,7 +266,7 @@ fn simpleperfs_own_records_are_passed_over() {
 }
 
 #[test]
-fn what_is_no_recording_is_refused_with_advice() {
+fn non_recordings_are_rejected_with_advice() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("other");
     for (bytes, says) in [
@@ -285,7 +285,7 @@ fn what_is_no_recording_is_refused_with_advice() {
 }
 
 #[test]
-fn packed_nothing_does_not_fill_the_disk() {
+fn compression_bomb_does_not_fill_the_disk() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("bomb");
     // A header and 512 MiB of zeros, compressed to about 20 KiB.
@@ -461,7 +461,7 @@ fn built(big: bool) -> Vec<u8> {
 }
 
 #[test]
-fn both_byte_orders_say_the_same() {
+fn both_byte_orders_parse_equally() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     for big in [false, true] {
         let file = lab.path().join(format!("big-{big}"));

@@ -38,7 +38,7 @@ int main(int c, char **v) { (void)v; for (int i = 0; i < (c > 1 ? 100000 : 1000)
 ";
 
 #[test]
-fn a_command_is_recorded_and_shown_in_one_step() {
+fn command_is_recorded_and_reported_in_one_step() {
     let folder = Folder::new();
     let Some(program) = folder.build("spin", SPIN, &[]) else { return };
     if !kit::need_perf_events() {
@@ -60,7 +60,7 @@ fn a_command_is_recorded_and_shown_in_one_step() {
 }
 
 #[test]
-fn whoever_has_seen_enough_has_the_commands_status() {
+fn closed_output_keeps_the_commands_status() {
     if !kit::need_perf_events() {
         return;
     }
@@ -78,7 +78,7 @@ fn whoever_has_seen_enough_has_the_commands_status() {
 }
 
 #[test]
-fn the_answer_is_a_file_where_one_is_asked_for() {
+fn result_is_written_to_a_requested_file() {
     let folder = Folder::new();
     let Some(program) = folder.build("spin", SPIN, &[]) else { return };
     if !kit::need_perf_events() {
@@ -96,7 +96,7 @@ fn the_answer_is_a_file_where_one_is_asked_for() {
 }
 
 #[test]
-fn running_processes_are_found_by_their_name() {
+fn running_processes_are_found_by_name() {
     let folder = Folder::new();
     let Some(program) = folder.build("pmc-by-name", SPIN, &[]) else { return };
     if !kit::need_perf_events() {
@@ -123,7 +123,7 @@ fn runtime(exported: &[&str], variable: &str) -> String {
 }
 
 #[test]
-fn runtimes_are_asked_for_the_names_of_their_code() {
+fn runtimes_are_told_to_write_perf_maps() {
     let folder = Folder::new();
     let node = "--perf-basic-prof --interpreted-frames-native-stack";
     for (name, exported, variable, said) in [
@@ -188,7 +188,7 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
 }
 
 #[test]
-fn shims_and_shared_libraries_do_not_hide_a_python_that_names_its_functions() {
+fn python_behind_shims_and_shared_libraries_is_recognized() {
     let folder = Folder::new();
     let at = folder.0.path().to_str().expect("UTF-8");
     let path = |name: &str| folder.0.path().join(name);
@@ -220,7 +220,7 @@ fn shims_and_shared_libraries_do_not_hide_a_python_that_names_its_functions() {
 }
 
 #[test]
-fn a_program_of_erlangs_has_its_functions_names() {
+fn erlang_program_has_function_names() {
     if !kit::need_program("erl") || !kit::need_perf_events() {
         return;
     }
@@ -241,7 +241,7 @@ fn make_executable(file: &Path) {
 }
 
 #[test]
-fn a_program_of_nodes_has_its_functions_names() {
+fn node_program_has_function_names() {
     if !kit::need_program("node") || !kit::need_perf_events() {
         return;
     }
@@ -254,7 +254,7 @@ fn a_program_of_nodes_has_its_functions_names() {
 }
 
 #[test]
-fn what_a_command_prints_stays_its_own() {
+fn command_output_is_unchanged() {
     let folder = Folder::new();
     if !kit::need_program("gzip") || !kit::need_perf_events() {
         return;
@@ -286,7 +286,7 @@ fn trust(text: &str) -> String {
 }
 
 #[test]
-fn each_command_says_the_same_of_the_data() {
+fn all_commands_print_the_same_trust_line() {
     let folder = Folder::new();
     let Some(program) = folder.build("spin", SPIN, &[]) else { return };
     if !kit::need_perf_events() {
@@ -311,7 +311,7 @@ fn each_command_says_the_same_of_the_data() {
 }
 
 #[test]
-fn time_of_processes_that_no_sample_met_is_told() {
+fn time_of_unsampled_processes_is_reported() {
     let folder = Folder::new();
     let Some(program) = folder.build("spin", SPIN, &[]) else { return };
     if !kit::need_perf_events() {

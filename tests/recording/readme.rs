@@ -97,7 +97,7 @@ fn missing<'a>(shown: &'a [String], printed: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn lines_are_compared_without_their_numbers() {
+fn lines_are_compared_without_numbers() {
     let shown = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
     let printed = " 12.5% ±0.3  ███░  main › f\nother\n   3.1%  g (inlined)\n";
     assert_eq!(missing(&shown(&["99.0% ±1.2  █░  main › f", "…", "0.1% g …"]), printed), None);
@@ -107,7 +107,7 @@ fn lines_are_compared_without_their_numbers() {
 }
 
 #[test]
-fn its_commands_do_what_it_shows() {
+fn readme_commands_print_what_it_shows() {
     let programs = ["bash", "g++", "gzip", "sed"].map(kit::need_program);
     if !programs.iter().all(|&is_there| is_there) || !kit::need_root() || !kit::need_perf_events() {
         return;

@@ -7,7 +7,7 @@ pub(crate) mod screen;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// A temporary folder for programs and files of the tests.
@@ -37,22 +37,19 @@ impl Lab {
 }
 
 /// A process that is killed when the test ends.
-pub(crate) struct Running(Child);
+pub(crate) struct Running(kit::ProcessGuard);
 
 impl Running {
     pub(crate) fn start(command: &mut Command) -> Self {
-        Self(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the program starts"))
+        Self(kit::ProcessGuard::start(command.stdin(Stdio::null()).stdout(Stdio::null())))
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
     }
 
     pub(crate) fn pid(&self) -> String {
-        self.0.id().to_string()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.id().to_string()
     }
 }
 
@@ -113,7 +110,7 @@ fn error(table: &str, function: &str) -> f64 {
 }
 
 #[test]
-fn functions_have_the_shares_that_they_have() {
+fn function_shares_are_correct() {
     if !ready() {
         return;
     }
@@ -134,7 +131,7 @@ fn functions_have_the_shares_that_they_have() {
 }
 
 #[test]
-fn callers_have_what_they_called() {
+fn callers_include_their_callees() {
     if !ready() {
         return;
     }
@@ -150,7 +147,7 @@ fn callers_have_what_they_called() {
 }
 
 #[test]
-fn threads_and_processes_are_told_apart() {
+fn threads_and_processes_are_separated() {
     if !ready() {
         return;
     }
@@ -171,7 +168,7 @@ fn threads_and_processes_are_told_apart() {
 }
 
 #[test]
-fn older_samples_fade_or_go_or_stay() {
+fn older_samples_decay_expire_or_stay() {
     if !ready() {
         return;
     }
@@ -196,7 +193,7 @@ fn older_samples_fade_or_go_or_stay() {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_it_well() {
+fn closed_pipe_ends_top_successfully() {
     if !ready() || !kit::need_program("bash") {
         return;
     }
@@ -212,7 +209,7 @@ fn a_reader_that_leaves_ends_it_well() {
 }
 
 #[test]
-fn a_closed_standard_input_is_no_news() {
+fn closed_stdin_is_ignored() {
     if !ready() {
         return;
     }
@@ -227,7 +224,7 @@ fn a_closed_standard_input_is_no_news() {
 }
 
 #[test]
-fn a_terminal_that_can_only_print_gets_lines() {
+fn dumb_terminal_gets_plain_lines() {
     if !ready() || !kit::need_program("script") {
         return;
     }
@@ -240,7 +237,7 @@ fn a_terminal_that_can_only_print_gets_lines() {
 }
 
 #[test]
-fn who_may_not_see_the_machine_sees_his_own() {
+fn unprivileged_user_sees_own_processes() {
     if !ready() || !kit::need_program("setpriv") {
         return;
     }
@@ -275,7 +272,7 @@ fn who_may_not_see_the_machine_sees_his_own() {
 }
 
 #[test]
-fn it_ends_with_the_last_of_those_it_watches() {
+fn top_ends_with_its_last_target() {
     if !ready() {
         return;
     }
@@ -295,7 +292,7 @@ fn it_ends_with_the_last_of_those_it_watches() {
 }
 
 #[test]
-fn a_command_is_sampled_until_it_ends_and_ends_with_us() {
+fn command_is_sampled_until_it_ends_and_ends_with_top() {
     if !ready() || !kit::need_program("timeout") {
         return;
     }
@@ -319,7 +316,7 @@ fn a_command_is_sampled_until_it_ends_and_ends_with_us() {
 }
 
 #[test]
-fn hostile_names_do_no_harm() {
+fn hostile_names_are_harmless() {
     if !ready() || !kit::need_program("objcopy") {
         return;
     }
@@ -353,7 +350,7 @@ int main(void) { prctl(PR_SET_NAME, "e\033[2J\tv\xcc\x81\xe6\x95\xb0"); for (;;)
 }
 
 #[test]
-fn mistakes_and_signals_have_their_status() {
+fn errors_and_signals_set_the_exit_status() {
     kit::run(&["top", "--stdio", "-s", "simbol"]).expect(2).says(&["did you mean"]);
     kit::run(&["top", "--stdio", "-d", "0"]).expect(2).says(&["must be a time"]);
     kit::run(&["top", "--tui"]).expect(2).says(&["requires a terminal"]);
@@ -384,7 +381,7 @@ fn mistakes_and_signals_have_their_status() {
 }
 
 #[test]
-fn several_events_have_tables_of_their_own() {
+fn each_event_has_its_own_table() {
     if !ready() {
         return;
     }
@@ -395,7 +392,7 @@ fn several_events_have_tables_of_their_own() {
 }
 
 #[test]
-fn an_interval_is_a_line_for_programs() {
+fn json_prints_one_line_per_interval() {
     if !ready() {
         return;
     }
@@ -416,7 +413,7 @@ fn an_interval_is_a_line_for_programs() {
 }
 
 #[test]
-fn options_of_perf_s_choose_columns_rows_and_what_is_counted() {
+fn perf_options_select_columns_rows_and_events() {
     if !ready() {
         return;
     }

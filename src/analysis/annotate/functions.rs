@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lose_their_parameters() {
+    fn parameters_are_stripped_from_names() {
         assert_eq!(plain("shop::Fast::serve(int) const"), "shop::Fast::serve");
         assert_eq!(plain("f(int (*)(char))"), "f");
         assert_eq!(plain("A::operator()(int)"), "A::operator()");

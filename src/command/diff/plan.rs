@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn computations_are_read_as_perf_writes_them() {
+    fn computations_parse_like_perf() {
         assert_eq!(compute("wdiff:1,-2.5").unwrap(), Compute::Weighted(1.0, -2.5));
         assert_eq!(compute("ratio").unwrap(), Compute::Ratio);
         for bad in ["", "wdiff", "wdiff:1", "wdiff:a,b", "wdiff:nan,1", "cycles", "ratio:1", "deltas"] {

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pmc_s_options_are_named_as_here_or_said_to_be_pmc_s() {
+    fn advice_uses_pmcstat_options_or_names_pmc() {
         for (advice, here) in [
             ("a smaller -c", "a smaller -n"),
             ("-o FILE, in a writable directory", "-O FILE, in a writable directory"),

@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn top_has_its_interval_and_its_threshold() {
+    fn top_mode_has_interval_and_threshold() {
         assert_eq!(
             words("-T -w 30 -f threshold=2.5 -n 7 -S clock.hard"),
             ["top -e clock.hard,system,period=7,callchain -a -d 30000ms --percent-limit 2.5"]
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_to_standard_output_goes_first() {
+    fn standard_output_is_written_first() {
         assert_eq!(
             words("-R log -m map -a - -z 3"),
             [

@@ -248,7 +248,6 @@ fn file(typed: &RecordingOptions, carries_ids: bool) -> Result<FilePlan> {
         return Err(Error::usage("--json and -o - both use standard output").try_this("-o FILE"));
     }
     Ok(FilePlan {
-        path: typed.output.clone(),
         is_stamped: typed.timestamp_filename && !is_stream,
         compress: typed.compression_level.filter(|&level| level > 0),
         rotation,
@@ -262,7 +261,7 @@ fn file(typed: &RecordingOptions, carries_ids: bool) -> Result<FilePlan> {
             _ => BuildIdChoice::Hit,
         },
         keeps_files: !(typed.no_buildid_cache || carries_ids || is_stream),
-        stat_config: Vec::new(),
+        ..FilePlan::of(typed.output.clone())
     })
 }
 

@@ -516,7 +516,7 @@ mod tests {
     use crate::event::{EventGroup, parse};
 
     #[test]
-    fn counters_that_come_later_leave_the_others_alone() {
+    fn initial_readings_are_subtracted_per_counter() {
         let reading = |cpu, value| CounterReading {
             event: 0,
             slot: TargetSlot { tid: None, cpu: Some(cpu) },
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn software_waits_only_with_hardware() {
+    fn software_events_are_delayed_only_with_hardware() {
         let waits = |text: &str| {
             let groups = parse(text, &Host::live()).unwrap();
             let members = |(group, of): (usize, EventGroup)| {
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_in_the_kernel_are_the_kernels() {
+    fn kernel_probes_count_kernel_mode() {
         let zen = Host::rooted(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/sysfs/amd-zen"));
         let is_of_kernel = |text: &str| {
             let groups = parse(text, &zen).unwrap();
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn tracepoints_are_the_kernels_but_for_system_calls() {
+    fn tracepoints_count_kernel_mode_except_system_calls() {
         let host = Host::rooted(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/sysfs/virtual"));
         let text = "sched:sched_switch:u,page_fault.write,usr,syscalls:sys_enter_read:u";
         let groups = parse(text, &host).unwrap();

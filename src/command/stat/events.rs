@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_of_cores_is_left() {
+    fn only_one_core_type_is_kept() {
         let pmus = |kind| left("cycles,page-faults", kind, None).unwrap();
         let named = |name: &str| Some(name.to_owned());
         assert_eq!(pmus(None), [named("cpu_core"), named("cpu_atom"), None]);

@@ -106,7 +106,7 @@ pub(super) fn run(
     };
     let file = FilePlan {
         stat_config: counts::config(plan.aggregation, 0, plan.output.scale),
-        ..FilePlan::of(path.clone())
+        ..FilePlan::of(path)
     };
     let signals = launch::signals(&[])?;
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
@@ -166,7 +166,7 @@ pub(super) fn run(
         return Err(error);
     }
     if !file.is_stream() {
-        say::note(written(&path, run.totals.bytes, &columns));
+        say::note(written(&file.path, run.totals.bytes, &columns));
     }
     Ok(match (run.interrupted, run.outcome) {
         (Some(signal), _) => Exit::Interrupted(signal),

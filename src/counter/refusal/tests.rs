@@ -57,7 +57,7 @@ fn cycles() -> Attr {
 }
 
 #[test]
-fn hardware_events_without_a_pmu() {
+fn hardware_event_without_pmu_is_explained() {
     let asked = cycles();
     let refusal = refused("ENOENT", &opening(&asked, OWN), &facts("vm-without-pmu", root()));
     says(
@@ -78,7 +78,7 @@ fn hardware_events_without_a_pmu() {
 }
 
 #[test]
-fn events_that_the_pmu_lacks() {
+fn event_missing_in_the_pmu_is_explained() {
     let server = facts("two-sockets", root());
     for (attr, cause) in [
         (Attr::new(kind::HARDWARE, 7), "`cpu` of this CPU has no event with this generic name"),
@@ -110,7 +110,7 @@ fn events_that_the_pmu_lacks() {
 }
 
 #[test]
-fn the_other_kind_of_core() {
+fn other_core_type_is_explained() {
     let hybrid = facts("hybrid", root());
     let attr = Attr::new(kind::HARDWARE, 10 << 32);
     for errno in ["ENOENT", "ENODEV"] {
@@ -125,7 +125,7 @@ fn the_other_kind_of_core() {
 }
 
 #[test]
-fn cpus_that_are_not_there() {
+fn missing_cpu_is_explained() {
     let server = facts("two-sockets", root());
     let attr = cycles();
     for (number, cause) in [(3, "CPU 3 is offline"), (99, "CPU 99 does not exist")] {
@@ -137,7 +137,7 @@ fn cpus_that_are_not_there() {
 }
 
 #[test]
-fn requests_that_do_not_fit() {
+fn oversized_group_is_explained() {
     let server = facts("two-sockets", root());
     let refuse =
         |attr: &Attr, group_before| refused("EINVAL", &opening(attr, OWN).after(group_before), &server);
@@ -182,7 +182,7 @@ fn requests_that_do_not_fit() {
 }
 
 #[test]
-fn the_feature_found_by_trying_is_named() {
+fn unsupported_feature_found_by_trial_is_named() {
     let server = facts("two-sockets", root());
     let mut attr = Attr::new(12, 2);
     attr.set(Flag::ExcludeKernel, true);
@@ -215,7 +215,7 @@ fn the_feature_found_by_trying_is_named() {
 }
 
 #[test]
-fn sampling_without_an_interrupt() {
+fn sampling_without_interrupt_is_explained() {
     let mut sampling = Attr::new(12, 2);
     sampling.set_period(1000);
     let server = facts("two-sockets", root());
@@ -245,7 +245,7 @@ fn sampling_without_an_interrupt() {
 }
 
 #[test]
-fn the_paranoid_level_explains() {
+fn paranoid_level_is_explained() {
     let asked = cycles();
     let refuse =
         |machine, who, attr: &Attr, place| refused("EACCES", &opening(attr, place), &facts(machine, who));
@@ -304,7 +304,7 @@ fn the_paranoid_level_explains() {
 }
 
 #[test]
-fn filters_and_locks_explain() {
+fn filters_and_lockdown_are_explained() {
     let asked = cycles();
     let filtered = Credentials { seccomp: Seccomp::Filter, ..root() };
     let server = facts("two-sockets", filtered.clone());
@@ -335,7 +335,7 @@ fn filters_and_locks_explain() {
 }
 
 #[test]
-fn the_rest_of_the_table() {
+fn remaining_errnos_are_explained() {
     let mut server = facts("two-sockets", user());
     server.open_files = Some(1024);
     let attr = cycles();
@@ -382,7 +382,7 @@ fn the_rest_of_the_table() {
 }
 
 #[test]
-fn counters_that_were_never_free() {
+fn busy_counters_are_explained() {
     let mut server = facts("two-sockets", root());
     server.reservation = Some("pid 77 (perfalloc) has reserved the counters".to_owned());
     let refusal = never_ran(&cycles(), &server);
@@ -394,7 +394,7 @@ fn counters_that_were_never_free() {
 
 /// The running kernel must answer as the table expects.
 #[test]
-fn this_kernel_agrees() {
+fn explanations_match_this_kernel() {
     let facts = MachineFacts::own(&Host::live());
     let mut own_process = Attr::new(kind::SOFTWARE, 1);
     own_process.set(Flag::ExcludeKernel, true);

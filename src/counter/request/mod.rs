@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pmc_allocate_checks_is_checked() {
+    fn pmc_allocate_rules_are_checked() {
         let spec = task_clock();
         let refused = |mode, flags, cpu| {
             let refusal = allocate(&spec, mode, flags, cpu).err()?;
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counting_request_has_no_period() {
+    fn counting_request_has_no_period() {
         let mut spec = task_clock();
         if let EventSource::Kernel(attr) = &mut spec.source {
             attr.set_period(1);

@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_decides_before_the_options() {
+    fn event_text_overrides_options() {
         let role = SampleRole { leads: true, ..SampleRole::default() };
         let period = |text, rate| {
             let attr = attr(text, &SampleOptions { rate, ..options() }, role);
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn stacks_are_asked_for_as_chosen() {
+    fn requested_stack_mode_is_set() {
         let role = SampleRole { leads: true, ..SampleRole::default() };
         let dwarf = SampleOptions { call_graph: Some(CallGraph::Dwarf(4096)), ..options() };
         let one = attr("cpu-clock", &dwarf, role);
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn one_event_tracks() {
+    fn only_the_tracking_event_requests_side_band() {
         let tracks =
             attr("cpu-clock", &options(), SampleRole { tracks: true, leads: true, ..SampleRole::default() });
         let other = attr("cpu-clock", &options(), SampleRole { leads: true, ..SampleRole::default() });

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_names_are_looked_up_in_is_read_once() {
+    fn elf_file_is_read_once_for_all_lookups() {
         let root = tempfile::tempdir().unwrap();
         let (list, program) = (root.path().join("proc/kallsyms"), root.path().join("program"));
         std::fs::create_dir(root.path().join("proc")).unwrap();

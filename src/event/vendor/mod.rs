@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_in_any_case() {
+    fn names_are_case_insensitive() {
         let vendor = played("GenuineIntel-6-55-4");
         let [event] = vendor.named("offcore_response.demand_data_rd.L3_MISS.any_snoop")[..] else { panic!() };
         assert_eq!((event.pmu, event.counters), ("cpu", "0-3"));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_be_of_two_kinds_of_cores() {
+    fn name_may_exist_on_two_core_types() {
         let vendor = played("GenuineIntel-6-97-2");
         let both = vendor.named("inst_retired.any");
         let pmus: Vec<_> = both.iter().map(|event| event.pmu).collect();
@@ -267,14 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn retire_latencies_are_those_of_the_model() {
+    fn retire_latencies_depend_on_the_model() {
         let latency = |id| played(id).retire_latency("mem_load_retired.L2_HIT");
         assert_eq!(latency("GenuineIntel-6-AD-1"), Some(5.71));
         assert_eq!(latency("GenuineIntel-6-BD-1"), None);
     }
 
     #[test]
-    fn every_line_of_the_map_has_its_files() {
+    fn every_map_line_has_its_files() {
         let map = table::unpack(table::PACKED, "mapfile.tsv").unwrap();
         let mut events = 0;
         for [id, name, pmu, _, _, files] in row::rows(&map).map(|row| row.columns()) {

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_that_fits_is_taken() {
+    fn first_matching_line_wins() {
         assert_eq!(of("GenuineIntel-6-55-4"), ["cpu/skylakex", "/skylakex"]);
         assert_eq!(of("GenuineIntel-6-55-7"), ["cpu/cascadelakex", "/cascadelakex"], "by stepping");
         assert_eq!(of("GenuineIntel-6-5"), [""; 0], "a part of a number is none");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_counted_by_whose_they_are() {
+    fn events_are_counted_per_pmu() {
         let host = Host::rooted("/nonexistent");
         for (id, wanted) in [
             ("AuthenticAMD-25-61-2", &[("cpu", 336, 166, 0)][..]),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_cores_have_their_own_tables() {
+    fn core_types_have_their_own_tables() {
         assert_eq!(of("GenuineIntel-6-97-2"), ["cpu_core/alderlake", "cpu_atom/alderlake", "/alderlake"]);
         let host = Host::rooted("/nonexistent");
         let arrow_lake_h = models(&host, "GenuineIntel-6-C5-2", true);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn arm_goes_by_maker_and_part() {
+    fn arm_is_matched_by_implementer_and_part() {
         for id in ["0x00000000410fd0c0", "0x00000000413fd0c1", "0x410fd0cf"] {
             assert_eq!(of(id), ["armv8_pmuv3_0/neoverse-n1"], "{id}: whatever variant and revision");
         }

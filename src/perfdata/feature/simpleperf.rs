@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_say_where_functions_lie_in_their_files() {
+    fn both_formats_give_function_offsets() {
         let symbols: &[(u64, u32, &str)] = &[(0x3_2100, 0x40, "malloc"), (0x3_3000, 8, "free")];
         let rows = [
             sized(&plain(ELF, symbols, &0x1000u64.to_le_bytes())),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn torn_and_lying_rows_end_the_list() {
+    fn truncated_or_invalid_rows_end_the_list() {
         let sound = plain(ELF, &[(1, 2, "a")], &[]);
         for cut in 0..sound.len() {
             let features = features(&[sized(&sound), sized(&sound[..cut])].concat(), &[]);

@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn simpleperf_names_its_events() {
+    fn simpleperf_event_names_are_read() {
         let bytes = b"simpleperf_version\x001.0\0event_type_info\0cpu-cycles,0,0\nsched:a,b,2,47\n\0";
         let mut fields = FeatureFields::new(Cursor::new(bytes), false);
         let meta = MetaInfo::read(&mut fields, &Features::default()).expect("it is whole");
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_events_are_kept() {
+    fn event_counts_are_kept() {
         let meta = MetaInfo::of_counts(&[7, 0, u64::MAX]);
         assert_eq!([0, 1, 2, 3].map(|event| meta.counted(event)), [Some(7), Some(0), Some(u64::MAX), None]);
         assert_eq!(MetaInfo::default().counted(0), None);

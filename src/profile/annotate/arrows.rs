@@ -113,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn short_jumps_are_nearest_and_crossing_ones_apart() {
+    fn short_jumps_are_innermost_and_crossing_jumps_separated() {
         let (all, count) = lanes(vec![(0, 10), (2, 4), (8, 3), (20, 20)]);
         let lane = |from: usize| all.iter().find(|jump| jump.from == from).unwrap().lane;
         assert_eq!((lane(2), lane(8), lane(0), lane(20)), (0, 1, 2, 0));
@@ -126,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn jumps_to_one_place_share_a_lane() {
+    fn jumps_to_one_target_share_a_lane() {
         let (all, count) = lanes(vec![(1, 9), (3, 9), (5, 9)]);
         assert_eq!((all.len(), count), (3, 1));
     }
 
     #[test]
-    fn very_many_jumps_are_no_burden() {
+    fn many_jumps_have_bounded_lanes() {
         let jumps = (0..200_000usize).map(|n| (n, n.wrapping_mul(2_654_435_761) % 200_000)).collect();
         let (all, count) = lanes(jumps);
         assert!(count == LANES && all.len() > 1000, "{}", all.len());
@@ -140,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_two_arrows_run_into_each_other(jumps in prop::collection::vec((0usize..60, 0usize..60), 0..50)) {
+        fn arrows_never_overlap(jumps in prop::collection::vec((0usize..60, 0usize..60), 0..50)) {
             let (all, count) = lanes(jumps);
             prop_assert!(count <= LANES);
             for a in &all {

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_stand_where_the_code_changes_its_line_or_function() {
+    fn rows_start_where_line_or_function_changes() {
         let listing = merge(head(), input());
         let seen: Vec<String> = listing
             .rows
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sample_is_in_one_row_and_lines_have_their_sums() {
+    fn every_sample_is_in_one_row_and_line_totals_add_up() {
         let listing = merge(head(), input());
         let code = listing
             .rows
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn without_bytes_the_sampled_addresses_stand_alone() {
+    fn without_code_bytes_only_sampled_addresses_are_listed() {
         let listing = merge(head(), MergeInput { instructions: Vec::new(), ..input() });
         let addresses: Vec<u64> = listing
             .rows

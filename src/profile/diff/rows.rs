@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_found_and_chance_is_not() {
+    fn real_changes_are_reported_and_noise_is_not() {
         let base = side(&[(1, 5000), (2, 3000), (3, 2000), (5, 60), (7, 1)]);
         let new = side(&[(1, 3000), (2, 5050), (3, 2010), (4, 50), (8, 1)]);
         let event = compared(&[base, new], Compute::DeltaAbs, 1);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_changes_are_ordered_by_their_words() {
+    fn equal_changes_are_sorted_by_name() {
         // A string's number depends on the thread that found it first.
         for words in [["b", "a", "c"], ["c", "b", "a"]] {
             let mut texts = StringTable::default();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_of_another_size_are_made_alike() {
+    fn totals_are_normalized() {
         let (base, new) = (side(&[(1, 500), (2, 300), (3, 200)]), side(&[(1, 5000), (2, 3000), (3, 2000)]));
         let event = compared(&[base, new], Compute::Delta, 1);
         assert!(event.lines.iter().all(|line| line.changes[0].unwrap().verdict == ChangeVerdict::Noise));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_and_weighted_differences_are_of_periods() {
+    fn ratios_and_weighted_diffs_use_periods() {
         let sides = [side(&[(1, 1000), (2, 1000), (3, 10)]), side(&[(1, 2000), (2, 1010), (4, 40)])];
         let event = compared(&sides, Compute::Ratio, 1);
         let rows = seen(&event);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_one_recording_lacks_has_no_change_there() {
+    fn event_missing_in_one_recording_has_no_change() {
         let event = compared(&[side(&[(1, 10)]), None, side(&[(1, 20)])], Compute::Delta, 2);
         assert!(event.lines[0].changes[0].is_none() && event.lines[0].changes[1].is_some());
         let by_base = compared(&[side(&[(1, 10), (2, 90)]), side(&[(1, 90), (2, 10)])], Compute::Delta, 0);

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_with_the_same_way_are_one() {
+    fn nodes_with_equal_paths_are_merged() {
         // base: main -> a -> c, main -> b; new: main -> b -> c, main -> a -> c
         let base = sampled::CallTree {
             nodes: vec![node(1, 1000, &[1, 2]), node(2, 700, &[3]), node(3, 300, &[]), node(4, 700, &[])],

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_has_its_precedence() {
+    fn operator_precedence_is_respected() {
         for (text, expected) in [
             ("1 + 2 * 3 - 4 / 2", 5.0),
             ("(1 + 2) * -3", -9.0),
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn names_may_hold_operators_when_quoted_or_escaped() {
+    fn quoted_or_escaped_names_may_contain_operators() {
         assert_eq!(value("instructions:u / cycles"), Ok(1.5));
         assert_eq!(value("branch-misses - 1"), Ok(4.0));
         assert_eq!(value(r"branch\-misses*2"), Ok(10.0));
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_choose_and_ask() {
+    fn functions_select_and_query_values() {
         assert_eq!(value("max(cycles, 1, 500) + min(cycles, 3)"), Ok(503.0));
         assert_eq!(value("d_ratio(1, zero) + d_ratio(6, 3)"), Ok(2.0));
         assert_eq!(value(r"has_event(cpu@event\=1@) + has_event(branch-misses)"), Ok(1.0));
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_has_a_reason() {
+    fn missing_values_carry_a_reason() {
         for (text, cause) in [
             ("1 / zero", "division by zero"),
             ("1 % (zero / 2)", "division by zero"),
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_get_a_caret() {
+    fn parse_errors_point_with_a_caret() {
         for (text, caret, words) in [
             ("cycles +", "        ^", "the text ends"),
             ("cycles $ 2", "       ^", "found `$`"),
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_is_refused_not_followed() {
+    fn hostile_text_is_rejected_without_recursion() {
         let many = |part: &str| part.repeat(100_000);
         for text in
             [many("("), many("-"), many("1+") + "1", many("1 if 1 else ") + "1", many("max("), many("(1)^(")]

@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_name_metrics_and_only_what_is_needed_is_counted() {
+    fn metrics_may_reference_metrics_and_count_only_needed_events() {
         let with = formula(&METRICS, "tma_bound", 1.0).unwrap();
         assert_eq!(names(with.operands()), ["A", "CYCLES"]);
         assert_eq!(names(with.threshold_operands()), ["OTHER:u"]);
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_by_pmu_and_group() {
+    fn metrics_are_found_by_pmu_and_group() {
         let library = MetricLibrary::new(METRICS);
         let pmus: Vec<_> = library.named("tma-slots").map(|definition| definition.pmu).collect();
         assert_eq!(pmus, ["cpu_core", "cpu_atom"]);
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn units_have_their_factor() {
+    fn units_apply_their_factor() {
         for (scale, expected) in [
             ("100%", (100.0, "%")),
             ("1e3per_1k_instr", (1e3, "per_1k_instr")),
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_and_towers_are_refused() {
+    fn cycles_and_deep_nesting_are_rejected() {
         let error = |texts: &[String]| {
             let definitions: Vec<_> = texts.iter().map(|text| definition(text).unwrap()).collect();
             formula(&definitions, "a0", 0.0).unwrap_err().to_string()
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_nothing_is_not_counted() {
+    fn events_without_influence_are_not_counted() {
         // As in perf's own test of its expressions.
         for (text, expected) in [
             ("1.0 if EVENT1 > 100.0 else 1.0", &[][..]),
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_needs_a_name() {
+    fn definition_requires_a_name() {
         assert_eq!(definition(" ipc = cycles / 2 ").unwrap().name, "ipc");
         assert!(definition("cycles").is_err());
         assert!(definition("=cycles").is_err());

@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn makers_metrics_go_by_counts_others_by_what_is_shown() {
+    fn vendor_metrics_use_counts_and_others_use_shown_values() {
         let event = event("power/energy-pkg/", 0.25, "Joules");
         let value = StatValue::Counted {
             count: Count { value: 80, enabled_ns: 9, running_ns: 9 },
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counters_of_a_sum_are_known() {
+    fn counters_of_a_sum_are_known() {
         let event = event("UNC_X", 1.0, "");
         let count = Count { value: 80, enabled_ns: 18, running_ns: 9 };
         let values = vec![StatValue::Counted { count, counters: 4, runs: vec![] }];

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_named_metric_parses_and_has_one_meaning() {
+    fn named_metrics_parse_and_are_unique() {
         let library = MetricLibrary::new(NAMED.iter().copied());
         let mut binder = Binder::new(&library, &MetricEnvironment::UNKNOWN);
         for named in library.definitions() {

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bottleneck_is_the_largest_past_its_threshold() {
+    fn bottleneck_is_the_largest_above_its_threshold() {
         let metric = |name: &str, parent: &str, value, crossed| DerivedResult {
             name: name.to_owned(),
             unit: "%".to_owned(),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_taken_of_their_sum() {
+    fn shares_are_relative_to_their_sum() {
         let got = level1(
             &counts(&[
                 ("slots", 1000),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_formula_subtracts() {
+    fn old_formula_subtracts() {
         let names = COUNTS;
         let got = level1(
             &counts(&[(names[0], 1000), (names[1], 600), (names[2], 500), (names[3], 200), (names[4], 50)]),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_event_is_named() {
+    fn missing_event_is_named() {
         assert!(level1(&counts(&[("slots", 1)]), 0).unwrap_err().cause.contains("topdown-retiring"));
         assert_eq!(events(|n| n.starts_with("topdown-") || n == "slots"), Some(&SHARES[..]));
         assert_eq!(events(|_| false), None);

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_end_where_the_program_begins() {
+    fn chains_end_at_the_program_entry() {
         let rust = ["_start", "__libc_start_main@@GLIBC_2.34", "main", "std::rt::lang_start", "app::main"];
         for (names, own, count) in [
             (&["_start", "__libc_start_main", "__libc_start_call_main", "main"][..], &[][..], 3),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_is_the_last_of_them() {
+    fn startup_frames_end_at_a_branch() {
         let (mut tree, texts) = chain(&["_start", "clone3", "start_thread", "main"], &[]);
         tree.nodes[1].children.push(3);
         assert_eq!(callers(&tree, &texts), [StartupCallers { first: 0, last: 1, count: 2 }]);

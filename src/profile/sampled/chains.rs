@@ -172,7 +172,7 @@ mod tests {
     use crate::profile::sampled::StringId;
 
     #[test]
-    fn functions_that_all_chains_share_are_one_node() {
+    fn functions_common_to_all_chains_are_one_node() {
         let value = |samples: u64| SampleValue { samples, period: samples * 7, ..SampleValue::default() };
         // 0 calls 1, which calls 2 and 3. 4, below 3, has as many samples as 3, but 3 has samples of its own.
         let node = |symbol: u32, own: u64, total: u64, children: &[u32]| CallNode {

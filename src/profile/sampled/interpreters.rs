@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_is_in_the_name_of_pythons_file() {
+    fn python_version_is_read_from_the_file_name() {
         for (module, minor) in [
             ("python3.11", Some(11)),
             ("libpython3.12.so.1.0", Some(12)),

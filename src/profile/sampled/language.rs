@@ -122,7 +122,7 @@ mod tests {
     use crate::abi::CpuMode;
 
     #[test]
-    fn pieces_of_runtimes_are_no_functions() {
+    fn runtime_internals_are_not_functions() {
         let mut texts = StringTable::default();
         let mut is = |dso: &str, name: &str, named: bool| {
             let call = LocationCall::new(texts.add(dso), texts.add(name), CpuMode::User, named);

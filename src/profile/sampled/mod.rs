@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_shrinks_with_the_root_of_the_samples() {
+    fn error_shrinks_with_the_square_root_of_samples() {
         let event = |samples: u64, period: u64| ProfileEvent {
             total: SampleValue {
                 samples,

@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_filter_everything_counts() {
+    fn without_filter_all_samples_count() {
         let answer = World::new().ask(by_symbol());
         assert_eq!(
             rows(&answer),
@@ -493,13 +493,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_below_the_limit_are_left_out() {
+    fn rows_below_the_limit_are_omitted() {
         let answer = World::new().ask(Query { row_limit: 0.2, ..by_symbol() });
         assert_eq!(rows(&answer), [row("main", 5, 100), row("work", 0, 95), row("leaf", 85, 85)]);
     }
 
     #[test]
-    fn a_sample_is_the_innermost_functions_own_where_that_is_asked() {
+    fn self_samples_belong_to_the_innermost_inlined_function_on_request() {
         let mut world = World::new();
         // Two nested inlined functions at leaf's location; the code belongs to leaf.
         let mut code = LocationCalls::default();
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_by_mode_are_there_when_they_are_asked_for() {
+    fn periods_by_mode_are_computed_on_request() {
         let world = World::new();
         let in_mode = |by_mode: bool| {
             let rows = world.ask(Query { by_mode, ..by_symbol() }).profile.events.remove(0).rows;
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_take_out_and_say_how_much() {
+    fn filters_exclude_samples_and_report_how_many() {
         let world = World::new();
         let only = |filter: Filter| world.ask(Query { filter, ..by_symbol() });
         let comm = only(Filter { comms: Some(["dog".to_owned()].into()), ..Filter::default() });
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_has_what_the_names_leave() {
+    fn tree_contains_samples_that_pass_name_filters() {
         let world = World::new();
         let ask = |only: RowSelection, totals: bool| {
             let filter = Filter { only, ..Filter::default() };
@@ -617,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_ordered_as_asked() {
+    fn rows_are_sorted_as_requested() {
         let world = World::new();
         let order = |ranks: &[RowRank]| {
             let answer = world.ask(Query { ranks: ranks.to_vec(), ..by_symbol() });
@@ -630,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_can_begin_at_a_function() {
+    fn tree_can_be_rooted_at_a_function() {
         let world = World::new();
         let tree = |order: StackDirection| {
             let query = Query { tree: Some(order), root: Some("work".to_owned()), ..by_symbol() };
@@ -661,7 +661,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_has_a_history() {
+    fn function_has_a_time_series() {
         let world = World::new();
         let input = TableInput {
             rows: &world.resolved.rows,

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_word_has_one_number() {
+    fn each_string_has_one_id() {
         let mut texts = StringTable::default();
         assert_eq!(texts.find(""), None);
         let words: Vec<String> = (0..1000).map(|n| "é".repeat(n % 7) + &n.to_string()).collect();

@@ -641,7 +641,7 @@ pub fn symbol_of(row: &TableRow) -> Option<StringId> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn numbers_in_names_are_left_out() {
+    fn numbers_in_names_are_stripped() {
         let names = ["kworker/0:12", "opt cgu.07", "3", "plain", ""];
         let without = names.map(super::without_digits);
         assert_eq!(without, ["kworker/<N>:<N>", "opt cgu.<N>", "<N>", "plain", ""]);

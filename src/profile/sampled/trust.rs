@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn copied_stacks_say_why_they_end() {
+    fn stack_copies_report_why_they_end() {
         let no_tables = vec![(Some("jit\x1b.so".to_owned()), 30), (None, 5)];
         let ends = UnwindEnds { copied: 1000, cut: 100, lost: 0, long: 2, compat: 0, no_tables };
         let said = statement(&ProfileQuality { ends, ..ProfileQuality::default() }, &[]).remarks;
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_counted() {
+    fn truncated_stacks_are_counted() {
         let said = |cut_off| texts(&ProfileQuality { stacks: 200, cut_off, ..ProfileQuality::default() });
         assert_eq!(said(50), ["25.0% of the stacks led to unmapped addresses and were truncated there"]);
         assert!(said(1).is_empty());
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_chains_say_where() {
+    fn broken_chains_report_the_module() {
         let broken = ["a", "b", "c", "d"].map(|name| (name.to_owned(), 10)).into();
         let said =
             statement(&ProfileQuality { stacks: 200, broken, ..ProfileQuality::default() }, &[]).remarks;
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn frame_pointers_are_advised_for_code_that_its_user_builds() {
+    fn frame_pointers_are_suggested_for_the_users_own_code() {
         let remedy = |module: &str, unwound_live, largest_copies| {
             let broken = vec![(module.to_owned(), 100), ("libc.so.6".to_owned(), 10)];
             let quality = ProfileQuality {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn languages_without_names_have_a_remark() {
+    fn languages_without_names_get_a_note() {
         let of = |samples| {
             let python = NamelessLanguage { language: "Python", samples, remedy: "Python 3.12" };
             let nameless_languages = vec![python];
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn erlangs_ends_are_explained() {
+    fn erlang_chain_ends_are_explained() {
         let said =
             |erlang_ends| texts(&ProfileQuality { stacks: 200, erlang_ends, ..ProfileQuality::default() });
         assert!(said(80)[0].starts_with("40.0% of the stacks end where Erlang calls C code: "));
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_praised_only_where_there_are_some() {
+    fn name_coverage_is_reported_only_if_names_exist() {
         let said = |quality: ProfileQuality| statement(&quality, &[]).summary;
         let some = ProfileQuality { samples: 200, frames: 200, ..ProfileQuality::default() };
         assert_eq!(said(ProfileQuality::default()), "0 samples, none lost");
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_no_sample_is_told_where_it_matters() {
+    fn unsampled_time_is_reported_if_significant() {
         let said = |counted, sampled| {
             let unsampled = Some(UnsampledEvent { counted, sampled, is_time: true });
             texts(&ProfileQuality { samples: 100, unsampled, ..ProfileQuality::default() })

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn quantiles_match_published_tables() {
         for (df, want) in [
             (1.0, 12.706_205),
             (2.0, 4.302_653),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn beta_has_its_closed_forms() {
+    fn beta_matches_closed_forms() {
         // I_x(1, 1) = x; I_x(2, 2) = x² (3 − 2x); I_½(a, a) = ½.
         assert!((incomplete_beta(0.3, 1.0, 1.0) - 0.3).abs() < 1e-13);
         assert!((incomplete_beta(0.3, 2.0, 2.0) - 0.09 * 2.4).abs() < 1e-13);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_of_one_degree_is_cauchy_s() {
+    fn one_degree_of_freedom_is_the_cauchy_distribution() {
         // P(|t| > 1) = 1/2 for the Cauchy distribution.
         assert!((t_two_sided(1.0, 1.0) - 0.5).abs() < 1e-13);
     }

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_says_what_textbooks_say() {
+    fn summary_matches_textbook_formulas() {
         let s = MeasurementSummary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         near(s.mean, 5.0, 1e-12);
         near(s.median, 4.5, 1e-12);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_negative_has_no_negative_end() {
+    fn intervals_of_nonnegative_values_stop_at_zero() {
         let low = |values: &[f64]| MeasurementSummary::of(values).unwrap().interval.unwrap().0;
         assert_eq!(low(&[0.0, 0.0, 0.0, 12.0]), 0.0);
         assert!(low(&[-1.0, 0.0, 0.0, 12.0]) < 0.0);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_has_no_interval_and_none_no_summary() {
+    fn one_value_has_no_interval_and_no_values_no_summary() {
         let one = MeasurementSummary::of(&[3.0]).unwrap();
         assert_eq!((one.interval, one.error_percent()), (None, 0.0));
         assert_eq!(MeasurementSummary::of(&[]), None);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_per_cent_behind_plus_minus_is_perf_s() {
+    fn plus_minus_percent_matches_perf() {
         // `perf stat -r 4 --table` printed "0.0212058 +- 0.0000929 ... ( +-  0.44% )" for these four times.
         let s = MeasurementSummary::of(&[0.021_464_5, 0.021_217_0, 0.021_079_1, 0.021_062_6]).unwrap();
         near(s.error_of_mean(), 0.000_092_9, 1e-7);
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn outliers_are_found_by_the_median() {
+    fn outliers_are_detected_by_the_median() {
         assert_eq!(outliers(&[10.0, 10.1, 9.9, 10.05, 30.0, 9.95]), [4]);
         assert!(outliers(&[10.0, 10.1, 9.9, 10.05, 9.95]).is_empty());
         assert!(outliers(&[1.0, 1.0, 100.0]).is_empty());
     }
 
     #[test]
-    fn welch_agrees_with_published_examples() {
+    fn welch_test_matches_published_examples() {
         // Data and p-values from the task "Welch's t-test" on Rosetta Code, computed there with several
         // independent programs.
         let p = |a: &[f64], b: &[f64]| {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_sets_do_not_differ() {
+    fn equal_samples_do_not_differ() {
         let a = MeasurementSummary::of(&[5.0, 5.0, 5.0]).unwrap();
         let b = MeasurementSummary::of(&[6.0, 6.0]).unwrap();
         assert_eq!(welch(&a, &a).unwrap().p, 1.0);

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_those_of_newcombe() {
+    fn intervals_match_newcombe() {
         // Newcombe, Statistics in Medicine 17 (1998) 873-890, table II: 56/70 minus 48/80 and 9/10 minus
         // 3/10, method 10.
         let of = |k: f64, n: f64| SampledShare { share: k / n, draws: n };
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_test_is_the_pooled_one_or_exact() {
+    fn test_is_pooled_or_exact() {
         let of = |k: f64, n: f64| SampledShare { share: k / n, draws: n };
         // z = 0.2 / sqrt(104/150 · 46/150 · (1/70 + 1/80)) = 2.650; P(|Z| > 2.650) = 0.00805.
         near(difference(of(48.0, 80.0), of(56.0, 70.0)).p, 0.008_05, 5e-5);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn many_tests_are_corrected_as_in_the_paper() {
+    fn multiple_test_correction_matches_the_paper() {
         // Benjamini and Hochberg (1995), section 3.2: the first four of these 15 pass at 0.05.
         let all = [
             0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_alone_is_claimed_as_often_as_said() {
+    fn false_positive_rate_matches_the_level() {
         // Two samples of 2000 draws from one distribution, from a generator with a fixed seed.
         let mut state = 88_172_645_463_325_252u64;
         let mut next = || {
@@ -201,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn intervals_hold_the_value_and_turning_around_turns_the_sign(
+        fn intervals_contain_the_estimate_and_swapping_flips_the_sign(
             a in 0.0f64..=1.0, b in 0.0f64..=1.0, m in 0.0f64..1e6, n in 0.0f64..1e6,
         ) {
             let (first, second) = (SampledShare { share: a, draws: m }, SampledShare { share: b, draws: n });

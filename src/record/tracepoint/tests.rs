@@ -33,7 +33,7 @@ fn payload() -> Vec<u8> {
 }
 
 #[test]
-fn a_payload_is_printed_as_its_format_says() {
+fn payload_is_printed_by_its_format() {
     let format = TracepointFormat::parse("sched", SWITCH).expect("it parses");
     assert!(format.is_printable());
     let bytes = payload();
@@ -47,7 +47,7 @@ fn a_payload_is_printed_as_its_format_says() {
 }
 
 #[test]
-fn a_field_is_printed_as_the_line_has_it_without_the_line() {
+fn single_field_is_printed_like_in_the_line() {
     let line = r#"print fmt: "%%x comm=%s old_prio=%0*d prio=%s%s path=%s", REC->comm, 4, REC->prio, __print_flags(REC->prio & 7, "|", { 1, "A" }, { 0x2, "B" }), "+ and", __get_str(path)"#;
     let text = format!("{}{line}\n", &SWITCH[..SWITCH.find("print fmt").unwrap()]);
     let format = TracepointFormat::parse("sched", &text).expect("it parses");
@@ -64,7 +64,7 @@ fn a_field_is_printed_as_the_line_has_it_without_the_line() {
 }
 
 #[test]
-fn what_cannot_be_evaluated_is_printed_by_name() {
+fn fields_that_cannot_be_evaluated_are_printed_by_name() {
     let format = TracepointFormat::parse("sched", &SWITCH.replace("__get_str", "secret")).expect("it parses");
     assert!(!format.is_printable());
     let bytes = payload();
@@ -76,7 +76,7 @@ fn what_cannot_be_evaluated_is_printed_by_name() {
 }
 
 #[test]
-fn numbers_of_the_other_byte_order_are_read() {
+fn byte_swapped_numbers_are_read() {
     let format = TracepointFormat::parse("sched", SWITCH).expect("it parses");
     let mut bytes = payload();
     bytes[24..28].copy_from_slice(&(-5i32).to_ne_bytes().map(u8::reverse_bits).map(u8::reverse_bits));
@@ -86,14 +86,14 @@ fn numbers_of_the_other_byte_order_are_read() {
 }
 
 #[test]
-fn deep_and_long_expressions_end() {
+fn deep_and_long_expressions_terminate() {
     let deep = format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000));
     let format = SWITCH.replace("REC->comm,", &format!("{deep},"));
     assert!(!TracepointFormat::parse("sched", &format).expect("it parses").is_printable());
 }
 
 #[test]
-fn conversions_are_those_of_printf() {
+fn conversions_match_printf() {
     let cases = [
         (
             r#""%d|%5d|%-5d|%05d|%+d", REC->prio, REC->prio, REC->prio, REC->prio, REC->prio"#,

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_pmus_can_is_kept() {
+    fn pmu_capabilities_are_recorded() {
         let host = |name: &str| {
             Host::rooted(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sysfs").join(name))
         };

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_young_recording_is_drained_often() {
+    fn new_recording_is_drained_often() {
         let mut pace = DrainPace::new(false);
         let all: Vec<u64> = (0..8).map(|_| pace.advance() / 1_000_000).collect();
         assert_eq!(all, [10, 20, 40, 80, 160, 320, 400, 400]);

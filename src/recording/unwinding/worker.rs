@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_in_code_that_was_generated_later_are_found() {
+    fn callers_in_later_generated_code_are_found() {
         let generated = |time: u64, addr: u64| {
             let thread = Thread { pid: 1, tid: 1 };
             let map = Mmap { thread, addr, len: 0x1000, pgoff: 0, is_data: false, name: b"//anon" };
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_by_time_and_what_is_too_new_waits() {
+    fn records_are_ordered_by_time_and_newest_are_held_back() {
         let mut unwinder = unwinder(false);
         let first = [sample(30, ABI_64), comm(10, b"a")].concat();
         let second = Some(first.len());
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_keep_their_copies_when_time_is_short_or_nobody_can_unwind_them() {
+    fn samples_keep_their_stack_copy_if_unwinding_is_late_or_impossible() {
         for (hurry, abi, want) in
             [(false, ABI_64, "S"), (true, ABI_64, "T"), (false, 1, "S"), (false, 3, "T"), (false, 0, "S")]
         {

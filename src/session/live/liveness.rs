@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_is_asked_where_records_do_not_say_it() {
+    fn kernel_is_queried_if_records_do_not_tell() {
         let mut ended = Liveness::default();
         let thread = |pid, tid| Thread { pid, tid };
         for one in [thread(1, 1), thread(2, 2), thread(3, 3), thread(3, 4)] {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_ends_alone_and_with_its_process() {
+    fn thread_ends_by_itself_or_with_its_process() {
         let mut liveness = Liveness::new(&SampleQuery {
             attributes: vec![SampleAttribute::Tid, SampleAttribute::Cpu, SampleAttribute::Pid],
             ..SampleQuery::default()

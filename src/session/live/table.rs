@@ -287,7 +287,7 @@ mod tests {
 
     /// The number of dropped rows varies between tables like a binomial distribution.
     #[test]
-    fn chance_is_neither_even_nor_in_rows() {
+    fn random_numbers_are_unbiased_and_uncorrelated() {
         const TABLES: u32 = 400;
         const ROWS: u32 = 1000;
         let left = |_| {

@@ -87,7 +87,7 @@ fn modules(live: &Live) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn a_sample_waits_for_the_side_band_of_other_rings() {
+fn sample_waits_for_side_band_records_of_other_rings() {
     let (mut live, layouts) = live();
     live.take_synthesized(&mapped(7, 0x1000, "/bin/old"));
     live.end_synthesized();
@@ -105,7 +105,7 @@ fn a_sample_waits_for_the_side_band_of_other_rings() {
 }
 
 #[test]
-fn samples_of_a_clock_stand_for_its_period_of_then() {
+fn clock_samples_weigh_their_period_at_the_time() {
     let (mut live, layouts) = live();
     live.end_synthesized();
     let mut batch = Batch::default();
@@ -120,7 +120,7 @@ fn samples_of_a_clock_stand_for_its_period_of_then() {
 }
 
 #[test]
-fn what_decays_is_forgotten_and_the_rest_keeps_its_meaning() {
+fn decayed_rows_are_removed_and_others_keep_their_ids() {
     let (mut live, layouts) = live();
     live.take_synthesized(&mapped(7, 0x10_0000, "/bin/a"));
     live.end_synthesized();
@@ -148,7 +148,7 @@ fn what_decays_is_forgotten_and_the_rest_keeps_its_meaning() {
 }
 
 #[test]
-fn decay_and_downsampling_are_fair_to_what_is_rare() {
+fn decay_and_downsampling_are_unbiased_for_rare_rows() {
     let (mut live, layouts) = live();
     live.end_synthesized();
     let mut batch = Batch::default();
@@ -177,7 +177,7 @@ fn decay_and_downsampling_are_fair_to_what_is_rare() {
 }
 
 #[test]
-fn rows_of_the_ended_become_one() {
+fn rows_of_exited_threads_are_merged() {
     let query = SampleQuery {
         attributes: vec![SampleAttribute::Cpu, SampleAttribute::Pid, SampleAttribute::Tid],
         ..SampleQuery::default()
@@ -211,7 +211,7 @@ fn rows_of_the_ended_become_one() {
 }
 
 #[test]
-fn the_dead_do_not_pile_up() {
+fn exited_processes_do_not_accumulate() {
     let (mut live, layouts) = live();
     live.take_synthesized(&mapped(1, 0x1000, "/bin/sh"));
     live.end_synthesized();
@@ -242,7 +242,7 @@ fn the_dead_do_not_pile_up() {
 }
 
 #[test]
-fn one_address_is_looked_up_as_a_stack_of_one_is() {
+fn single_address_resolves_like_a_one_frame_stack() {
     let rows = |ignore_stacks: bool| {
         let (mut live, layouts) = live_of(SampleQuery { ignore_stacks, ..SampleQuery::default() });
         live.take_synthesized(&mapped(7, 0x10_0000, "/bin/a"));
@@ -265,7 +265,7 @@ fn one_address_is_looked_up_as_a_stack_of_one_is() {
 }
 
 #[test]
-fn who_is_left_keeps_name_and_space_when_the_dead_are_forgotten() {
+fn remaining_threads_keep_name_and_space_after_cleanup() {
     let (mut live, layouts) = live();
     live.take_synthesized(&mapped(1, 0x10_0000, "/bin/sh"));
     live.end_synthesized();

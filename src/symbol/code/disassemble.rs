@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn x86_code_says_where_it_leads() {
+    fn x86_branch_targets_are_decoded() {
         // 1000: test edi,edi; jle 1009; call 2000; ret; lea rax,[rip+0x10]; (a bad byte) ; nop
         let code = [
             0x85, 0xff, 0x7e, 0x06, 0xe8, 0xf7, 0x0f, 0, 0, 0xc3, 0x48, 0x8d, 0x05, 0x10, 0, 0, 0, 0x06, 0x90,
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn arm_code_says_where_it_leads() {
+    fn arm_branch_targets_are_decoded() {
         // cbz x0, +12; bl +0x1000; tbnz w1, #3, -8; ret; udf
         let words = [0xb400_0060u32, 0x9400_0400, 0x371f_ffc1, 0xd65f_03c0, 0xffff_ffff];
         let code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_read_in_both_syntaxes() {
+    fn distances_parse_in_both_syntaxes() {
         assert_eq!(relative("rax, qword ptr [rip - 0x20]"), Some(-0x20));
         assert_eq!(relative("byte ptr [rip], 3"), Some(0));
         assert_eq!(relative("%fs:-8(%rip), %rax"), Some(-8));
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_taken() {
+    fn arbitrary_bytes_are_disassembled() {
         let noise: Vec<u8> = (0..20_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         for machine in [InstructionSet::X86_64, InstructionSet::X86, InstructionSet::Aarch64] {
             let all = disassemble(machine, Syntax::Att, &noise, u64::MAX - 100).unwrap();

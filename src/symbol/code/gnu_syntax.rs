@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn att_is_objdumps() {
+    fn att_syntax_matches_objdump() {
         for (base, text, bytes, has_displacement, expected) in [
             ("add", "addq $1, %rsi", &[][..], false, "add $0x1,%rsi"),
             ("cmp", "cmpl $-1, 8(%rsp)", &[], true, "cmpl $0xffffffff,0x8(%rsp)"),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn intel_is_objdumps() {
+    fn intel_syntax_matches_objdump() {
         for (text, has_displacement, expected) in [
             ("mov rax, qword ptr [rdi + 8]", true, "mov rax,QWORD PTR [rdi+0x8]"),
             ("lea rdx, [r13 + r13*2]", true, "lea rdx,[r13+r13*2+0x0]"),

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_memory_is_read_by_address() {
+    fn kernel_memory_is_read_by_address() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kcore");
         let base = 0xffff_ffff_8100_0000;

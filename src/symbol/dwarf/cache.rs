@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_survive_and_other_debug_files_do_not() {
+    fn entries_round_trip_and_other_debug_files_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("debug");
         fs::write(&source, "one").unwrap();
@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hostile_bodies_are_survived(body in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn hostile_entries_do_not_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut sound = Vec::new();
             put_text(&mut sound, "x");
             sound.extend(&body);

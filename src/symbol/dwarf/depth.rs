@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_unit_of_this_program_is_read_as_gimli_reads_it() {
+    fn units_of_this_program_match_gimli() {
         let program = std::fs::read("/proc/self/exe").unwrap();
         let file = object::File::parse(&*program).unwrap();
         let load = |id: gimli::SectionId| {

@@ -96,7 +96,7 @@ mod tests {
     const MAGIC: &[u8; 8] = b"pmctest1";
 
     #[test]
-    fn a_torn_or_changed_file_is_as_good_as_absent() {
+    fn truncated_or_modified_file_counts_as_missing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/file");
         assert!(open(&path, MAGIC, 100).is_none());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_first() {
+    fn oldest_entries_are_evicted_first() {
         let folder = tempfile::tempdir().unwrap();
         for (name, age) in [("old", 100), ("new", 0)] {
             fs::create_dir_all(folder.path().join("aa")).unwrap();

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn places_become_addresses_by_the_segment_that_holds_them() {
+    fn offsets_map_to_addresses_through_their_segment() {
         // Text and data share a page of the file, as with GNU ld without -z separate-code.
         let mixed = segments(&[(0, 0x1500, 0x40_0000, true), (0x1500, 0x800, 0x60_1500, false)]);
         assert_eq!(mixed.address(FileOffset(0x1234)), Some(Svma(0x40_1234)));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_a_debug_file_lost_are_found_again() {
+    fn offsets_missing_in_the_debug_file_are_recovered() {
         // GNU ld: (0, 0x5e0), (0x1000, 0x145), (0x2000, 0xd0), (0x3e00 at 0x2e00); lld: text at 0x800 for
         // address 0x1800.
         let mut gnu = segments(&[

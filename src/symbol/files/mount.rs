@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_believed_only_in_its_own_namespace() {
+    fn process_is_used_only_in_its_own_mount_namespace() {
         let options = SymbolOptions { live: true, ..SymbolOptions::from_environment() };
         let own = namespace("self").unwrap();
         let module = |pid, mount: Option<u64>| SymbolModule {

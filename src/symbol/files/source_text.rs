@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_shows_no_source_that_the_owner_of_the_program_cannot_read() {
+    fn root_does_not_show_source_the_program_owner_cannot_read() {
         if !rustix::process::geteuid().is_root() {
             return;
         }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_found_below_the_given_root_and_nothing_odd_is_opened() {
+    fn source_is_found_below_the_root_and_only_regular_files_are_opened() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("src")).unwrap();
         std::fs::write(folder.path().join("src/a.c"), b"one\r\ntwo\n\xff").unwrap();

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_and_the_newest_holds() {
+    fn lines_are_parsed_and_the_newest_wins() {
         let table = parse(
             b"7f00 10 first one\n0x7f10 0x20 LazyCompile:~f /a.js:1\n\nrubbish\n7f20 zz bad\nffffffffffffffff 10 over\n7f00 8 moved\n7f40 0 empty\n9 9\n",
         );
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn one_file_under_several_names_is_read_once() {
+    fn file_with_several_names_is_read_once() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("tmp")).unwrap();
         let path = |pid: u32| root.path().join(format!("tmp/perf-{pid}.map"));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_cannot_be_read_is_not_a_missing_one() {
+    fn unreadable_map_differs_from_missing_map() {
         let symfs = tempfile::tempdir().expect("a temporary folder");
         let read = || PerfMaps::default().read(7, false, Some(symfs.path()));
         assert!(matches!(read(), Err(MissingDataReason::PerfMap { pid: 7, .. })));

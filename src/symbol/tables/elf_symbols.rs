@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_of_the_assembler_are_told_from_names() {
+    fn assembler_mapping_symbols_are_skipped() {
         assert!(is_mapping_symbol(b"$x") && is_mapping_symbol(b"$d.42") && is_mapping_symbol(b".Lfoo"));
         assert!(!is_mapping_symbol(b"$xylophone") && !is_mapping_symbol(b"$"));
     }

@@ -195,7 +195,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_last_name_of_a_place_is_shown_and_reaches_to_the_next() {
+    fn last_name_at_an_address_wins_and_extends_to_the_next() {
         let mut list = NameListBuilder::new(100);
         for (start, name) in
             [(40, "later"), (16, "__pfx_start"), (16, "start_kernel"), (16, "start"), (500, "far")]
@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hostile_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..80), counts in (0u64..4, 0u64..4)) {
+        fn hostile_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..80), counts in (0u64..4, 0u64..4)) {
             let mut bytes = bytes;
             for (place, count) in [(8, counts.0), (16, counts.1)] {
                 if let Some(word) = bytes.get_mut(place..place + 8) {

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stubs_lead_to_their_slots() {
+    fn plt_stubs_map_to_their_got_slots() {
         // endbr64; jmp *0x2f76(%rip)
         let stub = [0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0x76, 0x2f, 0, 0, 0x66, 0x0f, 0x1f, 0x44, 0, 0];
         assert_eq!(x86_64(&stub, 0x1050), Some(0x1050 + 10 + 0x2f76));

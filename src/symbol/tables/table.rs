@@ -414,21 +414,21 @@ mod tests {
     }
 
     #[test]
-    fn open_symbols_end_at_the_next_and_at_their_section() {
+    fn sizeless_symbols_end_at_the_next_symbol_or_section() {
         let table = table(&[(10, 0, "a"), (20, 5, "b"), (30, 0, "c")]);
         let at: Vec<&str> = [9, 10, 19, 20, 24, 25, 30, 999, 1000].map(|a| name(&table, a)).into();
         assert_eq!(at, ["-", "a", "a", "b", "b", "-", "c", "c", "-"]);
     }
 
     #[test]
-    fn the_inner_symbol_wins_and_the_outer_stands_again() {
+    fn inner_symbol_wins_and_outer_resumes_after_it() {
         let table = table(&[(10, 90, "outer"), (20, 10, "inner"), (25, 0, "label")]);
         let at: Vec<&str> = [15, 20, 25, 30, 99, 100].map(|a| name(&table, a)).into();
         assert_eq!(at, ["outer", "inner", "inner", "outer", "outer", "-"]);
     }
 
     #[test]
-    fn names_that_stand_in_a_file_are_left_there() {
+    fn names_are_borrowed_from_the_file() {
         let image = Image::held("file", b"\0main\0work\0".to_vec());
         let mut builder = SymbolTableBuilder::default();
         builder.leave_names_in(&image);
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_name_of_a_place_is_shown() {
+    fn best_name_at_an_address_is_chosen() {
         let mut builder = SymbolTableBuilder::default();
         let rank = |function, strong, global| NameRank { function, strong, global };
         builder.add(16, 8, 99, rank(true, false, true), "memcpy_weak");
@@ -456,7 +456,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_lookup_equals_a_linear_scan(
+        fn lookup_equals_linear_scan(
             symbols in prop::collection::vec((0u64..300, 0u64..60), 0..40),
             address in 0u64..400,
             others in prop::collection::vec(0u64..400, 0..6),

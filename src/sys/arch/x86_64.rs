@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn intel_leaf_0xa_of_an_ice_lake() {
+    fn intel_leaf_0xa_of_ice_lake() {
         // Version 5, 8 general counters of 48 bits, 4 fixed counters of 48 bits.
         let counters = intel(answer(0x0830_0805, 0, 0x8604)).unwrap();
         assert_eq!((counters.general, counters.general_width), (8, Some(48)));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn amd_by_generation() {
+    fn amd_counters_by_generation() {
         assert_eq!(amd(0, None).general, 4);
         assert_eq!(amd(1 << 23, None).general, 6);
         assert_eq!(amd(1 << 23, Some(answer(0, 0, 0))).general, 6, "leaf there, version 2 not");
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn hypervisors_sign_their_name() {
+    fn hypervisors_are_identified_by_signature() {
         assert_eq!(hypervisor_name(b"KVMKVMKVM\0\0\0"), "KVM");
         assert_eq!(hypervisor_name(b"Odd\x1b[31mOne\0"), "Odd[31mOne");
         assert_eq!(hypervisor_name(&[0; 12]), "one without a name");

@@ -172,12 +172,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_lie_where_the_header_has_them() {
+    fn offsets_match_the_kernel_header() {
         assert_eq!((HEAD, TAIL, OFFSET, SIZE), (1056, 1064, 1072, 1080));
     }
 
     #[test]
-    fn the_newest_comes_in_the_order_in_which_it_was_written() {
+    fn newest_data_is_returned_in_write_order() {
         let area = |bytes: [u8; 8]| bytes.to_vec();
         // Not full yet: nothing was written after the head.
         assert_eq!(in_order(3, area([1, 2, 3, 0, 0, 0, 0, 0])), (0, vec![1, 2, 3]));

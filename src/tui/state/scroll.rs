@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cursor_stays_in_the_list_and_on_the_screen() {
+    fn cursor_stays_in_the_list_and_on_screen() {
         let mut scroll = Scroll::default();
         scroll.by(30, 100, 10);
         assert_eq!((scroll.cursor, scroll.top), (30, 21));

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_matters_with_a_capital_letter_only() {
+    fn search_is_case_sensitive_only_with_capitals() {
         assert!(Search::new("mal+oc").finds("MALLOC"));
         assert!(!Search::new("Malloc").finds("malloc"));
         assert_eq!(Search::new("o.").places("foobox"), [(1, 3), (4, 6)]);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_expression_is_text() {
+    fn incomplete_regex_matches_as_text() {
         let search = Search::new("operator(");
         assert!(search.is_plain && search.finds("operator()(int)") && !search.finds("operator"));
         assert!(Search::new("a{999}{999}{999}").is_plain);

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_slice_has_its_column() {
+    fn every_time_slice_has_a_column() {
         assert_eq!(columns(&[1, 2, 3, 4, 5, 6], 3), [3, 7, 11]);
         assert_eq!(columns(&[5, 9], 4), [5, 5, 9, 9]);
         assert_eq!(columns(&[], 9), [0u64; 0]);

@@ -241,7 +241,7 @@ mod tests {
     use crate::profile::annotate::{InstructionTarget, ListingRow, RowContent};
 
     #[test]
-    fn targets_have_their_names() {
+    fn branch_targets_are_named() {
         let listing = Listing { start: 0x1000, size: 0x100, ..Listing::default() };
         let make = |operands: &str, flow, address, name: Option<(&str, u64)>| Instruction {
             operands: operands.into(),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_are_drawn() {
+    fn jump_arrows_are_drawn() {
         let (jumps, lanes) = lanes(vec![(0, 4), (2, 3), (5, 5)]);
         let listing = Listing { jumps, lanes, ..Listing::default() };
         let drawn: Vec<String> = (0..6).map(|row| arrows(&listing, row)).collect();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn tabs_keep_columns() {
+    fn tabs_are_expanded() {
         assert_eq!(source_line("\tx\ty\u{1b}"), "        x       y?");
         assert_eq!(source_line("plain"), "plain");
     }

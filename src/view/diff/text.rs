@@ -535,7 +535,7 @@ mod tests {
     ];
 
     #[test]
-    fn times_are_compared_as_they_are() {
+    fn times_are_compared_unscaled() {
         let mut diff = compared(2, &["prog"]);
         diff.compute = Compute::Time;
         for line in &mut diff.events[0].lines {
@@ -609,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_fits_the_terminal() {
+    fn lines_fit_the_terminal() {
         let programs = ["a.out", "libfirst.so.1", "libsecond.so.22"];
         for (files, columns) in [(2, 60), (2, 80), (3, 80), (2, 120), (3, 200)] {
             let text = written(&compared(files, &programs), Some(columns), None);
@@ -630,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_rows_say_is_said_once() {
+    fn values_common_to_all_rows_are_printed_once() {
         let diff = compared(2, &["a program"]);
         let text = written(&diff, Some(80), None);
         assert!(text.contains("  Shared Object of all rows: a program\n"), "{text}");
@@ -642,7 +642,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_is_folded_and_has_an_end() {
+    fn tree_is_collapsed_and_bounded() {
         let diff = compared(2, &["a.out"]);
         let branches = |text: &str| {
             let tree = text.split("Call tree").nth(1).unwrap().split("\n\n").next().unwrap().to_owned();

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_than_a_bin_holds_comes_again() {
+    fn overflowing_bins_are_repeated() {
         let mut bytes = Vec::new();
         file(&[(0x1001, 70_000), (0x1004, 7)]).write(&mut bytes).unwrap();
         let mut histogram = vec![0];
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn large_code_has_wider_bins() {
+    fn large_code_uses_wider_bins() {
         let (first, bins, width) = file(&[(0x1000, 1), (0x1000_0000, 1)]).range();
         assert!(
             bins as u64 <= MOST_BINS + 1 && first + bins as u64 * width > 0x1000_0000,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn names_do_not_lead_out_of_the_folder() {
+    fn names_cannot_escape_the_directory() {
         let mut hostile = file(&[(1, 1)]);
         hostile.event = "../../etc".to_owned();
         hostile.name = "..".to_owned();

@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_names_have_a_brief_form() {
+    fn long_names_have_a_short_form() {
         let long = "std::vector<int, std::allocator<int> >::push_back(int const&)";
         let brief_name = brief(long).expect("it is shorter");
         assert!(brief_name.contains("push_back") && !brief_name.contains("allocator"), "{brief_name}");

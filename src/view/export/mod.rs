@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_ending_names_the_format() {
+    fn format_is_chosen_by_the_longest_extension() {
         for about in FORMATS {
             for ending in about.endings {
                 assert_eq!(

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_have_half_of_the_line() {
+    fn names_get_half_of_the_line() {
         let keys = [SortKey::Comm, SortKey::Dso, SortKey::Symbol];
         let fit = |wide: [usize; 3], mute: &[usize]| {
             let mut widths = wide;
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_keeps_its_part_whatever_it_is() {
+    fn last_key_keeps_its_width() {
         let mut widths = [90, 90, 90];
         fit_keys(&mut widths, &[SortKey::Symbol, SortKey::Comm, SortKey::Dso], (60, 40, 1), |_| true);
         assert_eq!(widths, [19, 18, 20]);

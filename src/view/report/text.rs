@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_gets_rows_and_comments() {
+    fn pipes_get_rows_and_comments() {
         let text = written(true);
         let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
         let wide = "d".repeat(WIDEST + 9);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn one_long_name_does_not_widen_all_lines_of_a_pipe() {
+    fn long_name_does_not_widen_other_lines_in_a_pipe() {
         let mut profile = Profile { keys: vec![SortKey::Symbol, SortKey::Dso], ..Profile::default() };
         let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
         let mut event =
@@ -371,14 +371,14 @@ mod tests {
     }
 
     #[test]
-    fn a_person_gets_errors_and_no_comments() {
+    fn terminal_gets_errors_and_no_comments() {
         let text = written(false);
         assert!(text.contains("25.0% ±1.2") && text.contains("1,234") && text.contains('…'), "{text}");
         assert!(text.starts_with("4,936 samples of cpu-clock") && !text.contains('#'), "{text}");
     }
 
     #[test]
-    fn callers_that_every_program_has_are_one_row() {
+    fn startup_frames_are_one_row() {
         let mut profile = Profile { keys: vec![SortKey::Symbol], has_totals: true, ..Profile::default() };
         let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
         let mut event =
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_fits_the_terminal() {
+    fn lines_fit_the_terminal() {
         let mut profile =
             Profile { keys: vec![SortKey::Comm, SortKey::Dso, SortKey::Symbol], ..Profile::default() };
         let names = [

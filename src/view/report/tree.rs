@@ -246,7 +246,7 @@ mod tests {
     use crate::terminal::Paint;
 
     #[test]
-    fn callers_that_every_program_has_are_one_where_they_call() {
+    fn startup_frames_are_collapsed_in_the_tree() {
         let written = |names: &[&str], own: u64, layout: &ReportLayout| {
             let mut profile = Profile::default();
             let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_go_on_below_and_lose_their_middle() {
+    fn long_chains_wrap_and_omit_their_middle() {
         let chained = |count: usize, room| -> Vec<String> {
             let name = |at| StyledWords::new(TextRole::Plain, format!("function_{at}"));
             let names: Vec<StyledWords> = (0..count).map(name).collect();

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_are_perfs() {
+    fn layouts_match_perf() {
         let graph = "            |
             ---start
                main

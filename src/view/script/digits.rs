@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_what_fmt_would_write() {
+    fn output_matches_std_fmt() {
         let mut out = Vec::new();
         for n in [0, 7, 10, 999, 123_456, u64::MAX] {
             out.clear();

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_have_their_dates() {
+    fn day_numbers_become_dates() {
         let shown = |seconds: u64| {
             let mut out = Vec::new();
             time_of_day(&mut out, seconds * 1_000_000_000, 0, false);

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_frames_in_a_row_are_counted() {
+    fn consecutive_unknown_frames_are_counted() {
         let mut places = AddressFunctions::default();
         places.push([AddressFunction { symbol: Some("main".into()), ..AddressFunction::default() }]);
         (0..3).for_each(|_| places.push([AddressFunction::default()]));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_found_no_room_are_made_again() {
+    fn cached_lines_are_rebuilt_after_eviction() {
         let mut places = AddressFunctions::default();
         let long = |number: usize| Some(number.to_string().repeat(MOST_TEXT / 4).into());
         (0..8).for_each(|number| {

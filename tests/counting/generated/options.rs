@@ -194,7 +194,7 @@ pub(super) fn page(parser: &Parser) -> String {
 }
 
 #[test]
-fn the_list_is_that_of_the_newest_perf() {
+fn option_list_matches_the_newest_perf() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perf-options");
     let perfs = oracle::perfs();
     let [_, newest] = &perfs[..] else { return };
@@ -209,7 +209,7 @@ fn the_list_is_that_of_the_newest_perf() {
 }
 
 #[test]
-fn every_option_of_perf_has_an_answer() {
+fn every_perf_option_is_classified() {
     let parser = super::parser();
     let unanswered = perf_options().filter(|option| matches!(option.verdict(parser), Verdict::Unanswered));
     let unanswered: Vec<Theirs> = unanswered.collect();
@@ -217,7 +217,7 @@ fn every_option_of_perf_has_an_answer() {
 }
 
 #[test]
-fn every_command_of_perf_has_an_answer() {
+fn every_perf_command_is_classified() {
     let parser = super::parser();
     for command in perf_commands() {
         let elsewhere = PERF_ONLY.iter().any(|(names, ..)| names.contains(&command));
@@ -238,7 +238,7 @@ const OTHER_VALUES: &[(&str, &str, &str)] =
 
 /// If an option requires a value but perf's takes none, it would swallow the next word.
 #[test]
-fn options_take_a_value_where_those_of_perf_do() {
+fn options_take_values_like_perf() {
     let parser = super::parser();
     let mut differ = Vec::new();
     for option in perf_options() {
@@ -265,7 +265,7 @@ fn options_take_a_value_where_those_of_perf_do() {
 
 /// Every option hidden from the help is a perf option and has a reason in the table.
 #[test]
-fn what_the_help_hides_has_a_reason() {
+fn hidden_options_have_a_reason() {
     let parser = super::parser();
     for option in perf_options() {
         let argument = find(parser, option.command).and_then(|parser| option.argument(parser));
@@ -276,7 +276,7 @@ fn what_the_help_hides_has_a_reason() {
 }
 
 #[test]
-fn the_answer_is_what_the_table_says() {
+fn option_behaviour_matches_the_table() {
     for option in OPTIONS {
         let OptionTreatment::Refused(why, instead) = option.answer else { continue };
         let command = option.commands().next().expect("a command");

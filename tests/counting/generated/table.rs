@@ -73,7 +73,7 @@ fn pack(files: &BTreeMap<String, String>) -> Vec<u8> {
 }
 
 #[test]
-fn the_packed_table_is_that_of_the_files() {
+fn packed_table_matches_the_files() {
     let (path, files) = (folder().join("table.bin"), files());
     if std::env::var_os("PMC_BLESS").is_some() {
         fs::write(&path, pack(&files)).expect("the file can be written");

@@ -20,7 +20,7 @@ impl Run {
 }
 
 #[test]
-fn the_events_of_a_recording_outlive_it() {
+fn events_outlive_their_recording() {
     if !ready() || !kit::need_program("perf") {
         return;
     }
@@ -56,7 +56,7 @@ fn the_events_of_a_recording_outlive_it() {
 
 /// The events of one recording form one entry, and each has its own count.
 #[test]
-fn each_event_of_a_recording_has_its_own_count() {
+fn each_event_of_a_recording_is_counted() {
     if !ready() {
         return;
     }
@@ -89,7 +89,7 @@ fn each_event_of_a_recording_has_its_own_count() {
     let second = run.file("second.data");
     let reader = run.read(&["record", "-e", "persistent/both/", "-o", &second], "both");
     worker.work(3);
-    run.let_go();
+    run.release_command();
     ended(reader).expect(0);
     assert_eq!(run.lines(&second, EXEC), 5);
     // Counts of ended processes are kept, and the list says that no more will come.
@@ -102,7 +102,7 @@ fn each_event_of_a_recording_has_its_own_count() {
 
 /// The holder also takes over `pmc stat`'s counters and counts on from their values.
 #[test]
-fn counters_of_stat_outlive_it() {
+fn counters_outlive_stat() {
     if !ready() {
         return;
     }
@@ -145,7 +145,7 @@ fn counters_of_stat_outlive_it() {
 
 /// A request for a recording meant for another holder is refused, and the recording continues.
 #[test]
-fn a_recording_for_another_holder_is_not_touched() {
+fn recording_of_another_holder_is_not_touched() {
     if !ready() || !kit::need_program("setpriv") {
         return;
     }
@@ -186,7 +186,7 @@ fn a_recording_for_another_holder_is_not_touched() {
 
 /// If two ask for the same events, one gets them.
 #[test]
-fn of_two_that_adopt_one_succeeds() {
+fn only_one_of_two_adopters_succeeds() {
     if !ready() {
         return;
     }
@@ -221,7 +221,7 @@ fn of_two_that_adopt_one_succeeds() {
 /// A command continues after its recording hands its events over, and a recording attached later knows the
 /// command's name and mappings.
 #[test]
-fn a_command_goes_on_without_its_recording() {
+fn command_continues_without_its_recorder() {
     if !ready() {
         return;
     }
@@ -262,7 +262,7 @@ fn a_command_goes_on_without_its_recording() {
 }
 
 #[test]
-fn what_was_added_is_recorded_by_a_new_owner() {
+fn added_events_are_recorded_by_a_new_owner() {
     if !ready() {
         return;
     }
@@ -274,7 +274,7 @@ fn what_was_added_is_recorded_by_a_new_owner() {
         let file = run.file(name);
         let attached = run.read(&["persist", "attach", name, "-o", &file], name);
         worker.work(3);
-        run.let_go();
+        run.release_command();
         ended(attached).expect(0).says(&["8 samples, none lost"]);
         assert_eq!(run.lines(&file, "filename=/bin/true"), 8);
         fs::remove_file(run.path("go")).expect("it is there");
@@ -284,7 +284,7 @@ fn what_was_added_is_recorded_by_a_new_owner() {
 
 /// A new owner does not wait for processes that ended before it started.
 #[test]
-fn a_new_owner_does_not_wait_for_the_dead() {
+fn new_owner_does_not_wait_for_dead_processes() {
     if !ready() {
         return;
     }
@@ -301,7 +301,7 @@ fn a_new_owner_does_not_wait_for_the_dead() {
 
 /// The new owner decides how the records are stored. What they contain was fixed when the events were opened.
 #[test]
-fn a_new_owner_has_the_options_of_record() {
+fn attaching_supports_record_options() {
     if !ready() || !kit::need_program("perf") {
         return;
     }
@@ -363,7 +363,7 @@ fn a_new_owner_has_the_options_of_record() {
     kill_process(Pid::from_child(&attached), Signal::USR2).expect("it is there");
     kit::wait_for("the first file", || !files().is_empty());
     worker.work(2);
-    run.let_go();
+    run.release_command();
     ended(attached).expect(0).says(&["5 samples, none lost"]);
     let mut lines: Vec<usize> = files().iter().map(|file| run.lines(file, "filename=/bin/true")).collect();
     lines.sort_unstable();
@@ -371,7 +371,7 @@ fn a_new_owner_has_the_options_of_record() {
 }
 
 #[test]
-fn what_cannot_be_handed_over_stays_where_it_is() {
+fn events_that_cannot_be_handed_over_stay() {
     if !ready() {
         return;
     }
@@ -396,7 +396,7 @@ fn what_cannot_be_handed_over_stays_where_it_is() {
         kill_process(Pid::from_child(recorder), Signal::USR1).expect("it is there");
     }
     worker.work(2);
-    run.let_go();
+    run.release_command();
     ended(that_is_off).expect(0).says(&["cannot hand over the events", "some are disabled (-D, --control"]);
     ended(of_few).expect(0).says(&["cannot hand over the events", "stop after a number of samples"]);
     ended(of_both).expect(0).says(&["cannot hand over the events", "whole CPUs and others processes"]);

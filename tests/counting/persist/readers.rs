@@ -9,7 +9,7 @@ use super::{EXEC, Run, Worker, ready};
 use crate::kit::{self, Ran, oracle};
 
 impl Run {
-    /// Starts a reader beside a command that runs until [`let_go`](Self::let_go), and waits until the command
+    /// Starts a reader beside a command that runs until [`release_command`](Self::release_command), and waits until the command
     /// runs.
     #[track_caller]
     pub(super) fn read(&self, words: &[&str], name: &str) -> Child {
@@ -24,7 +24,7 @@ impl Run {
         child.expect("pmc starts")
     }
 
-    pub(super) fn let_go(&self) {
+    pub(super) fn release_command(&self) {
         fs::write(self.path("go"), "").expect("a file");
     }
 
@@ -45,7 +45,7 @@ pub(super) fn ended(child: Child) -> Ran {
 }
 
 #[test]
-fn several_record_the_same_and_each_has_all() {
+fn several_recorders_each_get_all_records() {
     if !ready() || !kit::need_program("perf") {
         return;
     }
@@ -76,7 +76,7 @@ fn several_record_the_same_and_each_has_all() {
     killed.kill().expect("it is there");
     killed.wait().expect("it ends");
     run.pmc(&["script", "-i", &fourth]).expect(0);
-    run.let_go();
+    run.release_command();
     for reader in readers {
         ended(reader).expect(0).says(&["none lost"]);
     }
@@ -94,7 +94,7 @@ fn several_record_the_same_and_each_has_all() {
 }
 
 #[test]
-fn what_is_held_is_recorded_beside_other_events() {
+fn persistent_events_are_recorded_with_others() {
     if !ready() || !kit::need_program("perf") {
         return;
     }
@@ -108,7 +108,7 @@ fn what_is_held_is_recorded_beside_other_events() {
     let events = "persistent/execs/,page-faults,persistent/oldest/";
     let reader = run.read(&["record", "-e", events, "-c", "1", "-o", &file], "both");
     worker.work(7);
-    run.let_go();
+    run.release_command();
     ended(reader).expect(0).says(&["none lost"]);
     // Records that wait in a ring that keeps the oldest have no reader yet, so this reader gets them.
     assert_eq!(run.lines(&file, "filename=/bin/true"), 7 + 9);
@@ -151,7 +151,7 @@ fn what_is_held_is_recorded_beside_other_events() {
 }
 
 #[test]
-fn a_ring_that_is_too_small_for_its_reader_tells_what_is_missing() {
+fn small_ring_reports_lost_records() {
     if !ready() {
         return;
     }
@@ -165,7 +165,7 @@ fn a_ring_that_is_too_small_for_its_reader_tells_what_is_missing() {
     kill_process(pid, Signal::STOP).expect("it is there");
     worker.work(400);
     kill_process(pid, Signal::CONT).expect("it is there");
-    run.let_go();
+    run.release_command();
     let ran = ended(reader).expect(0).says(&["records lost"]);
     let samples = run.lines(&file, "filename=/bin/true");
     assert!((10..400).contains(&samples), "{samples}: {}", ran.stderr);
@@ -173,7 +173,7 @@ fn a_ring_that_is_too_small_for_its_reader_tells_what_is_missing() {
 
 /// The kernel reports losses with the next record that fits. Here no record follows.
 #[test]
-fn what_a_full_ring_lost_in_the_end_is_told() {
+fn records_lost_at_the_end_are_reported() {
     if !ready() {
         return;
     }
@@ -187,7 +187,7 @@ fn what_a_full_ring_lost_in_the_end_is_told() {
     kill_process(pid, Signal::STOP).expect("it is there");
     worker.work(400);
     kill_process(pid, Signal::CONT).expect("it is there");
-    run.let_go();
+    run.release_command();
     ended(reader).expect(0).says(&["records lost"]);
     let told = run.pmc(&["report", "--json", "-i", &file]).expect(0).stdout;
     let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
@@ -199,7 +199,7 @@ fn what_a_full_ring_lost_in_the_end_is_told() {
 
 /// Readers of a ring that keeps the oldest share its records: a record that another reader takes is not lost.
 #[test]
-fn what_another_reader_takes_is_not_lost() {
+fn records_taken_by_another_reader_are_not_lost() {
     if !ready() {
         return;
     }
@@ -217,7 +217,7 @@ fn what_another_reader_takes_is_not_lost() {
         worker.work(5);
         kill_process(Pid::from_child(&readers[0]), Signal::CONT).expect("it is there");
     }
-    run.let_go();
+    run.release_command();
     for reader in readers {
         ended(reader).expect(0).says(&["none lost"]);
     }
@@ -227,7 +227,7 @@ fn what_another_reader_takes_is_not_lost() {
 
 /// The end of the holder must not end the recorded command or the other recorded events.
 #[test]
-fn a_command_outlives_the_holder() {
+fn command_outlives_the_holder() {
     if !ready() {
         return;
     }
@@ -249,7 +249,7 @@ fn a_command_outlives_the_holder() {
     let fallen = |child: &Child| fs::read_to_string(format!("/proc/{}/stat", child.id())).is_err();
     run.hold();
     assert!(!fallen(&alone_reader) && !fallen(&beside_reader));
-    run.let_go();
+    run.release_command();
     for reader in [alone_reader, beside_reader] {
         ended(reader).expect(0).says(&["pmc no longer records persistent/execs/"]);
     }
@@ -259,7 +259,7 @@ fn a_command_outlives_the_holder() {
 /// A stopped holder does not answer. Other recorded events continue, and the interrupt key ends the
 /// recording.
 #[test]
-fn a_stopped_holder_stops_nobody() {
+fn stopped_holder_blocks_no_client() {
     if !ready() {
         return;
     }
@@ -293,7 +293,7 @@ fn a_stopped_holder_stops_nobody() {
         "{}",
         alone.stderr
     );
-    run.let_go();
+    run.release_command();
     let counted = ended(stat).expect(0).says(&["<not counted>"]);
     let faults = counted.stderr.lines().find(|line| line.contains("page-faults:u")).expect("a row");
     assert!(!faults.contains("<not counted>"), "{faults}");
@@ -302,7 +302,7 @@ fn a_stopped_holder_stops_nobody() {
 }
 
 #[test]
-fn a_recording_ends_whole_with_its_holder() {
+fn recording_is_complete_when_the_holder_ends() {
     if !ready() {
         return;
     }
@@ -327,7 +327,7 @@ fn a_recording_ends_whole_with_its_holder() {
 }
 
 #[test]
-fn top_shows_what_is_held() {
+fn top_shows_persistent_events() {
     if !ready() {
         return;
     }

@@ -13,7 +13,7 @@ use super::{EXEC, Run, Worker, ready};
 use crate::kit::{self, oracle};
 
 #[test]
-fn a_minute_alone_and_every_record_is_there() {
+fn unattended_minute_loses_no_record() {
     if !ready() || !kit::need_program("perf") {
         return;
     }
@@ -78,7 +78,7 @@ fn a_minute_alone_and_every_record_is_there() {
 }
 
 #[test]
-fn a_socket_that_is_handed_over_starts_it() {
+fn socket_activation_starts_the_holder() {
     if !ready() {
         return;
     }

@@ -30,7 +30,7 @@ fn small_pages() -> bool {
 }
 
 #[test]
-fn page_faults_are_those_of_the_pages_that_are_touched() {
+fn page_faults_match_touched_pages() {
     if !crate::kit::need_kernel_mode() || !small_pages() {
         return;
     }
@@ -45,7 +45,7 @@ fn page_faults_are_those_of_the_pages_that_are_touched() {
 }
 
 #[test]
-fn task_clock_is_the_cpu_time_that_wait4_tells() {
+fn task_clock_matches_wait4() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -59,7 +59,7 @@ fn task_clock_is_the_cpu_time_that_wait4_tells() {
 }
 
 #[test]
-fn children_are_counted_unless_told_otherwise() {
+fn children_are_counted_by_default() {
     if !crate::kit::need_kernel_mode() || !small_pages() {
         return;
     }
@@ -74,7 +74,7 @@ fn children_are_counted_unless_told_otherwise() {
 }
 
 #[test]
-fn context_switches_are_those_of_the_sleeps() {
+fn context_switches_match_sleeps() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -88,7 +88,7 @@ fn context_switches_are_those_of_the_sleeps() {
 }
 
 #[test]
-fn nothing_of_the_command_runs_uncounted() {
+fn command_is_counted_from_its_first_instruction() {
     if !kit::need_perf_events() || !kit::need_program("perf") {
         return;
     }
@@ -99,7 +99,7 @@ fn nothing_of_the_command_runs_uncounted() {
 }
 
 #[test]
-fn a_thread_is_counted_as_its_own_clock_says_and_its_neighbour_apart() {
+fn thread_count_matches_its_own_clock() {
     if !kit::need_perf_events() {
         return;
     }
@@ -139,7 +139,7 @@ fn a_thread_is_counted_as_its_own_clock_says_and_its_neighbour_apart() {
 }
 
 #[test]
-fn threads_and_children_that_come_later_are_counted() {
+fn later_threads_and_children_are_counted() {
     if !crate::kit::need_kernel_mode() || !small_pages() {
         return;
     }
@@ -171,7 +171,7 @@ fn threads_and_children_that_come_later_are_counted() {
 }
 
 #[test]
-fn a_user_s_processes_are_counted() {
+fn processes_of_a_user_are_counted() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("setpriv") {
         return;
     }
@@ -193,7 +193,7 @@ fn a_user_s_processes_are_counted() {
 }
 
 #[test]
-fn levels_are_told_apart() {
+fn user_and_kernel_levels_are_separated() {
     if !kit::need_perf_events() || !kit::need_root() || !small_pages() {
         return;
     }
@@ -210,7 +210,7 @@ fn levels_are_told_apart() {
 }
 
 #[test]
-fn groups_and_long_lists_are_counted_whole() {
+fn groups_and_long_lists_are_counted_completely() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -222,7 +222,7 @@ fn groups_and_long_lists_are_counted_whole() {
 }
 
 #[test]
-fn nothing_but_the_time() {
+fn no_events_prints_only_the_time() {
     for null in ["-n", "--null"] {
         let ran = kit::run(&["stat", null, "--", "sleep", "0.05"]).expect(0);
         ran.says(&["seconds time elapsed", "seconds user", "seconds sys"]);
@@ -230,7 +230,7 @@ fn nothing_but_the_time() {
 }
 
 #[test]
-fn the_default_set_is_what_the_machine_can_count() {
+fn default_events_are_those_the_machine_supports() {
     if !kit::need_perf_events() {
         return;
     }
@@ -248,7 +248,7 @@ fn pmc_text() -> String {
 }
 
 #[test]
-fn what_was_read_is_told_with_v() {
+fn verbose_prints_raw_readings() {
     if !kit::need_perf_events() {
         return;
     }
@@ -262,7 +262,7 @@ fn what_was_read_is_told_with_v() {
 
 /// A filter applies to the event before it. `dd` performs a known number of writes.
 #[test]
-fn tracepoints_are_counted_where_their_filter_holds() {
+fn tracepoint_filters_apply_to_counts() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_tracefs("syscalls/sys_enter_write") {
         return;
     }
@@ -289,7 +289,7 @@ fn tracepoints_are_counted_where_their_filter_holds() {
 }
 
 #[test]
-fn metrics_come_in_groups_and_their_events_alone() {
+fn metrics_print_once_with_and_without_grouping() {
     if !kit::need_perf_events() {
         return;
     }

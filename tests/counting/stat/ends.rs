@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use super::{Document, kit, start, wait_for, wait_for_counters};
 
 #[test]
-fn the_command_s_status_is_passed_on() {
+fn exit_status_of_the_command_is_passed_on() {
     if !kit::need_perf_events() {
         return;
     }
@@ -21,7 +21,7 @@ fn the_command_s_status_is_passed_on() {
 }
 
 #[test]
-fn a_command_that_cannot_be_started_has_the_shell_s_status() {
+fn unstartable_command_exits_like_the_shell() {
     if !kit::need_perf_events() {
         return;
     }
@@ -36,7 +36,7 @@ fn a_command_that_cannot_be_started_has_the_shell_s_status() {
 }
 
 #[test]
-fn the_command_s_streams_are_its_own() {
+fn command_streams_are_untouched() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -53,7 +53,7 @@ fn the_command_s_streams_are_its_own() {
 }
 
 #[test]
-fn the_command_has_fresh_signals() {
+fn command_has_default_signal_handling() {
     if !kit::need_perf_events() {
         return;
     }
@@ -74,7 +74,7 @@ fn the_command_has_fresh_signals() {
 }
 
 #[test]
-fn the_command_inherits_no_descriptor_of_ours() {
+fn command_inherits_no_descriptors() {
     if !kit::need_perf_events() {
         return;
     }
@@ -92,26 +92,15 @@ fn start_group(args: &[&str]) -> Child {
 
 /// Waits until the command executes, which gives the process its name.
 fn wait_for_command(pmc: &Child, name: &str) {
-    let children = format!("/proc/{0}/task/{0}/children", pmc.id());
     wait_for("the command to run", || {
-        let pids = std::fs::read_to_string(&children).unwrap_or_default();
-        pids.split_whitespace().any(|pid| {
-            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
-        })
+        kit::children(pmc.id()).into_iter().any(|pid| kit::has_name(pid, name))
     });
-}
-
-/// Returns the processes that pmc has started.
-fn commands(pmc: &Child) -> Vec<u32> {
-    let children =
-        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", pmc.id())).unwrap_or_default();
-    children.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
 /// Waits until the command handles the signal, which a shell does shortly after its start, and returns the
 /// command's process ID.
 fn wait_for_handler(pmc: &Child, signal: Signal) -> u32 {
-    let command = commands(pmc)[0];
+    let command = kit::children(pmc.id())[0];
     crate::kit::wait_for_handler(command, signal.as_raw());
     command
 }
@@ -135,7 +124,7 @@ fn end(child: Child) -> (Option<i32>, Option<i32>, String) {
 }
 
 #[test]
-fn a_signal_ends_command_and_measurement_and_pmc_dies_of_it() {
+fn signal_ends_command_and_pmc() {
     if !kit::need_perf_events() {
         return;
     }
@@ -152,7 +141,7 @@ fn a_signal_ends_command_and_measurement_and_pmc_dies_of_it() {
         for group in [false, true] {
             let child = start_group(&["stat", "-e", "task-clock", "--", "sleep", "600"]);
             wait_for_command(&child, "sleep");
-            let command = commands(&child)[0];
+            let command = kit::children(child.id())[0];
             if group { kill_process_group(pid(&child), signal) } else { kill_process(pid(&child), signal) }
                 .unwrap();
             let (_, by, said) = end(child);
@@ -165,7 +154,7 @@ fn a_signal_ends_command_and_measurement_and_pmc_dies_of_it() {
 }
 
 #[test]
-fn a_command_that_takes_the_signal_ends_in_its_own_way() {
+fn command_may_handle_the_signal() {
     if !kit::need_perf_events() {
         return;
     }
@@ -187,7 +176,7 @@ fn a_command_that_takes_the_signal_ends_in_its_own_way() {
 }
 
 #[test]
-fn a_second_signal_ends_at_once() {
+fn second_signal_ends_pmc_immediately() {
     if !kit::need_perf_events() {
         return;
     }
@@ -213,7 +202,7 @@ fn a_second_signal_ends_at_once() {
 }
 
 #[test]
-fn sigint_is_heeded_where_a_script_s_shell_ignores_it() {
+fn sigint_works_in_background_of_a_script() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -232,7 +221,7 @@ fn sigint_is_heeded_where_a_script_s_shell_ignores_it() {
 }
 
 #[test]
-fn repeats_end_with_the_signal() {
+fn signal_ends_repeated_runs() {
     if !kit::need_perf_events() {
         return;
     }
@@ -245,7 +234,7 @@ fn repeats_end_with_the_signal() {
 }
 
 #[test]
-fn the_interrupt_key_ends_a_hook() {
+fn interrupt_key_ends_a_hook() {
     if !kit::need_perf_events() {
         return;
     }
@@ -258,7 +247,7 @@ fn the_interrupt_key_ends_a_hook() {
 }
 
 #[test]
-fn a_timeout_ends_the_command() {
+fn timeout_ends_the_command() {
     if !kit::need_perf_events() {
         return;
     }
@@ -287,7 +276,7 @@ fn a_timeout_ends_the_command() {
 }
 
 #[test]
-fn a_command_that_ignores_sigterm_does_not_hold_us() {
+fn command_that_ignores_sigterm_does_not_block_pmc() {
     if !kit::need_perf_events() {
         return;
     }
@@ -306,7 +295,7 @@ fn a_command_that_ignores_sigterm_does_not_hold_us() {
 }
 
 #[test]
-fn a_killed_pmc_leaves_no_command_waiting_at_the_gate() {
+fn killed_pmc_leaves_no_command_at_the_start_gate() {
     if !kit::need_perf_events() {
         return;
     }
@@ -319,7 +308,7 @@ fn a_killed_pmc_leaves_no_command_waiting_at_the_gate() {
 }
 
 #[test]
-fn many_tracepoints_are_answered_before_they_are_closed() {
+fn results_print_before_many_tracepoints_are_closed() {
     if !kit::need_perf_events()
         || !kit::need_root()
         || !kit::need_tracefs("syscalls")

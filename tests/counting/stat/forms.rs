@@ -9,7 +9,7 @@ const EVENTS: &str =
     "task-clock,context-switches,cpu-migrations,page-faults,minor-faults,major-faults,cpu-clock";
 
 #[test]
-fn csv_has_perf_s_fields() {
+fn csv_fields_match_perf() {
     if !kit::need_perf_events() || !kit::need_program("perf") {
         return;
     }
@@ -47,7 +47,7 @@ fn csv_has_perf_s_fields() {
 /// Habits of perf users: options joined to their values, commands without `--`, and command options that pmc
 /// must not interpret.
 #[test]
-fn perf_s_ways_of_typing() {
+fn perf_option_spellings_are_accepted() {
     if !kit::need_perf_events() {
         return;
     }
@@ -72,7 +72,7 @@ fn perf_s_ways_of_typing() {
 
 /// `pmc stat -x, CMD 2>&1 | …`: messages appear as data lines or not at all.
 #[test]
-fn data_on_stderr_stand_alone() {
+fn csv_on_stderr_has_no_other_lines() {
     if !kit::need_perf_events() {
         return;
     }
@@ -98,7 +98,7 @@ fn data_on_stderr_stand_alone() {
 
 /// The two clocks are the only software events that count time.
 #[test]
-fn counts_are_no_milliseconds() {
+fn only_clock_events_print_milliseconds() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -112,7 +112,7 @@ fn counts_are_no_milliseconds() {
 }
 
 #[test]
-fn tool_events_have_perf_s_fields() {
+fn tool_events_match_perfs_fields() {
     if !kit::need_perf_events() || !kit::need_program("perf") {
         return;
     }
@@ -126,7 +126,7 @@ fn tool_events_have_perf_s_fields() {
 }
 
 #[test]
-fn json_lines_have_perf_s_keys() {
+fn json_keys_match_perf() {
     if !kit::need_perf_events() || !kit::need_program("perf") {
         return;
     }
@@ -142,7 +142,7 @@ fn json_lines_have_perf_s_keys() {
 }
 
 #[test]
-fn the_document_has_numbers_and_reasons() {
+fn json_document_has_numbers_and_reasons() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -157,7 +157,7 @@ fn the_document_has_numbers_and_reasons() {
 }
 
 #[test]
-fn files_are_replaced_appended_to_and_private() {
+fn output_files_are_replaced_or_appended_and_private() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -176,7 +176,7 @@ fn files_are_replaced_appended_to_and_private() {
 }
 
 #[test]
-fn an_open_descriptor_is_written_to() {
+fn log_fd_is_written_to() {
     if !kit::need_perf_events() {
         return;
     }
@@ -191,7 +191,7 @@ fn an_open_descriptor_is_written_to() {
 }
 
 #[test]
-fn digits_are_grouped_where_the_locale_does() {
+fn digits_are_grouped_by_locale() {
     if !kit::need_perf_events() {
         return;
     }
@@ -221,7 +221,7 @@ fn digits_are_grouped_where_the_locale_does() {
 }
 
 #[test]
-fn only_metrics() {
+fn metric_only_prints_only_metrics() {
     if !kit::need_perf_events() {
         return;
     }
@@ -232,7 +232,7 @@ fn only_metrics() {
 }
 
 #[test]
-fn metrics_bring_their_events() {
+fn metrics_add_their_events() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -249,7 +249,7 @@ fn metrics_bring_their_events() {
 }
 
 #[test]
-fn quiet_prints_nothing_but_errors() {
+fn quiet_prints_only_errors() {
     if !kit::need_perf_events() {
         return;
     }
@@ -259,7 +259,7 @@ fn quiet_prints_nothing_but_errors() {
 }
 
 #[test]
-fn raw_counts_can_be_had() {
+fn unscaled_counts_are_available() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -269,7 +269,7 @@ fn raw_counts_can_be_had() {
 }
 
 #[test]
-fn intervals_and_total_of_the_document_agree() {
+fn document_intervals_add_up_to_the_total() {
     if !crate::kit::need_kernel_mode() {
         return;
     }

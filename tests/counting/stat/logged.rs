@@ -57,7 +57,7 @@ fn total(document: &Document, event: &str) -> u64 {
 }
 
 #[test]
-fn counts_at_the_ends_of_two_hundred_processes_add_up() {
+fn exit_counts_of_200_processes_add_up() {
     if !crate::kit::need_kernel_mode() || !kit::need_program("perf") {
         return;
     }
@@ -104,7 +104,7 @@ fn counts_at_the_ends_of_two_hundred_processes_add_up() {
 }
 
 #[test]
-fn the_qualifier_chooses_the_events_that_are_logged() {
+fn log_qualifier_selects_the_logged_events() {
     if !kit::need_perf_events() {
         return;
     }
@@ -120,7 +120,7 @@ fn the_qualifier_chooses_the_events_that_are_logged() {
 
 /// Of processes that were already running: how long each was counted, and the counts.
 #[test]
-fn a_log_of_what_runs_on_says_how_long_it_was_counted() {
+fn log_of_running_tasks_states_the_counted_time() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -198,7 +198,7 @@ fn time_slices_add_up() {
 }
 
 #[test]
-fn a_group_that_is_read_whole_is_logged_once() {
+fn group_read_is_logged_once() {
     if !kit::need_perf_events() {
         return;
     }
@@ -222,7 +222,7 @@ fn a_group_that_is_read_whole_is_logged_once() {
 }
 
 #[test]
-fn what_cannot_be_logged_is_said() {
+fn unsupported_logging_is_reported() {
     let tree = ["true"];
     for (options, words) in [
         (&["--log-exit", "-a"][..], "-a, -C and --per-thread"),
@@ -247,7 +247,7 @@ fn what_cannot_be_logged_is_said() {
 }
 
 #[test]
-fn descendants_that_run_already_are_counted() {
+fn running_descendants_are_counted() {
     if !kit::need_perf_events() {
         return;
     }

@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn a_form_of_its_own() {
+fn openmetrics_output_is_valid() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -46,7 +46,7 @@ fn a_form_of_its_own() {
 }
 
 #[test]
-fn a_scrape_file_is_whole_at_any_moment_and_only_grows() {
+fn scrape_file_is_always_complete_and_monotonic() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -85,7 +85,7 @@ fn a_scrape_file_is_whole_at_any_moment_and_only_grows() {
 }
 
 #[test]
-fn the_page_is_served() {
+fn openmetrics_page_is_served() {
     if !crate::kit::need_kernel_mode() {
         return;
     }

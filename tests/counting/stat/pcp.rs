@@ -131,7 +131,7 @@ impl Drop for Collector {
 
 /// The three ways to get the counts into PCP that docs/output-formats.md describes.
 #[test]
-fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
+fn pcp_openmetrics_agent_scrapes_script_file_and_page() {
     if !Collector::need() || !kit::need_perf_events() {
         return;
     }
@@ -142,8 +142,7 @@ fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
     kit::copy_program("/bin/sh", &rude);
     let mut busy = Command::new(&rude).args(["-c", "while :; do :; done"]).spawn().unwrap();
     let pid = busy.id().to_string();
-    let comm = format!("/proc/{pid}/comm");
-    wait_for("its name", || std::fs::read_to_string(&comm).is_ok_and(|comm| comm == "a\"b\\ {x=,}\n"));
+    kit::wait_for_program(busy.id(), "a\"b\\ {x=,}");
     let option = format!("--openmetrics={file}");
     let half = "half a fault=page-faults/2";
     let events = "page-faults,task-clock,context-switches";
@@ -235,7 +234,7 @@ fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
 
 /// With the configuration of PCP's agent, pmc counts the same events on the same CPUs.
 #[test]
-fn a_perfevent_conf_counts_what_the_real_agent_counts() {
+fn perfevent_conf_counts_match_the_pcp_agent() {
     let is_there = Path::new(PMCD).exists() && Path::new(PERFEVENT).exists();
     if !kit::need("pcp", is_there, "PCP's pmdaperfevent is not installed (Debian: pcp)")
         || !kit::need_root()

@@ -15,7 +15,7 @@ fn online() -> usize {
 }
 
 #[test]
-fn every_cpu_s_clock_is_the_wall_s() {
+fn cpu_clock_of_every_cpu_matches_wall_time() {
     if !may_count_cpus() {
         return;
     }
@@ -31,7 +31,7 @@ fn every_cpu_s_clock_is_the_wall_s() {
 }
 
 #[test]
-fn chosen_cpus_only() {
+fn only_selected_cpus_are_counted() {
     if !may_count_cpus() {
         return;
     }
@@ -44,7 +44,7 @@ fn chosen_cpus_only() {
 }
 
 #[test]
-fn a_command_elsewhere_is_not_counted() {
+fn command_on_another_cpu_is_not_counted() {
     if !may_count_cpus() || online() < 2 || !kit::need_program("taskset") {
         return;
     }
@@ -58,7 +58,7 @@ fn a_command_elsewhere_is_not_counted() {
 
 /// perf's first field is the name of the place, and the second is the number of summed CPUs.
 #[test]
-fn places_are_named_as_perf_names_them() {
+fn aggregation_labels_match_perf() {
     if !may_count_cpus() || !kit::need_program("perf") {
         return;
     }
@@ -82,7 +82,7 @@ fn places_are_named_as_perf_names_them() {
 }
 
 #[test]
-fn rows_add_up_to_the_sum() {
+fn aggregated_rows_add_up_to_the_total() {
     if !may_count_cpus() {
         return;
     }
@@ -97,7 +97,7 @@ fn rows_add_up_to_the_sum() {
 
 /// As in perf, an unsupported event has a row for each place, in every format and interval.
 #[test]
-fn what_is_not_supported_has_its_rows() {
+fn unsupported_events_have_rows() {
     if !may_count_cpus() {
         return;
     }
@@ -125,7 +125,7 @@ fn what_is_not_supported_has_its_rows() {
 /// An event that names a CPU that does not exist, or that is excluded, gets an explanation of `EINVAL`, as
 /// `pmc_allocate(3)` has it.
 #[test]
-fn an_event_s_cpus_are_there_and_counted() {
+fn event_specific_cpus_must_exist_and_are_counted() {
     if !may_count_cpus() {
         return;
     }
@@ -145,7 +145,7 @@ fn an_event_s_cpus_are_there_and_counted() {
 }
 
 #[test]
-fn all_threads_have_a_row_each() {
+fn every_thread_has_a_row() {
     if !may_count_cpus() {
         return;
     }
@@ -199,7 +199,7 @@ impl Drop for Group {
 }
 
 #[test]
-fn a_cgroup_s_share_is_counted() {
+fn cgroup_is_counted() {
     if !may_count_cpus() {
         return;
     }
@@ -230,7 +230,7 @@ fn a_cgroup_s_share_is_counted() {
 }
 
 #[test]
-fn a_cgroup_that_cannot_be_opened_is_named() {
+fn unopenable_cgroup_is_named() {
     if !may_count_cpus() {
         return;
     }
@@ -271,7 +271,7 @@ fn caches_and_clusters_have_rows() {
 
 /// The wall clock is read once and adds no CPU to the number that a row sums.
 #[test]
-fn a_clock_is_no_cpu() {
+fn duration_time_does_not_count_as_a_cpu() {
     if !may_count_cpus() {
         return;
     }

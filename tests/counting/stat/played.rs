@@ -89,7 +89,7 @@ impl Played {
 /// The simulated counters themselves: what pmc and perf report for them, and how they refuse events that do
 /// not fit.
 #[test]
-fn played_counters_count_and_refuse() {
+fn simulated_counters_count_and_refuse() {
     let events =
         [("0 0 0", 2000), ("0 1 0", 3000), ("4 0x1a3 0", 80), ("4 0x2a3 0", 100), ("4 0x3a3 0", 120)];
     let Some(played) = Played::new("skylake-x", SKYLAKE, &events) else { return };
@@ -136,7 +136,7 @@ fn assert_metric(counted: &Document, name: &str, value: f64) {
 }
 
 #[test]
-fn the_top_level_is_one_group_on_four_counters() {
+fn topdown_level_1_is_one_group_on_four_counters() {
     let Some(played) = Played::new("skylake-x", SKYLAKE, &SKYLAKE_SLOTS) else { return };
     let counted = played.count(&["-M", "topdownl1", "--metric-no-threshold", "--", "true"]);
     for (name, share) in [
@@ -163,7 +163,7 @@ fn the_top_level_is_one_group_on_four_counters() {
 }
 
 #[test]
-fn what_a_threshold_needs_is_counted_beside_it() {
+fn events_needed_by_thresholds_are_counted() {
     let Some(played) = Played::new("skylake-x", SKYLAKE, &SKYLAKE_SLOTS) else { return };
     // Retiring, together with its heavy operations, raises an alarm. This needs two events more than fit.
     let counted = played.count(&["-M", "TopdownL1", "--", "true"]);
@@ -180,7 +180,7 @@ fn what_a_threshold_needs_is_counted_beside_it() {
 }
 
 #[test]
-fn groups_that_take_turns_have_their_error() {
+fn multiplexed_groups_print_their_error() {
     let events: Vec<_> = SKYLAKE_SLOTS.iter().map(|(event, value)| (*event, value * 3)).collect();
     let more = [("4 0xc5 0", 600), ("4 0x10401c3 0", 300)];
     let Some(played) = Played::new("skylake-x", SKYLAKE, &[events, more.to_vec()].concat()) else { return };
@@ -229,7 +229,7 @@ const SAPPHIRE_RAPIDS_SLOTS: [(&str, u64); 10] = [
 ];
 
 #[test]
-fn the_tree_names_the_bottleneck_and_what_to_type_next() {
+fn tree_names_the_bottleneck_and_the_next_command() {
     let Some(played) = Played::new("sapphire-rapids", SAPPHIRE_RAPIDS, &SAPPHIRE_RAPIDS_SLOTS) else {
         return;
     };
@@ -271,7 +271,7 @@ fn the_tree_names_the_bottleneck_and_what_to_type_next() {
 }
 
 #[test]
-fn names_are_found_in_any_case_and_what_the_machine_lacks_is_said() {
+fn metric_names_are_case_insensitive_and_missing_ones_reported() {
     let Some(played) = Played::new("sapphire-rapids", SAPPHIRE_RAPIDS, &SAPPHIRE_RAPIDS_SLOTS) else {
         return;
     };
@@ -293,7 +293,7 @@ fn names_are_found_in_any_case_and_what_the_machine_lacks_is_said() {
 
 /// Other requested events appear below the tree, and metrics are compared like events.
 #[test]
-fn the_tree_and_comparisons_leave_nothing_out() {
+fn tree_and_table_print_all_requested_events() {
     let Some(played) = Played::new("sapphire-rapids", SAPPHIRE_RAPIDS, &SAPPHIRE_RAPIDS_SLOTS) else {
         return;
     };
@@ -316,7 +316,7 @@ fn the_tree_and_comparisons_leave_nothing_out() {
 }
 
 #[test]
-fn a_metric_without_events_has_a_row() {
+fn metric_without_events_has_a_row() {
     for (metric, value) in [("x = 7", "7.000"), ("x = d_ratio(#num_cpus, #num_cpus)", "1.000")] {
         let ran = kit::run(&["stat", "--metric", metric, "--", "true"]).expect(0).stderr;
         assert!(ran.contains(&format!("{value} x")) && ran.contains("duration_time"), "{ran}");
@@ -325,7 +325,7 @@ fn a_metric_without_events_has_a_row() {
 
 /// Events of one PMU do not use up the counters of another.
 #[test]
-fn pmus_share_no_counters() {
+fn pmus_do_not_share_counters() {
     // cpu_core is 4, cpu_atom 8.
     let counters = "general 4 3\ngeneral 8 2\ndefault 1000\n";
     let Some(played) = Played::new("alder-lake", counters, &[]) else { return };
@@ -356,7 +356,7 @@ fn pmus_share_no_counters() {
 }
 
 #[test]
-fn a_kind_of_cores_has_its_own_metrics() {
+fn core_types_have_their_own_metrics() {
     let core = SAPPHIRE_RAPIDS.to_owned() + "general 8 6\n";
     let Some(played) = Played::new("alder-lake", &core, &SAPPHIRE_RAPIDS_SLOTS) else { return };
     let counted = played.count(&["-M", "tma_retiring", "--metric-no-threshold", "--", "true"]);
@@ -366,7 +366,7 @@ fn a_kind_of_cores_has_its_own_metrics() {
 }
 
 #[test]
-fn cpus_without_metrics_have_their_events_and_our_metrics() {
+fn cpus_without_vendor_metrics_use_builtin_metrics() {
     let zen = "general 4 6\n";
     let events = [("4 0xc0 0", 3000), ("0 0 0", 1000), ("0 1 0", 3000)];
     if let Some(played) = Played::new("zen4", zen, &events) {
@@ -385,7 +385,7 @@ fn cpus_without_metrics_have_their_events_and_our_metrics() {
 
 /// perf opens the same events for a metric, in the same groups if both have a group.
 #[test]
-fn the_newest_perf_opens_the_same_events() {
+fn newest_perf_opens_the_same_events() {
     let perf = kit::oracle::perfs();
     let Some(perf) = perf.get(1) else { return };
     let counters = SAPPHIRE_RAPIDS.to_owned() + "default 1200\n";
@@ -402,7 +402,7 @@ fn the_newest_perf_opens_the_same_events() {
         played.stat(&["-M", metric, "--", "true"]).expect(0);
         let ours = opened();
         std::fs::remove_file(played.path("log")).unwrap();
-        let theirs = kit::oracle::ask_anew(|_| {
+        let theirs = kit::oracle::ask_until_answered(|_| {
             let mut command = played.play(Command::new(perf));
             let saved = kit::data("cpus/sapphire-rapids");
             command.env("SYSFS_PATH", saved.join("sys")).env("PERF_CPUID", "GenuineIntel-6-8F-8");
@@ -415,7 +415,7 @@ fn the_newest_perf_opens_the_same_events() {
 }
 
 #[test]
-fn a_recording_goes_by_the_table_of_its_own_cpu() {
+fn recording_uses_the_table_of_its_own_cpu() {
     // `MEMORY_ACTIVITY.STALLS_L3_MISS` and `CPU_CLK_UNHALTED.THREAD`; the other CPU has no metric like this.
     let events = [("4 0x9000947 0", 300), ("4 0x3c 0", 1000)];
     let Some(played) = Played::new("sapphire-rapids", SAPPHIRE_RAPIDS, &events) else { return };
@@ -436,7 +436,7 @@ fn a_recording_goes_by_the_table_of_its_own_cpu() {
 }
 
 #[test]
-fn a_metric_that_cannot_be_understood_is_left_out_of_its_group() {
+fn invalid_metric_is_left_out_of_its_group() {
     let Some(played) = Played::new("sapphire-rapids", SAPPHIRE_RAPIDS, &[("4 0x3c 0", 1000)]) else { return };
     let tree = played.path("tree");
     let map = "Family-model,Version,Filename,EventType\n\

@@ -36,7 +36,7 @@ fn probes_of(pid: u32) -> usize {
 const SCRIPT: &str = "ls / >/dev/null && echo alive";
 
 #[test]
-fn children_are_counted_and_not_harmed() {
+fn uprobes_count_children_without_harm() {
     let Some(event) = malloc() else { return };
     let user_mode = format!("{event}:u");
     let count = |event: &str, options: &[&str]| {
@@ -53,7 +53,7 @@ fn children_are_counted_and_not_harmed() {
 
 /// A process that was already running forks while it is counted, and continues.
 #[test]
-fn a_process_that_runs_already_forks_unharmed() {
+fn running_process_with_uprobe_forks_safely() {
     let Some(event) = malloc() else { return };
     let script = format!("read line; {SCRIPT}");
     let mut shell = Command::new("sh");
@@ -71,7 +71,7 @@ fn a_process_that_runs_already_forks_unharmed() {
 }
 
 #[test]
-fn what_a_killed_pmc_left_is_removed() {
+fn probes_of_a_killed_pmc_are_removed() {
     let Some(event) = malloc() else { return };
     let mut sleeper = Command::new("sleep").arg("600").spawn().unwrap();
     let mut killed = start(&["stat", "-e", &event, "-p", &sleeper.id().to_string()]);
@@ -102,7 +102,7 @@ fn without_tracefs(command: &[&str]) -> kit::Ran {
 
 /// Without a mounted tracefs pmc reads a private one that only it can see.
 #[test]
-fn root_needs_no_mounted_tracefs() {
+fn root_works_without_mounted_tracefs() {
     let Some(event) = malloc() else { return };
     if !kit::need_program("unshare") {
         return;
@@ -131,7 +131,7 @@ fn root_needs_no_mounted_tracefs() {
 
 /// If no tracefs is available, a probe's count excludes children, and pmc says so.
 #[test]
-fn without_tracefs_children_are_left_alone() {
+fn without_tracefs_children_are_not_probed() {
     let Some(event) = malloc() else { return };
     // This machine's /sys without /sys/kernel.
     let sys = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ fn without_tracefs_children_are_left_alone() {
 }
 
 #[test]
-fn without_privilege_the_missing_tracefs_is_explained() {
+fn unprivileged_missing_tracefs_is_explained() {
     if !kit::need_root() || !kit::need_program("unshare") || !kit::need_program("setpriv") {
         return;
     }
@@ -234,7 +234,7 @@ fn counted(event: &str, options: &[&str], command: &[&str]) -> (u64, String) {
 }
 
 #[test]
-fn markers_are_counted_and_their_semaphores_raised() {
+fn sdt_markers_are_counted_with_semaphores() {
     let Some(folder) = marks() else { return };
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let five = (5, "watched\n".to_owned());
@@ -290,7 +290,7 @@ fn attached(event: &str, program: &Path) -> (String, String) {
 }
 
 #[test]
-fn markers_of_what_runs_already_are_found_in_its_maps() {
+fn markers_of_running_processes_are_found_in_maps() {
     let Some(folder) = marks() else { return };
     for program in ["pie", "uses"] {
         let (counts, said) = attached("sdt_toy:tick", &folder.path().join(program));
@@ -299,7 +299,7 @@ fn markers_of_what_runs_already_are_found_in_its_maps() {
 }
 
 #[test]
-fn breakpoints_are_put_at_symbols() {
+fn breakpoints_accept_symbols() {
     let Some(folder) = marks() else { return };
     let breaks = kit::run(&["stat", "-x,", "-e", "mem:0x1000:w:u", "--", "true"]);
     let breaks = !breaks.stderr.contains("<not supported>");

@@ -35,7 +35,7 @@ fn record(file: &str, args: &[&str]) -> Vec<String> {
 const EVENTS: &str = "task-clock,page-faults,{context-switches,cpu-migrations}";
 
 #[test]
-fn a_recording_says_what_was_printed_and_both_perfs_read_it() {
+fn recorded_counts_match_the_output_and_both_perfs_read_them() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
         return;
     }
@@ -73,7 +73,7 @@ fn a_recording_says_what_was_printed_and_both_perfs_read_it() {
 }
 
 #[test]
-fn places_are_chosen_when_it_is_reported() {
+fn aggregation_is_chosen_at_report_time() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
         return;
     }
@@ -96,7 +96,7 @@ fn places_are_chosen_when_it_is_reported() {
 }
 
 #[test]
-fn threads_keep_their_names() {
+fn recorded_threads_keep_their_names() {
     if !kit::need_perf_events() {
         return;
     }
@@ -115,7 +115,7 @@ fn threads_keep_their_names() {
 }
 
 #[test]
-fn what_both_perfs_record_is_read() {
+fn recordings_of_both_perfs_are_read() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
         return;
     }
@@ -145,7 +145,7 @@ fn what_both_perfs_record_is_read() {
 fn shell(line: &str) -> String {
     let perfs = oracle::perfs();
     let newest = perfs.last().unwrap();
-    let output = oracle::ask_anew(|_| {
+    let output = oracle::ask_until_answered(|_| {
         let mut shell = Command::new("sh");
         shell.args(["-c", line]).env("pmc", kit::binary()).env("perf", "perf").env("newest", newest);
         shell
@@ -154,7 +154,7 @@ fn shell(line: &str) -> String {
 }
 
 #[test]
-fn recordings_go_through_pipes_in_all_directions() {
+fn stat_recordings_work_through_pipes() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
         return;
     }
@@ -174,7 +174,7 @@ fn recordings_go_through_pipes_in_all_directions() {
 }
 
 #[test]
-fn script_prints_perf_s_lines_and_report_says_what_to_use() {
+fn script_matches_perf_and_report_suggests_stat_report() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
         return;
     }
@@ -191,7 +191,7 @@ fn script_prints_perf_s_lines_and_report_says_what_to_use() {
 }
 
 #[test]
-fn a_report_has_all_forms_of_a_run() {
+fn stat_report_supports_all_output_formats() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -213,7 +213,7 @@ fn a_report_has_all_forms_of_a_run() {
 
 /// Options may come before the word, as in perf. After `--` it is a program's name.
 #[test]
-fn the_second_word_may_follow_options() {
+fn subcommand_may_follow_options() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -232,7 +232,7 @@ fn the_second_word_may_follow_options() {
 }
 
 #[test]
-fn what_is_missing_or_torn_is_said() {
+fn missing_or_truncated_input_is_reported() {
     if !kit::need_perf_events() {
         return;
     }
@@ -256,17 +256,13 @@ fn what_is_missing_or_torn_is_said() {
         assert!(matches!(ran.status, Some(0 | 1)) && !ran.stderr.contains("panicked"), "{at}: {ran:?}");
     }
     let file = format!("{file}.killed");
-    let child = kit::pmc()
-        .args(["stat", "record", "-e", "task-clock", "-o", &file, "sleep", "1000"])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    // The command must not keep the tests' output open if this test fails.
+    let mut pmc = kit::pmc();
+    pmc.args(["stat", "record", "-e", "task-clock", "-o", &file, "sleep", "1000"]);
+    let recorder = kit::ProcessGuard::start(pmc.stdout(Stdio::null()).stderr(Stdio::null()));
     // The command starts when the file's header is complete. Before that, the file does not show which tool
     // wrote it.
-    let command = kit::wait_for_child(child.id());
-    kit::wait_for("the command to start", || {
-        std::fs::read_to_string(format!("/proc/{command}/comm")).is_ok_and(|comm| comm == "sleep\n")
-    });
-    kit::kill_with_children(child);
+    kit::wait_for_program(kit::wait_for_child(recorder.id()), "sleep");
+    drop(recorder);
     kit::run(&["stat", "report", "-i", &file]).expect(1).says(&["has no counts yet", "-I 1000"]);
 }

@@ -5,14 +5,14 @@ use std::process::Command;
 use super::kit;
 
 #[test]
-fn a_slip_of_the_finger_is_understood() {
+fn typos_in_options_get_suggestions() {
     let mut command = kit::pmc();
     let ran: kit::Ran = command.args(["stat", "-e", "cycels", "--", "true"]).output().unwrap().into();
     ran.expect(2).says(&["`cycels`", "^^^^^^", "did you mean `cycles`?"]);
 }
 
 #[test]
-fn targets_that_are_not_there() {
+fn missing_targets_are_reported() {
     kit::run(&["stat", "-p", "999999999"]).expect(1).says(&[
         "no process 999999999",
         "pid namespace",
@@ -28,7 +28,7 @@ fn targets_that_are_not_there() {
 }
 
 #[test]
-fn without_a_target_the_whole_machine_is_counted() {
+fn without_target_the_whole_machine_is_counted() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -37,7 +37,7 @@ fn without_a_target_the_whole_machine_is_counted() {
 }
 
 #[test]
-fn a_kind_of_core_must_be_there() {
+fn missing_core_type_is_reported() {
     let ran = kit::run(&["stat", "--cputype=123", "-e", "task-clock", "--", "true"]).expect(2);
     ran.says(&["--cputype 123: this machine has no cores of this type"]);
 }
@@ -52,7 +52,7 @@ fn run_without(folders: &str, args: &[&str]) -> kit::Ran {
 }
 
 #[test]
-fn without_sysfs_all_cpus_are_measured() {
+fn without_sysfs_all_cpus_are_counted() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("unshare") {
         return;
     }
@@ -70,7 +70,7 @@ fn without_sysfs_all_cpus_are_measured() {
 }
 
 #[test]
-fn a_start_gate_that_cannot_be_opened_is_an_error() {
+fn unopenable_start_gate_is_an_error() {
     if !kit::need_perf_events() || !kit::need_program("strace") {
         return;
     }
@@ -95,7 +95,7 @@ fn a_start_gate_that_cannot_be_opened_is_an_error() {
 }
 
 #[test]
-fn cgroups_that_are_not_there() {
+fn missing_cgroups_are_reported() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -106,7 +106,7 @@ fn cgroups_that_are_not_there() {
 }
 
 #[test]
-fn options_that_need_another() {
+fn dependent_options_are_checked() {
     for (args, words) in [
         (&["-r", "3", "-a"][..], &["-r", "requires a command"][..]),
         (&["--table", "--", "true"], &["add -r N"]),
@@ -132,7 +132,7 @@ fn options_that_need_another() {
 }
 
 #[test]
-fn who_has_no_table_of_metrics_is_told_so() {
+fn missing_metric_table_is_reported() {
     for (cpu, words) in [
         ("AuthenticAMD-25-17-1", &["the table of this CPU, amdzen4, contains events but no metrics"][..]),
         ("nobody-1-2", &["no table of vendor metrics for this CPU (nobody-1-2)"]),
@@ -147,7 +147,7 @@ fn who_has_no_table_of_metrics_is_told_so() {
 }
 
 #[test]
-fn whole_cpus_need_a_right() {
+fn system_wide_counting_requires_privileges() {
     let Some(ran) = kit::as_nobody(&["stat", "-a", "-e", "cpu-clock", "--", "true"]) else { return };
     ran.expect(1).says(&[
         "opening cpu-clock on CPU 0: Permission denied (EACCES)",
@@ -158,7 +158,7 @@ fn whole_cpus_need_a_right() {
 }
 
 #[test]
-fn the_kernel_s_share_needs_a_right_and_is_left_out() {
+fn unprivileged_counts_exclude_the_kernel() {
     let Some(ran) = kit::as_nobody(&["stat", "-e", "task-clock", "--", "true"]) else { return };
     ran.expect(0).says(&["counting user mode only (:u)", "task-clock:u"]);
     let ran = kit::as_nobody(&["stat", "-e", "page-faults:k", "--", "true"]).unwrap();
@@ -168,7 +168,7 @@ fn the_kernel_s_share_needs_a_right_and_is_left_out() {
 
 /// An ordinary user's kernel events are counted in user mode only, so these never occur.
 #[test]
-fn what_only_the_kernel_does_is_not_zero() {
+fn unprivileged_kernel_only_events_do_not_print_zero() {
     let events = "context-switches,cpu-migrations,page-faults";
     let Some(ran) = kit::as_nobody(&["stat", "-e", events, "--", "sleep", "0.1"]) else { return };
     let ran = ran.expect(0).says(&["it happens in the kernel", "kernel.perf_event_paranoid=1"]);
@@ -187,7 +187,7 @@ fn what_only_the_kernel_does_is_not_zero() {
 }
 
 #[test]
-fn what_is_not_heeded_is_said() {
+fn ignored_options_are_reported() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -202,13 +202,13 @@ fn what_is_not_heeded_is_said() {
 }
 
 #[test]
-fn somebody_else_s_process_is_not_ours_to_count() {
+fn processes_of_other_users_cannot_be_counted() {
     let Some(ran) = kit::as_nobody(&["stat", "-e", "task-clock:u", "-p", "1"]) else { return };
     ran.expect(1).says(&["opening task-clock:u", "thread 1 belongs to another user"]);
 }
 
 #[test]
-fn the_default_set_of_an_ordinary_user_has_no_row_of_not_supported() {
+fn unprivileged_default_events_have_no_unsupported_rows() {
     let Some(ran) = kit::as_nobody(&["stat", "--", "true"]) else { return };
     let ran = ran.expect(0);
     let told = ran.stderr.contains("pmc: no cycles, instructions, branches: ");
@@ -218,7 +218,7 @@ fn the_default_set_of_an_ordinary_user_has_no_row_of_not_supported() {
 
 /// The kernel returns EINVAL, EFAULT or EOPNOTSUPP; pmc says which rule was broken.
 #[test]
-fn requests_that_contradict_themselves() {
+fn contradictory_options_are_rejected() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -239,7 +239,7 @@ fn requests_that_contradict_themselves() {
 }
 
 #[test]
-fn what_only_counts_cannot_be_sampled() {
+fn counting_only_events_cannot_be_sampled() {
     let msr = std::path::Path::new("/sys/bus/event_source/devices/msr/events/tsc").exists();
     if !kit::need_perf_events() || !kit::need_root() || !kit::need("msr", msr, "there is no msr PMU") {
         return;
@@ -253,7 +253,7 @@ fn what_only_counts_cannot_be_sampled() {
 }
 
 #[test]
-fn results_that_cannot_be_written() {
+fn unwritable_results_are_reported() {
     if !kit::need_perf_events() {
         return;
     }
@@ -281,7 +281,7 @@ fn results_that_cannot_be_written() {
 }
 
 #[test]
-fn descriptors_are_made_room_for() {
+fn descriptor_limit_is_raised() {
     if !kit::need_perf_events() {
         return;
     }
@@ -301,7 +301,7 @@ fn descriptors_are_made_room_for() {
 }
 
 #[test]
-fn a_hostile_name_is_harmless() {
+fn hostile_names_are_sanitized() {
     if !kit::need_perf_events() {
         return;
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::{BUSY, count, kit, pmc, start, wait_for_counters};
 
 #[test]
-fn intervals_keep_the_beat() {
+fn intervals_are_periodic() {
     if !kit::need_perf_events() {
         return;
     }
@@ -26,7 +26,7 @@ fn intervals_keep_the_beat() {
 }
 
 #[test]
-fn interval_count_and_summary() {
+fn interval_count_and_summary_are_supported() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -54,7 +54,7 @@ fn interval_count_and_summary() {
 }
 
 #[test]
-fn a_delay_leaves_the_beginning_out() {
+fn delay_excludes_the_beginning() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
@@ -73,7 +73,7 @@ fn a_delay_leaves_the_beginning_out() {
 
 /// The delay is not part of the measurement: it adds no elapsed time, no interval and no timeout.
 #[test]
-fn a_delay_is_no_part_of_the_measurement() {
+fn delay_is_not_part_of_the_elapsed_time() {
     if !kit::need_perf_events() {
         return;
     }
@@ -97,7 +97,7 @@ fn a_delay_is_no_part_of_the_measurement() {
 }
 
 #[test]
-fn a_timeout_ends_counting() {
+fn timeout_ends_counting() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -130,7 +130,7 @@ fn hooks_run_around_each_run() {
 }
 
 #[test]
-fn disks_are_quiet_before_a_run() {
+fn sync_option_syncs_before_each_run() {
     if !kit::need_perf_events() || !kit::need_program("strace") {
         return;
     }
@@ -147,7 +147,7 @@ fn disks_are_quiet_before_a_run() {
 }
 
 #[test]
-fn repeats_have_spread_and_a_table() {
+fn repeats_print_deviation_and_table() {
     if !kit::need_perf_events() {
         return;
     }
@@ -185,7 +185,7 @@ fn commands_are_compared() {
 
 /// A repeated command's output appears once, in every kind of run, at a terminal and in a pipe.
 #[test]
-fn a_repeated_command_is_heard_once() {
+fn repeated_command_prints_once() {
     if !kit::need_perf_events() || !kit::need_program("script") {
         return;
     }
@@ -218,7 +218,7 @@ fn a_repeated_command_is_heard_once() {
 
 /// Warm-up runs are neither printed nor counted, and `--prepare` runs before each run.
 #[test]
-fn a_command_is_warmed_up() {
+fn warmup_runs_precede_the_measurement() {
     if !kit::need_perf_events() {
         return;
     }
@@ -260,7 +260,7 @@ fn fifos(dir: &Path) -> (String, String) {
 }
 
 #[test]
-fn orders_come_through_a_fifo_and_are_acknowledged() {
+fn control_fifo_commands_are_acknowledged() {
     if !kit::need_perf_events() {
         return;
     }
@@ -289,7 +289,7 @@ fn orders_come_through_a_fifo_and_are_acknowledged() {
 }
 
 #[test]
-fn orders_switch_counting() {
+fn control_commands_enable_and_disable_counting() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }

@@ -22,7 +22,7 @@ use pmc::view::stat::{StatStyle, StatSubject, csv, document, json, text, versus}
 use samples::*;
 
 #[test]
-fn csv_lines_have_perf_s_fields() {
+fn csv_lines_match_perf() {
     // As perf 6.1 prints `perf stat -x, -e
     // task-clock,context-switches,page-faults,cpu-clock,cycles,duration_time true`.
     let want = "\
@@ -40,7 +40,7 @@ fn csv_lines_have_perf_s_fields() {
 }
 
 #[test]
-fn json_lines_have_perf_s_keys_in_perf_s_order() {
+fn json_keys_and_order_match_perf() {
     let got = written(|out| json::write(out, &software(), &plain()));
     let lines: Vec<&str> = got.lines().collect();
     assert_eq!(
@@ -55,7 +55,7 @@ fn json_lines_have_perf_s_keys_in_perf_s_order() {
 }
 
 #[test]
-fn every_json_line_of_every_mode_is_json() {
+fn json_lines_of_all_modes_parse() {
     let mut all = vec![software(), hardware(), repeated()];
     all.extend(PLACES.map(|a| placed(a, None)));
     all.extend(PLACES.map(|a| placed(a, Some(1_050_095_660))));
@@ -74,7 +74,7 @@ fn every_json_line_of_every_mode_is_json() {
 }
 
 #[test]
-fn places_come_first_as_in_perf() {
+fn aggregation_columns_come_first_like_perf() {
     let first = |aggregation, time| {
         let got = written(|out| csv::write(out, &placed(aggregation, time), &plain()));
         got.lines().next().unwrap().to_owned()
@@ -93,7 +93,7 @@ fn places_come_first_as_in_perf() {
 }
 
 #[test]
-fn fields_that_hold_the_separator_are_quoted() {
+fn fields_containing_the_separator_are_quoted() {
     let mut counts = software();
     counts.events[1].name = "cpu/event=1,umask=2/".into();
     counts.events[2].name = "say \"hi\"".into();
@@ -105,7 +105,7 @@ fn fields_that_hold_the_separator_are_quoted() {
 }
 
 #[test]
-fn every_csv_line_has_as_many_fields_as_the_others() {
+fn all_csv_lines_have_equally_many_fields() {
     let mut with_cgroup = hardware();
     for event in &mut with_cgroup.events {
         event.cgroup = Some("/a".into());
@@ -122,12 +122,12 @@ fn every_csv_line_has_as_many_fields_as_the_others() {
 }
 
 #[test]
-fn the_table_of_software_events() {
+fn software_event_table() {
     kit::golden("stat/software.txt", &written(|out| text::run(out, &software(), &command(), &plain())));
 }
 
 #[test]
-fn the_table_of_hardware_events() {
+fn hardware_event_table() {
     let mut counts = hardware();
     let definitions = ["ipc", "branch_mpki"].map(|name| formula(name).unwrap());
     counts.derived = derive(&counts, &definitions);
@@ -139,7 +139,7 @@ fn the_table_of_hardware_events() {
 }
 
 #[test]
-fn the_table_of_repeated_runs() {
+fn repeated_run_table() {
     let style = StatStyle { table: true, ..plain() };
     kit::golden("stat/repeated.txt", &written(|out| text::run(out, &repeated(), &command(), &style)));
     kit::golden("stat/repeated.csv", &written(|out| csv::write(out, &repeated(), &plain())));
@@ -147,7 +147,7 @@ fn the_table_of_repeated_runs() {
 }
 
 #[test]
-fn the_tables_of_places() {
+fn aggregation_tables() {
     let mut all = String::new();
     for aggregation in PLACES {
         all += &written(|out| text::run(out, &placed(aggregation, None), &StatSubject::SystemWide, &plain()));
@@ -160,7 +160,7 @@ fn the_tables_of_places() {
 }
 
 #[test]
-fn metric_columns() {
+fn metric_only_columns() {
     let mut all = String::new();
     let style = StatStyle { metric_only: true, ..plain() };
     let mut counts = hardware();
@@ -179,7 +179,7 @@ fn metric_columns() {
 }
 
 #[test]
-fn cgroups_have_a_column() {
+fn cgroup_column_is_printed() {
     let mut counts = software();
     for (at, event) in counts.events.iter_mut().enumerate() {
         event.cgroup = Some(if at < 3 { "/" } else { "/user.slice" }.into());
@@ -195,7 +195,7 @@ fn cgroups_have_a_column() {
 }
 
 #[test]
-fn the_document_has_numbers_and_reasons() {
+fn json_document_has_numbers_and_reasons() {
     let got = written(|out| {
         document::begin(out, &command(), &software())?;
         document::interval(out, &placed(Aggregation::Global, Some(50_000_000)), 0)?;
@@ -223,7 +223,7 @@ fn the_document_has_numbers_and_reasons() {
 }
 
 #[test]
-fn the_exposition_is_openmetrics() {
+fn openmetrics_output_is_valid() {
     let mut counts = hardware();
     counts.events[4].name = "bran\"ches\\\n".into();
     counts.rows[0].values[3] = unsupported();
@@ -341,7 +341,7 @@ fn lines_fit_the_terminal() {
 }
 
 #[test]
-fn what_the_table_says_is_not_said_twice_where_room_is_short() {
+fn narrow_repeat_tables_omit_columns() {
     let block = |columns| {
         let style = StatStyle { width: Some(columns), ..plain() };
         let text = written(|out| text::run(out, &repeated(), &command(), &style));
@@ -353,7 +353,7 @@ fn what_the_table_says_is_not_said_twice_where_room_is_short() {
 }
 
 #[test]
-fn metrics_keep_levels_cgroups_and_groups_apart() {
+fn metrics_separate_levels_cgroups_and_groups() {
     let unit = |counts: &StatCounts, at| {
         shadow(counts, 0, at).iter().map(|m| (m.unit.to_string(), m.value, m.inexact)).collect::<Vec<_>>()
     };
@@ -375,7 +375,7 @@ fn metrics_keep_levels_cgroups_and_groups_apart() {
 }
 
 #[test]
-fn derived_metrics_say_why_there_is_no_value() {
+fn missing_derived_metrics_have_a_reason() {
     let counts = software();
     let definitions = [
         formula("a=instructions / cycles").unwrap(),
@@ -391,7 +391,7 @@ fn derived_metrics_say_why_there_is_no_value() {
 }
 
 #[test]
-fn a_named_metric_takes_events_of_one_level() {
+fn named_metric_uses_events_of_one_level() {
     let mut counts = hardware();
     for at in [1, 2] {
         counts.events[at].level = "u".into();
@@ -404,7 +404,7 @@ fn a_named_metric_takes_events_of_one_level() {
 }
 
 #[test]
-fn a_closed_output_is_an_error_not_a_panic() {
+fn closed_output_is_an_error_not_a_panic() {
     struct Full;
     impl io::Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -444,7 +444,7 @@ fn top_down_shares_are_shown_as_metrics() {
 }
 
 #[test]
-fn threads_come_from_the_busiest_on() {
+fn threads_are_sorted_by_activity() {
     let mut counts = placed(Aggregation::Thread, None);
     counts.rows[1].values[0] = counted(99_000_000, 99_000_000);
     let got = written(|out| csv::write(out, &counts, &plain()));
@@ -460,7 +460,7 @@ mod hostile {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn names_reach_no_terminal_unclean(name in ".{0,40}", comm in ".{0,20}") {
+        fn names_are_sanitized_for_the_terminal(name in ".{0,40}", comm in ".{0,20}") {
             let mut counts = placed(Aggregation::Thread, Some(1));
             counts.events[0].name = name.clone();
             counts.events[1].cgroup = Some(comm.clone());
@@ -486,7 +486,7 @@ mod hostile {
         }
 
         #[test]
-        fn no_expression_makes_the_parser_panic(text in r"[-a-z0-9+*/%|^&<>=#()'\\,.:@ eü]{0,60}") {
+        fn arbitrary_expressions_do_not_panic(text in r"[-a-z0-9+*/%|^&<>=#()'\\,.:@ eü]{0,60}") {
             if let Ok(formula) = formula(&format!("x={text}")) {
                 let _ = formula.evaluate(&mut |_| Ok(1.5));
             }
@@ -495,7 +495,7 @@ mod hostile {
 }
 
 #[test]
-fn an_event_that_never_ran_is_not_zero() {
+fn event_that_never_ran_does_not_print_zero() {
     let mut counts = software();
     counts.rows[0].values[1] = shared(0, 1_000, 0);
     let style = plain();

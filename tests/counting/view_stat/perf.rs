@@ -143,7 +143,7 @@ fn comparable(line: &str) -> String {
 }
 
 #[test]
-fn its_lines_come_out_the_same() {
+fn perf_stat_report_prints_the_same_lines() {
     if !is_6_1() {
         return;
     }

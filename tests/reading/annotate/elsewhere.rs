@@ -53,7 +53,7 @@ int main(void) {
 "#;
 
 #[test]
-fn generated_code_is_read_from_its_dump() {
+fn generated_code_is_read_from_a_jitdump() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("jit", JIT, &["-O1", "-DDUMP"]);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u"], &program);
@@ -74,7 +74,7 @@ fn generated_code_is_read_from_its_dump() {
 }
 
 #[test]
-fn generated_code_without_a_dump_says_what_would_keep_it() {
+fn generated_code_without_a_jitdump_has_a_remedy() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("jit", JIT, &["-O1"]);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u"], &program);
@@ -111,7 +111,7 @@ fn core(address: u64, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn kernel_code_comes_from_its_memory() {
+fn kernel_code_is_read_from_kernel_memory() {
     let Some(lab) = Lab::new() else { return };
     let hidden = std::fs::read_to_string("/proc/kallsyms")
         .unwrap_or_default()
@@ -215,7 +215,7 @@ fn agrees_with_objdump(tool: &str, program: &Path) {
 }
 
 #[test]
-fn instructions_and_targets_are_those_of_objdump() {
+fn instructions_and_targets_match_objdump() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("objdump") {
         return;
@@ -227,7 +227,7 @@ fn instructions_and_targets_are_those_of_objdump() {
 
 /// A script written for perf's listing finds the same instructions in pmc's.
 #[test]
-fn code_is_written_as_objdump_writes_it() {
+fn disassembly_text_matches_objdump() {
     let source = r#"
 #include <string.h>
 volatile long sink;
@@ -283,7 +283,7 @@ int main(void) { for (int i = 0; i < 20000; i++) sink += outer(10000 + i); retur
 }
 
 #[test]
-fn variables_and_slots_have_their_names() {
+fn variables_and_got_slots_are_named() {
     let Some(lab) = Lab::new() else { return };
     let source = "#include <stdio.h>\nlong table[8];\n__attribute__((noinline)) long other(int n) { return n * 7; }\nstatic long (*volatile call)(int) = other;\n__attribute__((noinline)) long outer(int n) { puts(\"x\"); return table[2] + call(n); }\nint main(int c, char **v) { return outer(c); }\n";
     let program = lab.build("slots", source, &["-O1", "-fno-plt"]);
@@ -295,7 +295,7 @@ fn variables_and_slots_have_their_names() {
 }
 
 #[test]
-fn arm_code_is_read_on_any_machine() {
+fn arm_code_is_disassembled_on_any_machine() {
     if !kit::need_program("aarch64-linux-gnu-gcc") || !kit::need_program("aarch64-linux-gnu-objdump") {
         return;
     }
@@ -318,7 +318,7 @@ fn arm_code_is_read_on_any_machine() {
 }
 
 #[test]
-fn hostile_recordings_are_no_danger() {
+fn hostile_recordings_do_no_harm() {
     let Some(lab) = Lab::new() else { return };
     let program = super::shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-g"], &program);
@@ -352,7 +352,7 @@ fn hostile_recordings_are_no_danger() {
 }
 
 #[test]
-fn hostile_code_is_no_danger() {
+fn hostile_code_does_no_harm() {
     let Some(lab) = Lab::new() else { return };
     let program = super::shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "1000"], &program);

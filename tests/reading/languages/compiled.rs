@@ -27,7 +27,7 @@ const FP: &[&str] = &["--call-graph", "fp"];
 const DWARF: &[&str] = &["--call-graph", "dwarf"];
 
 #[test]
-fn cpp_with_frame_pointers_that_lies_anywhere() {
+fn cpp_with_frame_pointers_pie() {
     cpp(&["-fno-omit-frame-pointer", "-pie", "-fPIE"], FP);
 }
 
@@ -37,7 +37,7 @@ fn cpp_with_frame_pointers_static() {
 }
 
 #[test]
-fn cpp_without_frame_pointers_that_lies_anywhere() {
+fn cpp_without_frame_pointers_pie() {
     cpp(&["-fomit-frame-pointer", "-pie", "-fPIE"], DWARF);
 }
 
@@ -47,12 +47,12 @@ fn cpp_without_frame_pointers_static() {
 }
 
 #[test]
-fn cpp_without_frame_pointers_static_that_lies_anywhere() {
+fn cpp_without_frame_pointers_static_pie() {
     cpp(&["-fomit-frame-pointer", "-static-pie", "-fPIE"], DWARF);
 }
 
 #[test]
-fn cpp_with_compressed_debug_information_of_the_former_version() {
+fn cpp_with_compressed_dwarf_4() {
     cpp(&["-fno-omit-frame-pointer", "-gdwarf-4", "-gz=zlib"], FP);
 }
 
@@ -82,12 +82,12 @@ fn rust_with_frame_pointers() {
 }
 
 #[test]
-fn rust_without_frame_pointers_in_the_new_scheme_of_names() {
+fn rust_without_frame_pointers_v0_mangling() {
     rust(&["-Cforce-frame-pointers=no", "-Csymbol-mangling-version=v0"], DWARF, "<shop::Till<u32>>::ring");
 }
 
 #[test]
-fn go_by_frame_pointers_and_by_tables() {
+fn go_with_frame_pointers_and_unwind_tables() {
     if !ready(&["go"]) {
         return;
     }

@@ -52,7 +52,7 @@ impl Server {
 }
 
 #[test]
-fn what_is_missing_here_is_asked_for_and_kept() {
+fn missing_debug_files_are_downloaded_and_cached() {
     if !ready(&["g++", "objcopy", "strip", "debuginfod", "debuginfod-find"]) {
         return;
     }
@@ -123,7 +123,7 @@ fn what_is_missing_here_is_asked_for_and_kept() {
 }
 
 #[test]
-fn to_ask_no_server_is_a_mistake() {
+fn debuginfod_without_server_is_an_error() {
     let ran = kit::run(&["report", "--debuginfod", "-i", "/dev/null"]).expect(2);
     ran.says(&["no server given", "DEBUGINFOD_URLS", "try: "]);
 }

@@ -42,7 +42,7 @@ fn report_of_stacks(file: &Path) -> Value {
 }
 
 #[test]
-fn a_copy_that_is_too_small_is_said() {
+fn too_small_stack_copies_are_reported() {
     if !ready(&["gcc"]) {
         return;
     }
@@ -77,7 +77,7 @@ fn a_copy_that_is_too_small_is_said() {
 }
 
 #[test]
-fn chains_that_reach_no_root_are_laid_at_a_modules_door() {
+fn incomplete_chains_are_attributed_to_a_module() {
     if !ready(&["gcc"]) {
         return;
     }

@@ -22,7 +22,7 @@ fn expect_callers(file: &Path, wanted: &[&[&str]]) {
 }
 
 #[test]
-fn node_names_its_code_in_a_perf_map() {
+fn node_writes_a_perf_map() {
     if !ready(&["node"]) {
         return;
     }
@@ -52,7 +52,7 @@ pub(super) fn python() -> Option<PathBuf> {
 }
 
 #[test]
-fn python_names_its_functions_in_a_perf_map() {
+fn python_writes_a_perf_map() {
     let python = python();
     if !kit::need("python-3.12", python.is_some(), "no Python 3.12 or later is installed") || !ready(&[]) {
         return;
@@ -70,7 +70,7 @@ fn python_names_its_functions_in_a_perf_map() {
 }
 
 #[test]
-fn trampolines_as_python_makes_them_stand_between_frames_of_c() {
+fn python_trampolines_appear_between_c_frames() {
     if !ready(&["gcc"]) {
         return;
     }

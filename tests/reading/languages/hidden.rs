@@ -1,6 +1,6 @@
 //! Programs whose file is not directly readable: stripped, deleted, or in another mount namespace.
 
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use super::*;
 
@@ -20,22 +20,11 @@ fn build(lab: &Lab) -> (PathBuf, String) {
     (source, program)
 }
 
-/// A child process that is killed when the test ends.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts a command and waits until its process executes the program with this name.
 #[track_caller]
-fn start(command: &[&str], name: &str) -> Running {
-    let child = Command::new(command[0]).args(&command[1..]).stdin(Stdio::null()).spawn().unwrap();
-    let exe = format!("/proc/{}/exe", child.id());
-    let running = Running(child);
+fn start(command: &[&str], name: &str) -> kit::ProcessGuard {
+    let running = kit::ProcessGuard::start(Command::new(command[0]).args(&command[1..]).stdin(Stdio::null()));
+    let exe = format!("/proc/{}/exe", running.id());
     kit::wait_for(&format!("{command:?} becomes {name}"), || {
         std::fs::read_link(&exe).is_ok_and(|exe| exe.file_name().is_some_and(|file| file == name))
     });
@@ -43,7 +32,7 @@ fn start(command: &[&str], name: &str) -> Running {
 }
 
 #[test]
-fn what_is_stripped_is_said_and_separate_files_help() {
+fn stripped_programs_are_reported_and_debug_files_help() {
     if !ready(&["g++", "objcopy", "strip", "xz", "nm"]) {
         return;
     }
@@ -109,7 +98,7 @@ fn what_is_stripped_is_said_and_separate_files_help() {
 const FP: &[&str] = &["--call-graph", "fp"];
 
 #[test]
-fn what_is_deleted_is_read_through_its_process() {
+fn deleted_files_are_read_through_their_process() {
     if !ready(&["g++"]) || !kit::need_root() {
         return;
     }
@@ -126,11 +115,11 @@ fn what_is_deleted_is_read_through_its_process() {
 
     let running = start(&[&program, "100000000"], "prog");
     // By the time the program uses CPU time, its library is mapped.
-    kit::wait_for_ticks(running.0.id(), 5);
+    kit::wait_for_ticks(running.id(), 5);
     for gone in [&library, &program] {
         std::fs::remove_file(gone).unwrap();
     }
-    let pid = running.0.id().to_string();
+    let pid = running.id().to_string();
     let file = lab.record(&["-g", "-p", &pid, "--timeout", "1000"], &[]);
     let stack = [STACK[0], STACK[1], STACK[2], at("open_shop", "main"), named("main")];
     expect_stack(&file, &source, &stack);
@@ -159,7 +148,7 @@ fn can_unshare() -> bool {
 }
 
 #[test]
-fn files_of_a_living_process_in_another_mount_namespace_are_found() {
+fn files_of_a_running_process_in_another_mount_namespace_are_found() {
     if !can_unshare() {
         return;
     }
@@ -169,14 +158,14 @@ fn files_of_a_living_process_in_another_mount_namespace_are_found() {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     let running = start(&words, "hidden");
     assert!(!lab.path("inner/hidden").exists(), "we see it too");
-    let pid = running.0.id().to_string();
+    let pid = running.id().to_string();
     let file = lab.record(&["-g", "-p", &pid, "--timeout", "1000"], &[]);
     expect_stack(&file, &source, STACK);
     expect_row(&file, &source, "hidden", "shop::serve", "ring");
 }
 
 #[test]
-fn files_of_a_process_that_is_gone_are_found_through_another_of_its_namespace() {
+fn files_of_an_exited_process_are_found_through_its_namespace() {
     if !can_unshare() {
         return;
     }

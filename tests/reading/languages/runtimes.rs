@@ -46,7 +46,7 @@ fn numbers(row: &str) -> (f64, f64) {
 }
 
 #[test]
-fn functions_that_a_runtime_named_are_listed_with_what_they_run() {
+fn runtime_functions_are_listed_with_their_native_time() {
     if !ready(&["gcc"]) {
         return;
     }
@@ -75,7 +75,7 @@ fn functions_that_a_runtime_named_are_listed_with_what_they_run() {
 }
 
 #[test]
-fn python_functions_have_their_interpreters_time() {
+fn python_functions_include_interpreter_time() {
     let python = generated_code::python();
     if !kit::need("python-3.12", python.is_some(), "no Python 3.12 or later is installed") || !ready(&[]) {
         return;
@@ -98,7 +98,7 @@ fn old_python() -> Option<PathBuf> {
 }
 
 #[test]
-fn a_python_that_is_too_old_is_said_and_what_would_help() {
+fn old_python_is_reported_with_a_remedy() {
     let python = old_python();
     if !kit::need("python-3.11", python.is_some(), "no Python before 3.12 is installed") || !ready(&[]) {
         return;
@@ -116,7 +116,7 @@ fn a_python_that_is_too_old_is_said_and_what_would_help() {
 }
 
 #[test]
-fn perl_functions_have_no_names_and_that_is_said() {
+fn unnamed_perl_functions_are_reported() {
     if !ready(&["perl"]) {
         return;
     }
@@ -128,7 +128,7 @@ fn perl_functions_have_no_names_and_that_is_said() {
 }
 
 #[test]
-fn interpreters_without_names_have_a_remedy() {
+fn unnamed_interpreters_have_a_remedy() {
     if !ready(&["gcc"]) {
         return;
     }
@@ -153,7 +153,7 @@ fn interpreters_without_names_have_a_remedy() {
 }
 
 #[test]
-fn node_functions_have_the_time_of_what_they_call() {
+fn node_functions_include_their_callees() {
     if !ready(&["node"]) {
         return;
     }
@@ -168,7 +168,7 @@ fn node_functions_have_the_time_of_what_they_call() {
 }
 
 #[test]
-fn erlangs_stacks_reach_their_process_or_say_why_not() {
+fn erlang_stacks_reach_their_process_or_explain_why_not() {
     if !ready(&["erl", "erlc"]) {
         return;
     }
@@ -191,7 +191,7 @@ fn erlangs_stacks_reach_their_process_or_say_why_not() {
 }
 
 #[test]
-fn php_functions_have_names_once_its_jit_is_told_to_write_them() {
+fn php_functions_are_named_with_jit_debug_option() {
     if !ready(&["php"]) {
         return;
     }

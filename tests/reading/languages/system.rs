@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn kernel_and_vdso_frames_have_names_and_their_callers_lines() {
+fn kernel_and_vdso_frames_are_named_and_callers_have_lines() {
     let text = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     let seen = text.lines().any(|line| !line.starts_with("0000000000000000"));
     let has_vdso = std::fs::read_to_string("/proc/self/maps").unwrap().contains("[vdso]");

@@ -134,7 +134,7 @@ fn attr_of(path: &Path) -> Attr {
 }
 
 #[test]
-fn branches_are_counted_as_perf_counts_them() {
+fn branch_counts_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let file = write(&lab, "branches", 3);
     tables_agree(&file, &["-b"]);
@@ -168,7 +168,7 @@ fn branches_are_counted_as_perf_counts_them() {
 }
 
 #[test]
-fn memory_accesses_are_perfs() {
+fn memory_accesses_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let file = write(&lab, "accesses", 5);
     for keys in ["dso_daddr", "mem", "snoop", "tlb", "locked", "blocked", "local_weight", "mem,snoop,tlb,dso"]

@@ -46,7 +46,7 @@ fn without_fields(mut document: Value) -> Value {
 }
 
 #[test]
-fn the_json_document_is_perfs() {
+fn json_document_matches_perf() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let deep = deep.to_str().unwrap();
@@ -85,7 +85,7 @@ fn the_json_document_is_perfs() {
 }
 
 #[test]
-fn a_document_is_written_once_and_for_samples() {
+fn json_conversion_refuses_to_overwrite_and_requires_samples() {
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/perfdata/fp.data");
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("samples.json");

@@ -63,7 +63,7 @@ fn dumps_agree(file: &Path, command: &[&str]) {
 }
 
 #[test]
-fn dumps_are_perfs() {
+fn dumps_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let deep = &[deep.to_str().unwrap()];
@@ -88,7 +88,7 @@ fn dump(file: &Path) -> Ran {
 }
 
 #[test]
-fn damage_is_said_where_it_lies() {
+fn damage_is_reported_at_its_offset() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("perf.data");
     let (mut first, second) = (sample(2, 7, 10, &[USER, 0x1000, 0x2000]), sample(2, 7, 11, &[USER, 0x1000]));
@@ -113,7 +113,7 @@ fn damage_is_said_where_it_lies() {
 }
 
 #[test]
-fn a_dump_reads_standard_input() {
+fn dump_reads_stdin() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("perf.data");
     write(&file, 0, &[sample(2, 7, 10, &[USER, 0x1000])]);

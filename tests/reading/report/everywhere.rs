@@ -45,7 +45,7 @@ fn places(records: &mut encode::Encoder, path: &Path, base: u64, count: usize, d
 }
 
 #[test]
-fn wherever_a_sample_falls_the_lines_are_perfs() {
+fn script_lines_match_perf_at_every_kind_of_address() {
     let Some(lab) = Lab::new() else { return };
     let mut attr = Attr::new(1, 0);
     attr.set_sample_type(

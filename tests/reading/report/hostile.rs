@@ -95,7 +95,7 @@ fn damage(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
 }
 
 #[test]
-fn json_escapes_what_a_terminal_would_act_on() {
+fn json_escapes_terminal_control_sequences() {
     if !kit::need_perf_events() {
         return;
     }
@@ -124,7 +124,7 @@ fn json_escapes_what_a_terminal_would_act_on() {
 }
 
 #[test]
-fn damaged_recordings_do_no_harm() {
+fn damaged_recordings_do_not_panic() {
     let Some(lab) = Lab::new() else { return };
     let many = lab.build("many", MANY);
     let options =
@@ -178,7 +178,7 @@ fn records(bytes: &[u8], wanted: u32) -> Vec<Range<usize>> {
 }
 
 #[test]
-fn every_way_of_reading_says_what_is_damaged() {
+fn every_command_reports_damage() {
     let folder = tempfile::tempdir().unwrap();
     let whole = std::fs::read(kit::data("perfdata/fp.data")).unwrap();
     let samples = samples(&whole);

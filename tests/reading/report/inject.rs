@@ -45,7 +45,7 @@ fn header(file: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_copy_holds_the_same_in_either_form() {
+fn injected_copy_is_equal_in_file_and_pipe_form() {
     if !kit::need_program("perf") {
         return;
     }
@@ -88,7 +88,7 @@ fn a_copy_holds_the_same_in_either_form() {
 }
 
 #[test]
-fn build_ids_come_into_the_stream_and_into_mappings() {
+fn build_ids_are_injected_into_stream_and_mappings() {
     if !kit::need_program("perf") {
         return;
     }
@@ -124,7 +124,7 @@ fn build_ids_come_into_the_stream_and_into_mappings() {
 }
 
 #[test]
-fn copied_stacks_become_call_chains() {
+fn stack_copies_become_call_chains() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let options = ["-e", "cpu-clock", "-c", "2000000", "--call-graph", "dwarf,4096"];
@@ -189,7 +189,7 @@ int main(void) {
 "#;
 
 #[test]
-fn generated_code_becomes_files_that_every_perf_reads() {
+fn jitdump_code_becomes_elf_files_that_perf_reads() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("jitting", JITDUMP);
     let (from, to) = (lab.path("from"), lab.path("to"));
@@ -229,7 +229,7 @@ fn generated_code_becomes_files_that_every_perf_reads() {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_no_file() {
+fn failed_inject_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let (from, small) = (stored("dwarf.data"), folder.path().join("small"));
     let same = folder.path().join("same");

@@ -41,7 +41,7 @@ fn pmc_says(file: &Path, options: &[&str]) -> kit::Ran {
 }
 
 #[test]
-fn time_by_the_clock_is_shared_among_the_threads_that_ran() {
+fn wall_clock_time_is_divided_among_running_threads() {
     if !(kit::need_program("gcc") && kit::need_perf_events()) {
         return;
     }

@@ -31,7 +31,7 @@ use self::against::{pmc_json, script};
 use self::lab::{DEEP, Lab, MANY};
 
 #[test]
-fn stackcollapse_reads_our_lines() {
+fn stackcollapse_reads_script_output() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let file = lab.record("fp", &["-e", "cpu-clock", "-g"], &[deep.to_str().expect("plain")], false);
@@ -45,7 +45,7 @@ fn stackcollapse_reads_our_lines() {
 }
 
 #[test]
-fn tables_trees_and_filters() {
+fn tables_trees_and_filters_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let (deep, many) = (lab.build("deep", DEEP), lab.build("many", MANY));
     let fp = lab.record("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], &[deep.to_str().unwrap()], false);
@@ -107,7 +107,7 @@ fn tables_trees_and_filters() {
 }
 
 #[test]
-fn what_cannot_be_done_is_explained() {
+fn unsupported_requests_are_explained() {
     kit::run(&["report", "-i", "/does/not/exist"]).expect(1).says(&["/does/not/exist", "ENOENT"]);
     kit::run(&["report", "-s", "symbl"]).expect(2).says(&["symbl", "did you mean", "symbol"]);
     kit::run(&["report", "-g", "upwards"]).expect(2).says(&["caller, callee or none"]);

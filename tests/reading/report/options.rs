@@ -38,7 +38,7 @@ pub(crate) fn tables_agree(file: &Path, options: &[&str]) {
 }
 
 #[test]
-fn filters_on_fields_that_were_not_recorded_are_errors() {
+fn filters_on_unrecorded_fields_are_errors() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     // perf records CPU numbers only when it measures CPUs.
@@ -63,7 +63,7 @@ fn filters_on_fields_that_were_not_recorded_are_errors() {
 }
 
 #[test]
-fn reports_in_a_pipe_say_how_many_samples_were_lost_as_perf_does() {
+fn piped_report_states_lost_samples_like_perf() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let file = lab.record("plain", &["-e", "cpu-clock", "-F", "999"], &[deep.to_str().unwrap()], false);
@@ -81,7 +81,7 @@ fn reports_in_a_pipe_say_how_many_samples_were_lost_as_perf_does() {
 }
 
 #[test]
-fn parents_callees_and_filters() {
+fn parent_callee_and_filter_options() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let file = lab.record("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], &[deep.to_str().unwrap()], false);
@@ -130,7 +130,7 @@ fn parents_callees_and_filters() {
 }
 
 #[test]
-fn names_choose_the_tree_too_and_shown_columns_order_the_rows() {
+fn name_filters_apply_to_the_tree_and_columns_set_the_order() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let file = lab.record("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], &[deep.to_str().unwrap()], false);
@@ -178,7 +178,7 @@ fn names_choose_the_tree_too_and_shown_columns_order_the_rows() {
 }
 
 #[test]
-fn shapes_of_the_tree() {
+fn call_graph_layouts() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let file = lab.record("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], &[deep.to_str().unwrap()], false);
@@ -217,7 +217,7 @@ fn shapes_of_the_tree() {
 }
 
 #[test]
-fn lists_of_what_else_is_there() {
+fn event_and_task_lists_are_printed() {
     let Some(lab) = Lab::new() else { return };
     let many = lab.build("many", MANY);
     let file = lab.record("tasks", &["-e", "task-clock", "-F", "1000"], &[many.to_str().unwrap()], false);
@@ -262,7 +262,7 @@ fn lists_of_what_else_is_there() {
 }
 
 #[test]
-fn recorded_groups_share_a_table() {
+fn event_groups_share_a_table() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let deep = deep.to_str().unwrap();
@@ -283,7 +283,7 @@ fn recorded_groups_share_a_table() {
 }
 
 #[test]
-fn fields_of_tracepoints_are_sort_keys() {
+fn tracepoint_fields_are_sort_keys() {
     let Some(lab) = Lab::new() else { return };
     let many = lab.build("many", MANY);
     let file = lab.record("switches", &["-e", "sched:sched_switch"], &[many.to_str().unwrap()], false);
@@ -306,7 +306,7 @@ fn fields_of_tracepoints_are_sort_keys() {
 }
 
 #[test]
-fn the_header_says_when_as_perf_does() {
+fn header_times_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let file = lab.record("plain", &["-e", "cpu-clock"], &["true"], false);
     let theirs = oracle::perf_of(&file, &["report", "--header-only"]);
@@ -318,7 +318,7 @@ fn the_header_says_when_as_perf_does() {
 }
 
 #[test]
-fn where_the_cpu_was_and_sizes_of_functions_are_columns() {
+fn cpu_mode_and_symbol_size_are_columns() {
     let Some(lab) = Lab::new() else { return };
     // A workload with kernel time.
     let work = ["sh", "-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); /bin/true; done"];
@@ -361,7 +361,7 @@ fn where_the_cpu_was_and_sizes_of_functions_are_columns() {
 }
 
 #[test]
-fn code_without_lines_is_a_place_in_its_function() {
+fn code_without_debug_lines_shows_the_symbol_offset() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let bare = lab.path("bare");
@@ -380,7 +380,7 @@ fn code_without_lines_is_a_place_in_its_function() {
 }
 
 #[test]
-fn short_options_mean_what_perf_means() {
+fn short_options_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let file = lab.record("flat", &["-e", "cpu-clock", "-F", "4000"], &[deep.to_str().unwrap()], false);

@@ -47,7 +47,7 @@ fn second_opinion(file: &Path) -> Option<u64> {
 }
 
 #[test]
-fn recordings_of_pmc_give_others_the_same_numbers() {
+fn other_tools_read_the_same_numbers_from_pmc_recordings() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_perf_events() {
         return;
@@ -90,7 +90,7 @@ fn recordings_of_pmc_give_others_the_same_numbers() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named_once() {
+fn unreadable_file_is_named_once() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let file =
@@ -116,7 +116,7 @@ fn a_file_that_cannot_be_read_is_named_once() {
 }
 
 #[test]
-fn names_are_not_dropped_silently_when_descriptors_run_out() {
+fn descriptor_exhaustion_is_reported_for_symbols() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let file = lab.record("few.data", &["-e", "cpu-clock:u", "-F", "2000"], &[deep.to_str().unwrap()], false);

@@ -87,7 +87,7 @@ fn stacks(file: &std::path::Path) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn deferred_parts_of_chains_are_joined() {
+fn deferred_call_chains_are_joined() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("deferred");
     let kernel = 0xffff_ffff_8100_0000;
@@ -119,7 +119,7 @@ fn deferred_parts_of_chains_are_joined() {
 }
 
 #[test]
-fn callers_where_nothing_was_mapped_are_cut_off_and_counted() {
+fn unmapped_callers_are_truncated_and_counted() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("false");
     let kernel = 0xffff_ffff_8100_0000;
@@ -149,7 +149,7 @@ fn callers_where_nothing_was_mapped_are_cut_off_and_counted() {
 }
 
 #[test]
-fn what_counters_say_they_lost_is_told() {
+fn lost_counts_of_events_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("lost");
     // PERF_FORMAT_ID | PERF_FORMAT_LOST.
@@ -163,7 +163,7 @@ fn what_counters_say_they_lost_is_told() {
 }
 
 #[test]
-fn recorded_callers_stay_where_no_stack_was_copied() {
+fn recorded_callers_are_kept_without_a_stack_copy() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("copies");
     let kernel = 0xffff_ffff_8100_0000;
@@ -250,7 +250,7 @@ fn can_build() -> bool {
 }
 
 #[test]
-fn copies_are_joined_in_the_order_of_time_wherever_they_stand_in_the_file() {
+fn stack_copies_are_joined_in_time_order() {
     if !can_build() {
         return;
     }
@@ -271,7 +271,7 @@ fn copies_are_joined_in_the_order_of_time_wherever_they_stand_in_the_file() {
 }
 
 #[test]
-fn a_stack_that_ends_before_its_copy_could_is_not_cut() {
+fn stack_that_ends_within_its_copy_is_not_truncated() {
     if !can_build() {
         return;
     }
@@ -286,7 +286,7 @@ fn a_stack_that_ends_before_its_copy_could_is_not_cut() {
 }
 
 #[test]
-fn calls_that_the_processor_kept_are_chains() {
+fn lbr_call_stacks_become_chains() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("lbr");
     let kernel = 0xffff_ffff_8100_0000;
@@ -325,7 +325,7 @@ fn calls_that_the_processor_kept_are_chains() {
 }
 
 #[test]
-fn the_running_kernels_names_are_for_its_own_recordings() {
+fn running_kernel_symbols_are_used_only_for_its_own_recordings() {
     let kallsyms = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     let of = |line: &str, name: &str| line.split_once(" T ").is_some_and(|(_, rest)| rest == name);
     let start = |name: &str| {

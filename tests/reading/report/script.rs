@@ -26,7 +26,7 @@ const ALL: &[&str] = &[
 ];
 
 #[test]
-fn every_field_is_perfs() {
+fn every_script_field_matches_perf() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let file = lab.record("all", ALL, &[deep.to_str().unwrap()], false);
@@ -53,7 +53,7 @@ fn every_field_is_perfs() {
 }
 
 #[test]
-fn filters_and_times_are_perfs() {
+fn script_filters_and_times_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let (deep, many) = (lab.build("deep", DEEP), lab.build("many", MANY));
     let file = lab.record("fp", &["-e", "cpu-clock", "-F", "2000", "-g"], &[deep.to_str().unwrap()], false);
@@ -75,7 +75,7 @@ fn filters_and_times_are_perfs() {
 }
 
 #[test]
-fn other_records_are_perfs() {
+fn other_script_records_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let many = lab.build("many", MANY);
     let many = many.to_str().unwrap();
@@ -109,7 +109,7 @@ fn other_records_are_perfs() {
 }
 
 #[test]
-fn what_script_has_not_is_explained() {
+fn unsupported_script_features_are_explained() {
     kit::run(&["script", "-F", "comm,+ip"]).expect(1);
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
@@ -128,7 +128,7 @@ fn what_script_has_not_is_explained() {
 }
 
 #[test]
-fn each_event_has_a_file_of_its_own() {
+fn per_event_dump_writes_one_file_per_event() {
     let Some(lab) = Lab::new() else { return };
     let many = lab.build("many", super::lab::MANY);
     let file = lab.record("two", &["-e", "cpu-clock,page-faults"], &[many.to_str().unwrap()], false);

@@ -58,7 +58,7 @@ fn caps() -> Vec<(String, String)> {
 }
 
 #[test]
-fn kept_calls_are_stitched_as_perf_does() {
+fn lbr_stitching_matches_perf() {
     let Some(lab) = Lab::new() else { return };
     let (program, file) = (lab.build("deep", DEEP), lab.path("calls"));
     let features = Features { cpu_pmu_caps: Some(caps()), ..Features::default() };
@@ -85,7 +85,7 @@ fn kept_calls_are_stitched_as_perf_does() {
 }
 
 #[test]
-fn what_cannot_be_stitched_is_explained() {
+fn impossible_stitching_is_explained() {
     let Some(lab) = Lab::new() else { return };
     let (program, file) = (lab.build("deep", DEEP), lab.path("calls"));
     let known = Features { cpu_pmu_caps: Some(caps()), ..Features::default() };

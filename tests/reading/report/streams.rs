@@ -91,7 +91,7 @@ fn streams(document: &Value) -> BTreeSet<Stream> {
 }
 
 #[test]
-fn the_hottest_ways_are_perfs() {
+fn hottest_streams_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("deep", DEEP);
     let (old, new) = (lab.path("old"), lab.path("new"));
@@ -119,7 +119,7 @@ fn the_hottest_ways_are_perfs() {
 }
 
 #[test]
-fn branches_out_of_the_kernel_stand_before_the_callers() {
+fn kernel_exit_branches_precede_the_callers() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("deep", DEEP);
     let file = lab.path("returns");
@@ -137,7 +137,7 @@ fn branches_out_of_the_kernel_stand_before_the_callers() {
 }
 
 #[test]
-fn chains_without_address_and_marker_are_survived() {
+fn chains_without_address_or_marker_do_not_panic() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("deep", DEEP);
     let file = lab.path("bare");
@@ -157,7 +157,7 @@ fn chains_without_address_and_marker_are_survived() {
 }
 
 #[test]
-fn ordinary_chains_are_streams_too() {
+fn ordinary_call_chains_form_streams() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("deep", DEEP);
     let (old, new) = (lab.path("old"), lab.path("new"));

@@ -10,7 +10,7 @@ use super::lab::{DEEP, JIT, Lab, MANY};
 use crate::kit;
 
 #[test]
-fn recordings_of_perf_give_perfs_numbers_and_lines() {
+fn perf_recordings_give_perfs_numbers_and_lines() {
     let Some(lab) = Lab::new() else { return };
     let (deep, many) = (lab.build("deep", DEEP), lab.build("many", MANY));
     let (deep, many) = (deep.to_str().expect("plain"), many.to_str().expect("plain"));
@@ -49,7 +49,7 @@ fn recordings_of_perf_give_perfs_numbers_and_lines() {
 /// While another recorder asks for build-ids (as perf 7.2 and pmc do), the kernel marks the mappings in all
 /// recordings as if they carried build-ids.
 #[test]
-fn another_recorders_build_ids_are_not_looked_for() {
+fn build_ids_of_other_recorders_are_not_searched() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let mut other = kit::pmc();
@@ -67,7 +67,7 @@ fn another_recorders_build_ids_are_not_looked_for() {
 }
 
 #[test]
-fn copied_stacks_are_unwound() {
+fn stack_copies_are_unwound() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let options = ["-e", "cpu-clock", "-F", "4000", "-m", "8M", "--call-graph", "dwarf,8192"];
@@ -86,7 +86,7 @@ fn copied_stacks_are_unwound() {
 }
 
 #[test]
-fn the_whole_machine_and_tracepoints() {
+fn system_wide_and_tracepoint_recordings_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let many = lab.build("many", MANY);
     let many = many.to_str().expect("plain");
@@ -103,7 +103,7 @@ fn the_whole_machine_and_tracepoints() {
 }
 
 #[test]
-fn code_of_a_jit_has_the_names_of_its_map() {
+fn jit_code_uses_the_names_of_its_map() {
     let Some(lab) = Lab::new() else { return };
     let jit = lab.build("jit", JIT);
     let file = lab.record("jit.data", &["-e", "cpu-clock", "-g"], &[jit.to_str().expect("plain")], false);
@@ -128,7 +128,7 @@ fn with_section(number: usize, section: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn simpleperfs_symbols_name_what_is_in_files_that_are_not_here() {
+fn simpleperf_symbols_are_used_for_missing_files() {
     if !cfg!(target_endian = "little") {
         return;
     }

@@ -63,7 +63,7 @@ fn sorted(block: &str, separator: &str) -> String {
 }
 
 /// A tree's lines without the lines that connect them, sorted, if siblings have the same number. perf orders
-/// equal siblings of different modules by the addresses of its own structures.
+/// equal siblings of different modules by memory address.
 fn without_order_of_ties(block: &str) -> Option<Vec<&str>> {
     let mut branches: Vec<(usize, &str)> = Vec::new();
     for line in block.lines() {
@@ -111,7 +111,7 @@ fn agree(file: &Path, options: &[&str]) {
 }
 
 #[test]
-fn chains_stand_under_rows_as_perf_has_them() {
+fn call_chains_below_rows_match_perf() {
     let Some(lab) = Lab::new() else { return };
     let calls = lab.build("calls", CALLS);
     let file = lab.path("calls.data");

@@ -31,7 +31,7 @@ fn at_outer(
 }
 
 #[test]
-fn a_stripped_program_is_named_by_its_debug_file() {
+fn stripped_program_uses_its_debug_file() {
     if !kit::need_program("gcc") || !kit::need_program("objcopy") {
         return;
     }
@@ -67,7 +67,7 @@ fn a_stripped_program_is_named_by_its_debug_file() {
 }
 
 #[test]
-fn a_debug_file_that_cannot_be_opened_is_told() {
+fn unreadable_debug_file_is_reported() {
     if !kit::need_program("gcc") {
         return;
     }
@@ -93,7 +93,7 @@ fn a_debug_file_that_cannot_be_opened_is_told() {
 }
 
 #[test]
-fn a_cached_program_that_cannot_be_opened_is_told_by_its_own_path() {
+fn unreadable_cached_program_is_reported_by_its_path() {
     let folder = tempfile::tempdir().unwrap();
     let id = BuildId::new(&[7; 20]).unwrap();
     let place = folder.path().join(".build-id").join(id.path());
@@ -108,7 +108,7 @@ fn a_cached_program_that_cannot_be_opened_is_told_by_its_own_path() {
 }
 
 #[test]
-fn a_debug_link_is_followed_and_its_checksum_counts() {
+fn debug_link_is_followed_if_the_checksum_matches() {
     if !kit::need_program("gcc") || !kit::need_program("objcopy") {
         return;
     }
@@ -130,7 +130,7 @@ fn a_debug_link_is_followed_and_its_checksum_counts() {
 }
 
 #[test]
-fn a_file_of_another_build_is_not_used_and_said() {
+fn debug_file_of_another_build_is_rejected_with_a_note() {
     if !kit::need_program("gcc") {
         return;
     }
@@ -144,7 +144,7 @@ fn a_file_of_another_build_is_not_used_and_said() {
 }
 
 #[test]
-fn the_cache_of_perf_is_used() {
+fn perfs_build_id_cache_is_used() {
     if !kit::need_program("gcc") {
         return;
     }
@@ -162,7 +162,7 @@ fn the_cache_of_perf_is_used() {
 }
 
 #[test]
-fn split_dwarf_is_followed_in_files_and_packages() {
+fn split_dwarf_is_read_from_dwo_and_dwp_files() {
     if !kit::need_program("gcc") || !kit::need_program("addr2line") || !kit::need_program("dwp") {
         return;
     }
@@ -193,7 +193,7 @@ fn split_dwarf_is_followed_in_files_and_packages() {
 }
 
 #[test]
-fn the_packed_symbol_table_names_a_stripped_program() {
+fn gnu_debugdata_names_a_stripped_program() {
     if !kit::need_program("gcc") || !kit::need_program("xz") || !kit::need_program("objcopy") {
         return;
     }
@@ -210,7 +210,7 @@ fn the_packed_symbol_table_names_a_stripped_program() {
 }
 
 #[test]
-fn common_parts_moved_by_dwz_are_followed() {
+fn dwz_common_files_are_followed() {
     if !kit::need_program("gcc") || !kit::need_program("dwz") || !kit::need_program("addr2line") {
         return;
     }
@@ -223,7 +223,7 @@ fn common_parts_moved_by_dwz_are_followed() {
 }
 
 #[test]
-fn a_second_time_comes_out_of_the_cache() {
+fn second_lookup_uses_the_cache() {
     if !kit::need_program("gcc") {
         return;
     }
@@ -241,7 +241,7 @@ fn a_second_time_comes_out_of_the_cache() {
 }
 
 #[test]
-fn a_deleted_program_is_read_through_its_process() {
+fn deleted_program_is_read_through_its_process() {
     if !kit::need_program("gcc") || !kit::need_root() {
         return;
     }

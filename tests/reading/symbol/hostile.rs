@@ -21,7 +21,7 @@ impl Dice {
 }
 
 #[test]
-fn mutated_files_are_survived() {
+fn mutated_elf_files_do_not_panic() {
     if !kit::need_program("gcc") {
         return;
     }
@@ -54,7 +54,7 @@ fn mutated_files_are_survived() {
 }
 
 #[test]
-fn compressed_sections_may_not_claim_far_more_than_the_file_holds() {
+fn implausible_compressed_section_sizes_are_rejected() {
     if !kit::need_program("gcc") || !kit::need_program("objcopy") {
         return;
     }
@@ -106,7 +106,7 @@ fn nested(levels: usize) -> String {
 }
 
 #[test]
-fn nesting_without_end_is_refused_and_the_name_stays() {
+fn excessive_inline_nesting_is_rejected_and_the_symbol_name_stays() {
     if !kit::need_program("gcc") {
         return;
     }

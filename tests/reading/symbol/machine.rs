@@ -13,7 +13,7 @@ use pmc::symbol::{
 use super::{kit, offsets, plain, resolve};
 
 #[test]
-fn the_c_library_of_this_machine_is_named_as_nm_does() {
+fn libc_symbols_match_nm() {
     let Some(libc) = own_libc() else { return };
     let libc = libc.as_path();
     let bytes = std::fs::read(libc).unwrap();
@@ -47,7 +47,7 @@ fn own_libc() -> Option<PathBuf> {
 }
 
 #[test]
-fn names_looked_for_a_few_at_a_time_are_those_of_the_whole_table() {
+fn batched_lookups_match_the_full_table() {
     let Some(libc) = own_libc() else { return };
     let bytes = std::fs::read(&libc).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
@@ -114,7 +114,7 @@ fn names_looked_for_a_few_at_a_time_are_those_of_the_whole_table() {
 }
 
 #[test]
-fn kept_kernel_functions_are_those_that_the_kernel_says() {
+fn cached_kernel_symbols_match_kallsyms() {
     let text = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     let functions = text.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
@@ -160,7 +160,7 @@ fn kept_kernel_functions_are_those_that_the_kernel_says() {
 }
 
 #[test]
-fn kernel_functions_are_those_of_kallsyms() {
+fn kernel_symbols_match_kallsyms() {
     let text = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     let functions: Vec<(u64, &str)> = text
         .lines()
@@ -217,7 +217,7 @@ fn kernel_functions_are_those_of_kallsyms() {
 }
 
 #[test]
-fn hidden_kernel_addresses_are_a_reason() {
+fn hidden_kernel_addresses_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let hidden = folder.path().join("kallsyms");
     std::fs::write(&hidden, "0000000000000000 T _text\n0000000000000000 T do_it\n").unwrap();
@@ -230,7 +230,7 @@ fn hidden_kernel_addresses_are_a_reason() {
 }
 
 #[test]
-fn the_vdso_has_names() {
+fn vdso_functions_are_named() {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let Some(line) = maps.lines().find(|l| l.ends_with("[vdso]")) else {
         kit::need("vdso", false, "this kernel lends no vdso");
@@ -248,7 +248,7 @@ fn the_vdso_has_names() {
 }
 
 #[test]
-fn a_jit_is_named_by_its_perf_map() {
+fn jit_code_is_named_by_its_perf_map() {
     let pid = std::process::id();
     let path = format!("/tmp/perf-{pid}.map");
     std::fs::write(&path, "7f1230000000 40 LazyCompile:*hot /app.js:3\n7f1230000040 10 stub\nrubbish\n")
@@ -283,7 +283,7 @@ fn vmlinux_is_unused(path: &Path, build_id: Option<BuildId>) -> String {
 }
 
 #[test]
-fn a_given_vmlinux_that_is_not_used_is_told() {
+fn unused_vmlinux_option_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("text");
     std::fs::write(&text, "no kernel").unwrap();
@@ -302,7 +302,7 @@ fn a_given_vmlinux_that_is_not_used_is_told() {
 }
 
 #[test]
-fn a_given_vmlinux_without_the_symbol_of_the_recording_is_told() {
+fn vmlinux_without_the_reference_symbol_is_reported() {
     let other = std::env::current_exe().unwrap();
     let reference = Some(Arc::new(("no_such_symbol".into(), Avma(0xffff_ffff_8100_0000))));
     let module = SymbolModule { kind: SymbolModuleKind::Kernel { reference }, ..SymbolModule::kernel() };
@@ -316,7 +316,7 @@ fn a_given_vmlinux_without_the_symbol_of_the_recording_is_told() {
 }
 
 #[test]
-fn a_perf_map_that_is_a_link_or_a_pipe_is_refused() {
+fn perf_map_that_is_a_link_or_fifo_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let tmp = folder.path().join("tmp");
     std::fs::create_dir(&tmp).unwrap();
@@ -380,7 +380,7 @@ fn jitdump() -> Vec<u8> {
 }
 
 #[test]
-fn a_jitdump_gives_names_lines_bytes_and_times() {
+fn jitdump_provides_names_lines_bytes_and_times() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jit-77.dump");
     std::fs::write(&path, jitdump()).unwrap();
@@ -417,7 +417,7 @@ fn a_jitdump_gives_names_lines_bytes_and_times() {
 }
 
 #[test]
-fn functions_in_the_recording_name_only_files_that_are_not_here() {
+fn recorded_symbols_are_used_only_for_missing_files() {
     let here = std::env::current_exe().unwrap();
     let bytes = std::fs::read(&here).unwrap();
     let offset =
@@ -443,7 +443,7 @@ fn functions_in_the_recording_name_only_files_that_are_not_here() {
 }
 
 #[test]
-fn bpf_programs_are_known_by_their_records() {
+fn bpf_programs_are_named_by_their_records() {
     let mut symbolizer = Symbolizer::new(SymbolOptions { live: false, ..plain() }).unwrap();
     symbolizer.add_ksymbol(Avma(0xffff_ffff_c000_1000), 0x80, Path::new("bpf_prog_abc_count").into());
     let id = symbolizer

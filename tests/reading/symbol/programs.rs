@@ -24,7 +24,7 @@ fn agrees(built: &Built, step: u64, least: usize, tolerated: f64) {
 }
 
 #[test]
-fn c_with_inlines_agrees_at_every_address() {
+fn c_inlines_match_addr2line_at_every_address() {
     if !kit::need_program("gcc") || !kit::need_program("addr2line") {
         return;
     }
@@ -38,7 +38,7 @@ fn c_with_inlines_agrees_at_every_address() {
 }
 
 #[test]
-fn compressed_debug_sections_are_unpacked() {
+fn compressed_debug_sections_are_read() {
     if !kit::need_program("gcc") || !kit::need_program("addr2line") {
         return;
     }
@@ -46,7 +46,7 @@ fn compressed_debug_sections_are_unpacked() {
 }
 
 #[test]
-fn a_static_program_agrees() {
+fn static_program_is_resolved() {
     if !kit::need_program("gcc") || !kit::need_program("addr2line") {
         return;
     }
@@ -62,7 +62,7 @@ fn a_static_program_agrees() {
 }
 
 #[test]
-fn cpp_templates_agree() {
+fn cpp_templates_match_addr2line() {
     if !kit::need_program("g++") || !kit::need_program("addr2line") {
         return;
     }
@@ -70,7 +70,7 @@ fn cpp_templates_agree() {
 }
 
 #[test]
-fn rust_agrees() {
+fn rust_matches_addr2line() {
     if !kit::need_program("rustc") || !kit::need_program("addr2line") {
         return;
     }
@@ -102,7 +102,7 @@ fn main() { println!("{}", busy(std::env::args().count() as u64 * 100)); }
 }
 
 #[test]
-fn cpp_names_are_those_of_cppfilt() {
+fn cpp_names_match_cppfilt() {
     if !kit::need_program("g++") || !kit::need_program("c++filt") {
         return;
     }
@@ -124,7 +124,7 @@ fn cpp_names_are_those_of_cppfilt() {
 }
 
 #[test]
-fn stubs_are_named_after_what_they_call() {
+fn plt_stubs_are_named_after_their_target() {
     if !kit::need_program("gcc") || !kit::need_program("objdump") {
         return;
     }

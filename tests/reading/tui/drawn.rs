@@ -4,7 +4,7 @@ use super::fixture::Desk;
 use crate::kit::golden;
 
 #[test]
-fn every_pane_in_three_sizes() {
+fn every_pane_renders_in_three_sizes() {
     for (width, height) in [(60, 15), (100, 30), (200, 50)] {
         for (name, keys) in [
             ("functions", ""),
@@ -25,7 +25,7 @@ fn every_pane_in_three_sizes() {
 }
 
 #[test]
-fn a_small_terminal_says_so() {
+fn small_terminal_shows_a_message() {
     let mut desk = Desk::new(100, 30);
     for (width, height) in [(59, 30), (100, 14), (20, 5), (3, 2), (1, 1)] {
         let screen = desk.resize(width, height).screen();
@@ -37,7 +37,7 @@ fn a_small_terminal_says_so() {
 }
 
 #[test]
-fn foreign_names_are_harmless_and_columns_stay() {
+fn untrusted_names_are_sanitized_and_columns_align() {
     for keys in ["", "2", "3", "5", "jjjjj"] {
         let screen = Desk::new(120, 30).press(keys).screen();
         assert!(!screen.contains(['\u{1b}', '\t']), "{keys}: {screen}");
@@ -52,7 +52,7 @@ fn foreign_names_are_harmless_and_columns_stay() {
 }
 
 #[test]
-fn a_symbol_has_half_of_the_screen() {
+fn symbol_column_gets_half_of_the_screen() {
     for width in [60u16, 72, 80, 100, 132] {
         let screen = Desk::new(width, 24).screen();
         let heading = screen.lines().find(|line| line.contains("Symbol")).unwrap();
@@ -65,7 +65,7 @@ fn a_symbol_has_half_of_the_screen() {
 }
 
 #[test]
-fn names_are_read_and_there_in_full() {
+fn names_are_shortened_and_shown_in_full_below() {
     let mut desk = Desk::new(80, 24);
     let screen = desk.press("jjjjjjj").screen();
     // The function name stays visible without its scope; the line below shows the full name.
@@ -82,7 +82,7 @@ fn names_are_read_and_there_in_full() {
 }
 
 #[test]
-fn the_flame_graph_says_what_is_below_and_what_is_zoomed() {
+fn flame_graph_shows_depth_and_zoom() {
     let mut desk = Desk::new(100, 30);
     let zoomed = desk.press("3jj<Enter>j").screen();
     assert!(zoomed.contains("% of the zoomed part, "), "{zoomed}");
@@ -93,7 +93,7 @@ fn the_flame_graph_says_what_is_below_and_what_is_zoomed() {
 }
 
 #[test]
-fn a_live_view_without_call_chains_says_how_to_take_them() {
+fn live_view_without_call_chains_explains_how_to_record_them() {
     use pmc::profile::sampled::{ProfileQuality, Query, QueryAnswer};
     use pmc::tui::{EngineStatus, EngineUpdates};
     fn flat(query: &Query) -> QueryAnswer {
@@ -117,7 +117,7 @@ fn a_live_view_without_call_chains_says_how_to_take_them() {
 }
 
 #[test]
-fn nothing_to_show_is_said() {
+fn empty_views_show_a_message() {
     use pmc::profile::sampled::Query;
     use pmc::tui::state::ScreenState;
     let mut desk = Desk::new(80, 20);

@@ -224,7 +224,7 @@ fn share(screen: &str, words: &str, which: usize) -> f64 {
 }
 
 #[test]
-fn a_recording_is_walked_through() {
+fn recording_can_be_browsed() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
     let terminal = Terminal::new(&lab, 120, 40);
@@ -376,7 +376,7 @@ fn colours_follow_the_terminal() {
 }
 
 #[test]
-fn every_key_of_the_help_page_is_taken() {
+fn every_key_on_the_help_page_is_handled() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
     let terminal = Terminal::new(&lab, 90, 24);
@@ -409,7 +409,7 @@ fn every_key_of_the_help_page_is_taken() {
 }
 
 #[test]
-fn redrawing_does_not_wait_for_a_reply_of_the_terminal() {
+fn redraw_does_not_wait_for_a_terminal_reply() {
     let Some(lab) = Lab::new() else { return };
     if !need_program("script") {
         return;
@@ -431,7 +431,7 @@ fn redrawing_does_not_wait_for_a_reply_of_the_terminal() {
 }
 
 #[test]
-fn however_it_ends_the_terminal_is_as_it_was() {
+fn terminal_is_restored_after_every_kind_of_exit() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
     let terminal = Terminal::new(&lab, 80, 24);
@@ -469,7 +469,7 @@ fn however_it_ends_the_terminal_is_as_it_was() {
 }
 
 #[test]
-fn without_a_screen_there_is_text() {
+fn without_terminal_report_prints_text() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
     let terminal = Terminal::new(&lab, 100, 50);
@@ -497,7 +497,7 @@ fn without_a_screen_there_is_text() {
 }
 
 #[test]
-fn text_on_a_terminal_has_colours() {
+fn text_on_a_terminal_is_coloured() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
     let terminal = Terminal::new(&lab, 100, 50);
@@ -518,7 +518,7 @@ fn text_on_a_terminal_has_colours() {
 }
 
 #[test]
-fn what_is_longer_than_the_terminal_is_paged() {
+fn long_output_is_paged() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
     std::fs::write(lab.path("never"), "[pager]\n\treport = false\n").unwrap();
@@ -580,7 +580,7 @@ int main(void) { for (int i = 0; i < 400; i++) { cheap(1000 + i * 7919L % 5003);
 "#;
 
 #[test]
-fn an_inlined_function_has_its_own_and_its_callers_code() {
+fn inlined_function_shows_its_own_and_its_callers_code() {
     let Some(lab) = Lab::new() else { return };
     lab.record(INLINED, "inlined");
     let terminal = Terminal::new(&lab, 100, 40);
@@ -627,7 +627,7 @@ int main(void) { for (int i = 0; i < 900; i++) work(1000 + i * 7919L % 5003); re
 "#;
 
 #[test]
-fn each_line_of_a_function_has_its_share() {
+fn source_lines_show_their_share() {
     let Some(lab) = Lab::new() else { return };
     lab.record(LINES, "lines");
     let terminal = Terminal::new(&lab, 120, 60);
@@ -647,7 +647,7 @@ fn each_line_of_a_function_has_its_share() {
 }
 
 #[test]
-fn annotate_opens_the_screen_on_code() {
+fn annotate_opens_the_code_pane() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
     let terminal = Terminal::new(&lab, 100, 40);
@@ -681,7 +681,7 @@ fn annotate_opens_the_screen_on_code() {
 }
 
 #[test]
-fn a_torn_file_is_no_torn_screen() {
+fn truncated_file_does_not_break_the_screen() {
     let Some(lab) = Lab::new() else { return };
     let whole = std::fs::read(lab.record(SHARES, "shares")).unwrap();
     std::fs::write(lab.path("torn.data"), &whole[..whole.len() / 2]).unwrap();
@@ -699,7 +699,7 @@ fn a_torn_file_is_no_torn_screen() {
 }
 
 #[test]
-fn hostile_names_do_no_harm() {
+fn hostile_names_are_harmless() {
     let Some(lab) = Lab::new() else { return };
     if !cfg!(target_arch = "x86_64") {
         return;

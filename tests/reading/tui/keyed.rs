@@ -23,7 +23,7 @@ fn last_query(desk: &Desk) -> &Query {
 }
 
 #[test]
-fn the_cursor_walks_and_the_row_is_shown_in_full() {
+fn cursor_moves_and_selected_row_is_shown_in_full() {
     let mut desk = Desk::new(100, 30);
     assert!(desk.cursor_line().unwrap().contains("main"));
     assert!(desk.press("jj").cursor_line().unwrap().contains("Basket::price"));
@@ -33,7 +33,7 @@ fn the_cursor_walks_and_the_row_is_shown_in_full() {
 }
 
 #[test]
-fn sorting_by_each_column() {
+fn rows_sort_by_each_column() {
     let mut desk = Desk::new(100, 30);
     desk.press("s");
     assert!(desk.cursor_line().unwrap().contains("Basket::price"), "the largest of its own");
@@ -46,7 +46,7 @@ fn sorting_by_each_column() {
 }
 
 #[test]
-fn shares_of_time_by_the_clock() {
+fn wall_clock_shares_are_shown() {
     let mut desk = Desk::new(110, 30);
     assert!(desk.press("L").screen().contains("pmc record --latency"));
     let with_latency = |query: &Query| {
@@ -72,7 +72,7 @@ fn shares_of_time_by_the_clock() {
 }
 
 #[test]
-fn searching_while_typing() {
+fn incremental_search() {
     let mut desk = Desk::new(100, 30);
     assert!(desk.press("/mem").cursor_line().unwrap().contains("memcpy"));
     // Cancelling the search restores the cursor.
@@ -86,7 +86,7 @@ fn searching_while_typing() {
 }
 
 #[test]
-fn filtering_rows() {
+fn rows_can_be_filtered() {
     let mut desk = Desk::new(100, 30);
     let screen = desk.press("&KERNEL<Enter>").screen();
     assert!(screen.contains("no row matches"), "a capital letter is one: {screen}");
@@ -100,7 +100,7 @@ fn filtering_rows() {
 }
 
 #[test]
-fn drilling_and_coming_back() {
+fn drill_down_and_back() {
     let mut desk = Desk::new(100, 30);
     desk.press("jj<Enter>");
     assert_eq!(desk.state.pane, Pane::Tree);
@@ -127,7 +127,7 @@ fn drilling_and_coming_back() {
 }
 
 #[test]
-fn a_search_before_a_drill_outlives_the_way_back() {
+fn search_is_kept_after_drill_down_and_back() {
     let mut desk = Desk::new(100, 30);
     desk.press("/serve<Enter><Enter>");
     assert_eq!(desk.state.pane, Pane::Tree);
@@ -140,7 +140,7 @@ fn a_search_before_a_drill_outlives_the_way_back() {
 }
 
 #[test]
-fn q_goes_back_before_it_quits() {
+fn q_goes_back_before_quitting() {
     let mut desk = Desk::new(100, 30);
     desk.press("2q");
     assert!(!desk.effects.contains(&ScreenEffect::Quit));
@@ -153,7 +153,7 @@ fn q_goes_back_before_it_quits() {
 }
 
 #[test]
-fn the_tree_opens_and_closes() {
+fn tree_nodes_expand_and_collapse() {
     let mut desk = Desk::new(100, 30);
     let lines = |desk: &Desk| desk.state.stacks.lines.len();
     desk.press("2");
@@ -181,7 +181,7 @@ fn the_tree_opens_and_closes() {
 }
 
 #[test]
-fn inlined_functions_fold_in_code() {
+fn inlined_functions_fold_in_code_pane() {
     let mut desk = Desk::new(100, 30);
     desk.press("4");
     let name = FunctionRef { dso: "shop".to_owned(), symbol: "shop::Basket::price() const".to_owned() };
@@ -211,14 +211,14 @@ fn inlined_functions_fold_in_code() {
 }
 
 #[test]
-fn an_inlined_functions_code_is_its_callers() {
+fn code_of_an_inlined_function_is_in_its_caller() {
     let mut desk = Desk::new(100, 30);
     desk.press("2E/very_long<Enter>a");
     assert_eq!(desk.state.code.function.as_ref().unwrap().symbol, "shop::serve(Request const&)");
 }
 
 #[test]
-fn an_inlined_function_is_shown_at_its_costliest_line() {
+fn inlined_function_is_shown_at_its_hottest_line() {
     let function = |symbol: &str| FunctionRef { dso: "shop".to_owned(), symbol: symbol.to_owned() };
     // From the table: the listing shows the function it is inlined into. `next` has no cost.
     for (inlined, row) in [("sum", 6), ("next", 10), ("add", 10), ("shop::Basket::price() const", 10)] {
@@ -243,7 +243,7 @@ fn an_inlined_function_is_shown_at_its_costliest_line() {
 }
 
 #[test]
-fn the_chosen_line_is_broken_between_words() {
+fn selected_line_wraps_between_words() {
     let mut desk = Desk::new(80, 24);
     let name = FunctionRef { dso: "shop".to_owned(), symbol: "shop::Basket::price() const".to_owned() };
     desk.press("4");
@@ -258,7 +258,7 @@ fn the_chosen_line_is_broken_between_words() {
 }
 
 #[test]
-fn the_flame_graph_is_walked_and_zoomed() {
+fn flame_graph_navigation_and_zoom() {
     let mut desk = Desk::new(100, 30);
     desk.press("3");
     let detail = |desk: &mut Desk| desk.screen().lines().nth(27).unwrap().to_owned();
@@ -280,7 +280,7 @@ fn the_flame_graph_is_walked_and_zoomed() {
 }
 
 #[test]
-fn flames_cover_their_callees() {
+fn flames_span_their_callees() {
     let mut desk = Desk::new(80, 30);
     desk.press("3");
     for width in [60, 77, 80, 133, 200] {
@@ -300,7 +300,7 @@ fn flames_cover_their_callees() {
 }
 
 #[test]
-fn code_goes_to_the_hottest_line_and_follows_jumps() {
+fn code_pane_starts_at_the_hottest_line_and_follows_jumps() {
     let mut desk = Desk::new(100, 30);
     desk.press("jja");
     assert_eq!(desk.state.pane, Pane::Code);
@@ -316,7 +316,7 @@ fn code_goes_to_the_hottest_line_and_follows_jumps() {
 }
 
 #[test]
-fn code_says_that_filters_are_left_aside() {
+fn code_pane_states_that_filters_are_ignored() {
     let mut desk = Desk::new(100, 30);
     let before = desk.press("jja").screen();
     assert!(before.contains("of all: ") && !before.contains("ignoring filters"), "{before}");
@@ -325,7 +325,7 @@ fn code_says_that_filters_are_left_aside() {
 }
 
 #[test]
-fn code_of_the_costliest_when_none_was_chosen() {
+fn code_pane_defaults_to_the_hottest_function() {
     let mut desk = Desk::new(100, 30);
     // The list of threads selects no function.
     let screen = desk.press("54").screen();
@@ -334,7 +334,7 @@ fn code_of_the_costliest_when_none_was_chosen() {
 }
 
 #[test]
-fn nothing_is_asked_of_a_function_without_a_name_yet() {
+fn no_query_for_functions_without_a_name() {
     let mut desk = Desk::new(100, 30);
     let mut young = answer(&desk.state.query);
     let soon = young.profile.texts.add("…");
@@ -355,7 +355,7 @@ fn nothing_is_asked_of_a_function_without_a_name_yet() {
 }
 
 #[test]
-fn a_screen_can_begin_with_code() {
+fn screen_can_start_in_the_code_pane() {
     let mut desk = Desk::new(100, 30);
     desk.take(EngineUpdates { opens: Some(FunctionRef::default()), ..EngineUpdates::default() });
     assert!(desk.screen().contains("looking for the hottest function"), "{}", desk.screen());
@@ -376,7 +376,7 @@ fn a_screen_can_begin_with_code() {
 }
 
 #[test]
-fn threads_and_events_are_chosen() {
+fn threads_and_events_can_be_selected() {
     let mut desk = Desk::new(100, 30);
     desk.press("5");
     assert!(desk.cursor_line().unwrap().contains("90.00%"), "a process has its threads' sum");
@@ -396,7 +396,7 @@ fn threads_and_events_are_chosen() {
 }
 
 #[test]
-fn a_span_of_time_is_chosen() {
+fn time_span_can_be_selected() {
     let mut desk = Desk::new(100, 30);
     desk.press("T").press("g").press(" ").press("<Right><Right><Right><Right>").press("<Enter>");
     // A hundred slices on a hundred columns; this selects five of them.
@@ -412,7 +412,7 @@ fn a_span_of_time_is_chosen() {
 }
 
 #[test]
-fn the_mouse_chooses_scrolls_and_enters() {
+fn mouse_selects_scrolls_and_opens() {
     let mut desk = Desk::new(100, 30);
     let click = MouseEventKind::Down(MouseButton::Left);
     // The rows start below the header, tabs, strip and headings.
@@ -431,7 +431,7 @@ fn the_mouse_chooses_scrolls_and_enters() {
 }
 
 #[test]
-fn hints_are_clicked() {
+fn hints_are_clickable() {
     for width in [60, 80, 100] {
         let mut desk = Desk::new(width, 24);
         let screen = desk.screen();
@@ -448,7 +448,7 @@ fn hints_are_clicked() {
 }
 
 #[test]
-fn callers_that_every_program_has_are_one() {
+fn startup_frames_are_collapsed() {
     let mut desk = Desk::with(started, 100, 24);
     let screen = desk.screen();
     assert!(screen.contains("3 start-up frames") && !screen.contains("_start "), "{screen}");
@@ -477,7 +477,7 @@ fn callers_that_every_program_has_are_one() {
 }
 
 #[test]
-fn a_search_goes_to_the_largest() {
+fn search_jumps_to_the_largest_match() {
     let mut desk = Desk::new(100, 30);
     // Sorted by symbol, the first name with an m does not have the largest share.
     desk.press("ssss");
@@ -488,14 +488,14 @@ fn a_search_goes_to_the_largest() {
 }
 
 #[test]
-fn the_order_outlives_other_rows() {
+fn sort_order_is_kept_for_other_rows() {
     let mut desk = Desk::new(100, 30);
     assert!(desk.press("s").screen().contains("Self▾"));
     assert!(desk.press("S").screen().contains("Self▾"));
 }
 
 #[test]
-fn a_bad_pattern_says_so() {
+fn invalid_pattern_shows_an_error() {
     let mut desk = Desk::new(100, 30);
     let screen = desk.press("&price(<Enter>").screen();
     assert!(
@@ -505,14 +505,14 @@ fn a_bad_pattern_says_so() {
 }
 
 #[test]
-fn marks_are_added_up() {
+fn marked_rows_are_summed() {
     let mut desk = Desk::new(100, 30);
     let screen = desk.press("jj  ").screen();
     assert!(screen.contains("2 marked") && screen.contains("50.00%"), "{screen}");
 }
 
 #[test]
-fn the_view_is_written_in_the_form_of_its_name() {
+fn view_export_format_follows_the_file_name() {
     let mut desk = Desk::new(100, 30);
     let written = |form, name| ScreenEffect::Export(form, PathBuf::from(name));
     desk.press("x<Enter>");
@@ -534,7 +534,7 @@ fn the_view_is_written_in_the_form_of_its_name() {
 }
 
 #[test]
-fn live_keys_are_for_live_views() {
+fn live_keys_work_only_in_live_views() {
     let mut desk = Desk::new(100, 30);
     assert!(desk.press("z").screen().contains("live view"));
     desk.take(EngineUpdates {
@@ -555,7 +555,7 @@ fn live_keys_are_for_live_views() {
 }
 
 #[test]
-fn rows_are_told_apart_by_other_things() {
+fn row_keys_can_be_cycled() {
     let mut desk = Desk::new(100, 30);
     let first = desk.state.query.keys.clone();
     let mut seen = vec![first.clone()];
@@ -572,7 +572,7 @@ fn rows_are_told_apart_by_other_things() {
 }
 
 #[test]
-fn the_cursor_stays_with_its_row_when_numbers_change() {
+fn cursor_stays_on_its_row_when_numbers_change() {
     use std::sync::Arc;
     let mut desk = Desk::new(100, 30);
     desk.press("jjj");
@@ -585,7 +585,7 @@ fn the_cursor_stays_with_its_row_when_numbers_change() {
 }
 
 #[test]
-fn no_sequence_of_keys_breaks_it() {
+fn random_key_sequences_do_not_panic() {
     // The same sequence in each run: every key of the table and some others, in all panes.
     let keys: Vec<char> = "jkhlgG123456scaodtKUFT[]/n&x?RipEC+-HsfzD()qQ S<>r".chars().collect();
     let mut desk = Desk::new(80, 24);

@@ -3,7 +3,7 @@
 use super::fixture::Desk;
 
 #[test]
-fn the_page_has_the_keys_and_screens_of_the_code() {
+fn documentation_matches_keys_and_screens() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tui.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let mut made = replaced(&page, "keys", &format!("\n{}", pmc::tui::keys::markdown()));
@@ -39,7 +39,7 @@ fn replaced(page: &str, name: &str, by: &str) -> String {
 }
 
 #[test]
-fn the_help_page_is_not_cut_on_a_usual_terminal() {
+fn help_page_fits_a_standard_terminal() {
     let mut desk = Desk::new(80, 24);
     let mut screen = desk.press("?").screen();
     for _ in 0..6 {

@@ -32,7 +32,7 @@ const KINDS: &[(&str, &[&str])] = &[
 const NOTED: &str = "noted";
 
 #[test]
-fn every_reader_sees_the_same_samples() {
+fn all_readers_see_the_same_samples() {
     if !ready() {
         return;
     }
@@ -86,7 +86,7 @@ fn shares(file: &Path) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn perf_attributes_our_samples_as_it_does_its_own() {
+fn perf_attributes_our_samples_like_its_own() {
     if !ready() {
         return;
     }
@@ -105,7 +105,7 @@ fn perf_attributes_our_samples_as_it_does_its_own() {
 }
 
 #[test]
-fn build_ids_are_those_that_perf_finds() {
+fn build_ids_match_perf() {
     if !ready() {
         return;
     }
@@ -135,7 +135,7 @@ fn build_ids_are_those_that_perf_finds() {
 }
 
 #[test]
-fn what_ran_before_is_told_before_the_first_sample() {
+fn running_tasks_are_synthesized_before_the_first_sample() {
     if !ready() {
         return;
     }
@@ -173,7 +173,7 @@ fn what_ran_before_is_told_before_the_first_sample() {
 }
 
 #[test]
-fn streams_are_read_by_perf_and_hold_nothing_of_the_command() {
+fn perf_reads_streams_without_command_output() {
     if !ready() {
         return;
     }
@@ -193,7 +193,7 @@ fn streams_are_read_by_perf_and_hold_nothing_of_the_command() {
 }
 
 #[test]
-fn one_file_follows_another() {
+fn switch_output_writes_consecutive_files() {
     if !ready() {
         return;
     }
@@ -242,7 +242,7 @@ fn one_file_follows_another() {
 }
 
 #[test]
-fn a_recording_replaces_one_in_perfs_directory_form() {
+fn recording_replaces_one_in_perfs_directory_form() {
     if !ready() {
         return;
     }
@@ -282,7 +282,86 @@ fn a_recording_replaces_one_in_perfs_directory_form() {
 }
 
 #[test]
-fn a_snapshot_holds_the_newest() {
+fn trailing_slash_in_output_path_is_ignored_for_directories() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let (file, old) = (lab.path("rec"), lab.path("rec.old"));
+    let [file_slash, absent_slash, folder_slash] = ["rec/", "absent/", "folder/"].map(|name| lab.path(name));
+    record(&file, &["-e", "cpu-clock"], &["true"]).expect(0);
+    // As `perf record --threads` writes it.
+    let data = lab.path("data");
+    std::fs::rename(&file, &data).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    std::fs::rename(&data, file.join("data")).unwrap();
+    std::fs::write(file.join("data.0"), "").unwrap();
+    let ran = record(&file_slash, &["-e", "cpu-clock"], &["true"]).expect(0);
+    assert!(!ran.stderr.contains("rec/"), "{}", ran.stderr);
+    assert!(file.is_file() && old.join("data").is_file() && old.join("data.0").is_file());
+    // The name of a file, no name, and a directory that is not a recording.
+    let before = std::fs::read(&file).unwrap();
+    for (path, options) in [(&file_slash, "rec"), (&absent_slash, "absent")] {
+        let ran = record(path, &["-e", "cpu-clock"], &["true"]).expect(1);
+        let remedy = format!("try: -o {}", lab.path(options).display());
+        ran.says(&[&format!("creating {}: ", path.display()), "there is no such directory", &remedy]);
+    }
+    std::fs::create_dir(&folder_slash).unwrap();
+    record(&folder_slash, &["-e", "cpu-clock"], &["true"])
+        .expect(1)
+        .says(&["a directory with this name exists"]);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    assert!(!lab.path("absent").exists() && std::fs::read_dir(&folder_slash).unwrap().next().is_none());
+}
+
+#[test]
+fn only_recordings_are_replaced_by_the_existing_recording() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let (file, directory) = (lab.path("rec"), lab.path("dir"));
+    let (file_old, directory_old) = (lab.path("rec.old"), lab.path("dir.old"));
+    record(&file, &["-e", "cpu-clock"], &["true"]).expect(0);
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::copy(&file, directory.join("data")).unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let make = |what: &str, path: &Path| match what {
+        "link" => std::os::unix::fs::symlink(&file, path).unwrap(),
+        "dangling link" => std::os::unix::fs::symlink("nowhere", path).unwrap(),
+        "text" => std::fs::write(path, "my notes").unwrap(),
+        "directory" => std::fs::create_dir(path).unwrap(),
+        _ => {
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        }
+    };
+    for what in ["link", "dangling link", "text", "directory", "FIFO"] {
+        for (recording, old) in [(&file, &file_old), (&directory, &directory_old)] {
+            make(what, old);
+            let kind = || std::fs::symlink_metadata(old).unwrap().file_type();
+            let kind_before = kind();
+            let ran = record(recording, &["-e", "cpu-clock"], &["true"]).expect(1);
+            let old_name = old.display();
+            let (doing, why) =
+                (format!("recording as {old_name}: "), format!("why: {old_name} is not a recording"));
+            ran.says(&[&doing, &why, "try: -o FILE"]);
+            assert_eq!(kind(), kind_before, "{what}");
+            assert_eq!(std::fs::read(&file).unwrap(), before, "{what}");
+            assert_eq!(std::fs::read(directory.join("data")).unwrap(), before, "{what}");
+            if kind().is_dir() { std::fs::remove_dir(old) } else { std::fs::remove_file(old) }.unwrap();
+        }
+    }
+    // An empty file loses nothing.
+    for (recording, old) in [(&file, &file_old), (&directory, &directory_old)] {
+        std::fs::write(old, "").unwrap();
+        record(recording, &["-e", "cpu-clock"], &["true"]).expect(0);
+        assert!(recording.is_file());
+    }
+}
+
+#[test]
+fn snapshot_contains_the_newest_samples() {
     if !ready() {
         return;
     }
@@ -300,7 +379,7 @@ fn a_snapshot_holds_the_newest() {
 }
 
 #[test]
-fn only_what_the_filter_lets_through_is_recorded() {
+fn only_filtered_records_are_recorded() {
     if !ready() || !kit::need_tracefs("sched") {
         return;
     }
@@ -377,7 +456,7 @@ void spin(void) { for (clock_t end = clock() + 8000; clock() < end;); }
 
 /// A zombie has no mappings. Another record about it would make perf treat it as a copy of its parent.
 #[test]
-fn who_has_ended_is_not_told_of() {
+fn exited_processes_are_not_synthesized() {
     if !ready() {
         return;
     }
@@ -401,7 +480,7 @@ fn who_has_ended_is_not_told_of() {
 /// The recording has build-id records of hundreds of files with names of all lengths. The newest perf
 /// rejects a file with a record whose size is not a multiple of 8 bytes.
 #[test]
-fn recordings_of_hundreds_of_modules_are_read_by_both_perfs() {
+fn both_perfs_read_recordings_with_hundreds_of_modules() {
     if !ready() || !crate::kit::need_program("gcc") {
         return;
     }

@@ -50,7 +50,7 @@ fn last_of(times: &[f64]) -> f64 {
 
 /// End of the data in bytes according to the file's header (`struct perf_file_header`). perf reads no
 /// further.
-fn told_end(file: &Path) -> u64 {
+fn end_in_header(file: &Path) -> u64 {
     let bytes = std::fs::read(file).unwrap_or_default();
     let field = |at: usize| bytes.get(at..)?.first_chunk().map(|field| u64::from_le_bytes(*field));
     field(40).zip(field(48)).map_or(0, |(start, size)| start + size)
@@ -68,9 +68,9 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
     let shape = KILLED[number % KILLED.len()];
     let mut pmc = kit::pmc();
     pmc.args(["record", "-q", "-k", "mono", "-F", "1000"]).args(shape).arg("-o").arg(&file);
-    let mut pmc = pmc.args(["--", "sh", "-c", SPIN]).spawn().expect("pmc starts");
+    let mut pmc = kit::ProcessGuard::start(pmc.args(["--", "sh", "-c", SPIN]));
     kit::wait_for("the file", || {
-        assert!(pmc.try_wait().expect("it is ours").is_none(), "{number}: pmc ended by itself");
+        assert!(pmc.0.try_wait().expect("it is ours").is_none(), "{number}: pmc ended by itself");
         file.exists()
     });
     // Some recorders are killed before they write a sample. The others write their data without a request.
@@ -79,13 +79,13 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
     if with_samples {
         kit::wait_for("samples in the file", || last_of(&times_by_pmc(&file)) > seen);
         let written = file.metadata().expect("it is there").len();
-        kit::wait_for("a header that covers them", || told_end(&file) >= written);
+        kit::wait_for("a header that covers them", || end_in_header(&file) >= written);
     }
     if with_build_ids {
         kit::wait_for("build-ids in the header", || build_ids(&file) > 0);
     }
     kit::let_pass(std::time::Duration::from_millis(dice.roll(700)));
-    kit::kill_with_children(pmc);
+    drop(pmc);
     let perfs = times(&perf(&["script", "-F", "time", "-G"], &file));
     assert_eq!(perf_samples(&file), perfs.len(), "{number} {shape:?}");
     let ours = times_by_pmc(&file);
@@ -103,7 +103,7 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
 }
 
 #[test]
-fn a_killed_recorder_leaves_a_file_with_everything_that_it_had_written() {
+fn killed_recorder_loses_no_written_data() {
     /// Number of concurrent recorders; they mostly wait.
     const LANES: usize = 5;
     if !ready() {
@@ -129,7 +129,7 @@ fn a_killed_recorder_leaves_a_file_with_everything_that_it_had_written() {
 }
 
 #[test]
-fn a_full_disk_ends_the_recording_and_leaves_what_is_there() {
+fn full_disk_ends_the_recording_and_keeps_the_data() {
     if !ready() {
         return;
     }
@@ -178,7 +178,7 @@ fn tasks(file: &Path) -> (usize, usize, usize) {
 }
 
 #[test]
-fn five_thousand_short_processes_lose_nothing() {
+fn recording_5000_short_processes_loses_nothing() {
     if !ready() {
         return;
     }
@@ -193,7 +193,7 @@ fn five_thousand_short_processes_lose_nothing() {
 }
 
 #[test]
-fn two_thousand_threads_lose_nothing() {
+fn recording_2000_threads_loses_nothing() {
     if !ready() || !kit::need_program("python3") {
         return;
     }
@@ -212,7 +212,7 @@ fn two_thousand_threads_lose_nothing() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted() {
+fn lost_records_are_counted() {
     if !ready() {
         return;
     }
@@ -237,7 +237,7 @@ fn what_does_not_fit_is_counted() {
 }
 
 #[test]
-fn two_recorders_do_not_spoil_each_others_files() {
+fn concurrent_recorders_do_not_disturb_each_other() {
     if !ready() {
         return;
     }
@@ -280,7 +280,7 @@ int main(void) {
 "#;
 
 #[test]
-fn threads_that_begin_while_events_are_opened_are_recorded_once() {
+fn threads_started_while_opening_are_recorded_once() {
     if !ready() || !kit::need_program("gcc") {
         return;
     }

@@ -15,17 +15,15 @@ fn script(file: &std::path::Path, fields: &str) -> String {
 }
 
 #[test]
-fn an_event_of_one_cpu_is_on_that_cpu_in_a_ring_of_its_thread() {
+fn per_thread_event_can_be_bound_to_one_cpu() {
     if !ready() || !kit::need_program("taskset") || !kit::need("two CPUs", cpus() > 1, "one CPU") {
         return;
     }
     let lab = Lab::new();
     let file = lab.path("bound");
     let spins = Running::start(Command::new("taskset").args(["-c", "1", "sh", "-c", SPIN]));
-    kit::wait_for("the shell", || {
-        std::fs::read_to_string(format!("/proc/{}/comm", spins.pid())).is_ok_and(|comm| comm == "sh\n")
-    });
     let pid = spins.pid();
+    kit::wait_for_program(spins.id(), "sh");
     // Until the shell has used a tenth of a second of CPU time.
     let works =
         "t() { cut -d' ' -f14 /proc/$0/stat; }; end=$(($(t) + 10)); while [ $(t) -lt $end ]; do :; done";
@@ -44,7 +42,7 @@ fn cpus() -> usize {
 }
 
 #[test]
-fn tracepoints_can_leave_out_the_recorder() {
+fn recorder_can_be_excluded_from_tracepoints() {
     if !ready() || !kit::need_tracefs("raw_syscalls") {
         return;
     }
@@ -65,7 +63,7 @@ fn tracepoints_can_leave_out_the_recorder() {
 }
 
 #[test]
-fn what_is_told_of_those_who_run_can_be_chosen() {
+fn synthesized_records_are_selectable() {
     if !ready() {
         return;
     }
@@ -108,7 +106,7 @@ fn what_is_told_of_those_who_run_can_be_chosen() {
 }
 
 #[test]
-fn the_recorder_alone_runs_in_real_time() {
+fn only_the_recorder_gets_realtime_priority() {
     let lab = Lab::new();
     let file = lab.path("hurry");
     if !ready() {
@@ -126,7 +124,7 @@ fn the_recorder_alone_runs_in_real_time() {
 }
 
 #[test]
-fn chains_that_come_later_are_asked_for() {
+fn deferred_call_chains_are_requested() {
     if !ready() {
         return;
     }
@@ -144,7 +142,7 @@ fn chains_that_come_later_are_asked_for() {
 }
 
 #[test]
-fn an_event_begins_another_file() {
+fn switch_output_event_starts_another_file() {
     if !ready() || !kit::need_tracefs("sched") {
         return;
     }
@@ -174,7 +172,7 @@ fn an_event_begins_another_file() {
 }
 
 #[test]
-fn a_command_has_the_terminal_for_itself() {
+fn command_owns_the_terminal() {
     if !ready() || !kit::need_program("script") || !kit::need_program("mkfifo") {
         return;
     }
@@ -193,7 +191,7 @@ fn a_command_has_the_terminal_for_itself() {
 
 /// Options for trace sizes require a trace.
 #[test]
-fn options_of_traces_ask_for_a_trace() {
+fn trace_options_request_a_trace() {
     for (options, words) in [
         (&["--aux-sample"][..], "requires an event in a group led by a trace"),
         (&["--aux-sample=100K"], "exceeds the maximum size of a sample"),
@@ -207,7 +205,7 @@ fn options_of_traces_ask_for_a_trace() {
 }
 
 #[test]
-fn what_is_not_there_says_what_to_do_instead() {
+fn unsupported_options_suggest_alternatives() {
     for (option, words) in [
         ("--off-cpu", &["BUILD_BPF_SKEL", "sched:sched_switch"][..]),
         ("--off-cpu-thresh=5", &["BUILD_BPF_SKEL", "--switch-events"]),

@@ -7,7 +7,7 @@ use crate::top::Running;
 use crate::top::screen::Tmux;
 
 #[test]
-fn the_status_is_the_commands() {
+fn exit_status_is_the_commands() {
     if !ready() {
         return;
     }
@@ -60,7 +60,7 @@ fn the_status_is_the_commands() {
 
 /// `-g` takes no mode, but users who type one expect it to work.
 #[test]
-fn a_mode_behind_g_is_no_command() {
+fn mode_after_g_is_not_a_command() {
     if !ready() {
         return;
     }
@@ -77,7 +77,7 @@ fn a_mode_behind_g_is_no_command() {
 
 /// Every process of a recording with `-s` has a row, whichever process the kernel gave the events to.
 #[test]
-fn nobody_s_counts_are_missing() {
+fn per_thread_counts_are_complete() {
     if !ready() {
         return;
     }
@@ -114,7 +114,7 @@ fn nobody_s_counts_are_missing() {
 /// The counts of a group that is read with its leader's samples are per thread. Children have separate
 /// counts.
 #[test]
-fn a_group_read_by_its_leader_has_children() {
+fn group_read_by_leader_includes_children() {
     if !ready() {
         return;
     }
@@ -140,7 +140,7 @@ fn a_group_read_by_its_leader_has_children() {
 }
 
 #[test]
-fn a_clock_stands_in_for_cycles() {
+fn clock_replaces_cycles_without_pmu() {
     if !ready() {
         return;
     }
@@ -164,7 +164,7 @@ fn a_clock_stands_in_for_cycles() {
 }
 
 #[test]
-fn a_former_recording_is_kept() {
+fn existing_recording_is_renamed() {
     if !ready() {
         return;
     }
@@ -212,7 +212,7 @@ fn ended(mut child: std::process::Child) -> (std::process::ExitStatus, String) {
 }
 
 #[test]
-fn signals_end_a_recording_cleanly() {
+fn signals_end_recording_cleanly() {
     use std::os::unix::process::ExitStatusExt;
     if !ready() {
         return;
@@ -236,9 +236,7 @@ fn signals_end_a_recording_cleanly() {
     let file = lab.path("command");
     let pmc = start(&file, &[], &["sh", "-c", "trap 'exit 5' TERM; while :; do sleep 0.05; done"]);
     let child = kit::wait_for_child(pmc.id());
-    kit::wait_for("the command", || {
-        std::fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|comm| comm == "sh\n")
-    });
+    kit::wait_for_program(child, "sh");
     kit::wait_for_handler(child, 15);
     kill("-TERM", pmc.id());
     let (status, said) = ended(pmc);
@@ -247,7 +245,7 @@ fn signals_end_a_recording_cleanly() {
 
 /// `command &` in a shell without job control: pmc and its children start with SIGINT ignored.
 #[test]
-fn sigint_is_heeded_where_a_script_s_shell_ignores_it() {
+fn sigint_works_in_background_of_a_script() {
     if !ready() {
         return;
     }
@@ -269,7 +267,7 @@ fn sigint_is_heeded_where_a_script_s_shell_ignores_it() {
 }
 
 #[test]
-fn a_target_that_dies_ends_the_recording() {
+fn recording_ends_when_its_target_exits() {
     if !ready() {
         return;
     }
@@ -290,7 +288,7 @@ fn a_target_that_dies_ends_the_recording() {
 }
 
 #[test]
-fn time_and_size_end_a_recording() {
+fn time_and_size_limits_end_recording() {
     if !ready() {
         return;
     }
@@ -313,7 +311,7 @@ fn time_and_size_end_a_recording() {
 }
 
 #[test]
-fn ranges_of_time_are_recorded_and_end_it() {
+fn time_ranges_are_recorded_and_end_recording() {
     if !ready() {
         return;
     }
@@ -356,7 +354,7 @@ fn ordered(
 }
 
 #[test]
-fn orders_are_carried_out() {
+fn control_commands_are_executed() {
     if !ready() || !kit::need_program("mkfifo") {
         return;
     }
@@ -382,7 +380,7 @@ fn orders_are_carried_out() {
 }
 
 #[test]
-fn orders_name_events() {
+fn control_commands_select_events() {
     if !ready() || !kit::need_program("mkfifo") {
         return;
     }
@@ -410,7 +408,7 @@ fn orders_name_events() {
 }
 
 #[test]
-fn a_user_without_rights_records_own_programs() {
+fn unprivileged_user_records_own_programs() {
     if !ready() || !kit::need_program("setpriv") {
         return;
     }
@@ -469,7 +467,7 @@ pub(super) fn on_a_terminal(line: &str, lab: &Lab) -> kit::Ran {
 }
 
 #[test]
-fn a_terminal_gets_no_binary() {
+fn binary_output_to_a_terminal_is_rejected() {
     if !ready() || !kit::need_program("script") {
         return;
     }
@@ -485,7 +483,7 @@ fn a_terminal_gets_no_binary() {
 }
 
 #[test]
-fn the_status_line_is_for_terminals_without_a_command() {
+fn status_line_appears_only_on_terminals_without_a_command() {
     if !ready() || !kit::need_program("tmux") {
         return;
     }
@@ -517,7 +515,7 @@ fn the_status_line_is_for_terminals_without_a_command() {
 }
 
 #[test]
-fn a_recording_without_samples_says_why() {
+fn empty_recording_is_explained() {
     if !ready() {
         return;
     }
@@ -565,7 +563,7 @@ fn a_recording_without_samples_says_why() {
 }
 
 #[test]
-fn what_it_came_to_is_an_object_for_programs() {
+fn json_summary_is_printed() {
     if !ready() {
         return;
     }
@@ -591,7 +589,7 @@ fn what_it_came_to_is_an_object_for_programs() {
 }
 
 #[test]
-fn times_have_units() {
+fn times_accept_units() {
     for (line, why) in [
         ("record --timeout 0 -- true", "--timeout 0: must be a time of at least 1.00 ms"),
         ("record --duration 5x -- true", "bare number is milliseconds"),
@@ -624,7 +622,7 @@ fn times_have_units() {
 }
 
 #[test]
-fn a_ring_is_emptied_in_time_when_the_first_of_its_threads_has_ended() {
+fn ring_is_drained_after_its_first_thread_exits() {
     if !ready() {
         return;
     }
@@ -647,7 +645,7 @@ fn a_ring_is_emptied_in_time_when_the_first_of_its_threads_has_ended() {
 }
 
 #[test]
-fn without_a_target_the_whole_machine_is_recorded() {
+fn without_target_the_whole_machine_is_recorded() {
     let lab = Lab::new();
     if !ready() || !kit::need_root() {
         return;
@@ -666,7 +664,7 @@ fn without_a_target_the_whole_machine_is_recorded() {
 }
 
 #[test]
-fn perfs_lines_are_there_for_scripts() {
+fn perfs_summary_lines_are_printed_for_scripts() {
     let lab = Lab::new();
     if !ready() {
         return;
@@ -697,7 +695,7 @@ fn perfs_lines_are_there_for_scripts() {
 }
 
 #[test]
-fn values_may_be_glued_to_short_options() {
+fn short_options_accept_attached_values() {
     let lab = Lab::new();
     if !ready() {
         return;

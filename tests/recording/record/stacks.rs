@@ -57,7 +57,7 @@ fn totals(file: &Path) -> (BTreeMap<String, f64>, f64) {
 }
 
 #[test]
-fn what_is_unwound_at_once_says_what_a_deferred_recording_says() {
+fn live_unwinding_matches_deferred_unwinding() {
     if !ready() || !kit::need_program("gcc") {
         return;
     }
@@ -125,7 +125,7 @@ int main(void) { for (int i = 0; i < 3000; i++) sink += wide(100000); return 0; 
 "#;
 
 #[test]
-fn copies_and_frame_pointers_complete_each_other() {
+fn stack_copies_and_frame_pointers_complement_each_other() {
     if !ready() || !kit::need_program("gcc") {
         return;
     }
@@ -202,7 +202,7 @@ fn without_frame_pointers(file: &Path, to: &Path) {
 }
 
 #[test]
-fn what_frame_pointers_lead_to_never_takes_the_place_of_what_dwarf_found() {
+fn frame_pointer_chains_never_replace_dwarf_chains() {
     if !ready() || !kit::need_program("g++") || cfg!(not(target_arch = "x86_64")) {
         return;
     }
@@ -249,7 +249,7 @@ func main() { s := 0; for i := 0; i < 2000; i++ { s += level(80) }; if s == 42 {
 "#;
 
 #[test]
-fn frame_pointers_go_on_exactly_where_the_copy_ends() {
+fn frame_pointers_continue_where_the_copy_ends() {
     if !ready() || !kit::need_program("go") {
         return;
     }
@@ -320,7 +320,7 @@ fn chains_of(file: &Path, function: &str, more: &[&str]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn stacks_that_end_with_their_copy_are_joined_with_what_was_seen_before() {
+fn truncated_stacks_are_joined_with_earlier_ones() {
     if !ready() || !kit::need_program("gcc") {
         return;
     }
@@ -369,7 +369,7 @@ fn stacks_that_end_with_their_copy_are_joined_with_what_was_seen_before() {
 }
 
 #[test]
-fn a_running_process_is_unwound_with_what_it_had_mapped_before() {
+fn running_process_is_unwound_with_earlier_mappings() {
     if !ready() || !kit::need_program("gcc") {
         return;
     }
@@ -392,7 +392,7 @@ fn a_running_process_is_unwound_with_what_it_had_mapped_before() {
 }
 
 #[test]
-fn streams_and_rows_of_files_are_unwound_too() {
+fn streams_and_rotated_files_are_unwound() {
     if !ready() || !kit::need_program("gcc") {
         return;
     }
@@ -427,7 +427,7 @@ fn streams_and_rows_of_files_are_unwound_too() {
 }
 
 #[test]
-fn samples_that_cannot_be_unwound_in_time_keep_their_copies() {
+fn samples_not_unwound_in_time_keep_their_stack_copy() {
     if !ready() || !kit::need_program("strace") {
         return;
     }

@@ -107,7 +107,7 @@ fn duty(action: KeyAction, pane: Pane) -> Duty {
 }
 
 /// Keys that undo effects that Esc and Backspace do not undo; `None` if only a new screen does.
-fn undoing(action: KeyAction) -> Option<&'static [&'static str]> {
+fn keys_that_undo(action: KeyAction) -> Option<&'static [&'static str]> {
     Some(match action {
         KeyAction::Left | KeyAction::Right => &["Left", "Left", "Left"],
         KeyAction::Mark => &["g", "Space"],
@@ -166,7 +166,7 @@ fn begin(lab: &Lab, is_frozen: bool) -> Option<(Running, Tmux)> {
 }
 
 /// The screen once every key typed so far has been read and drawn.
-pub(super) fn at_rest(tmux: &Tmux) -> String {
+pub(super) fn settled_screen(tmux: &Tmux) -> String {
     kit::wait_until_typed(|command| tmux.run(command));
     let shell = tmux.run(&["display-message", "-p", "#{pane_pid}"]).trim().parse().expect("a pid");
     let top = kit::wait_for_child(shell);
@@ -184,7 +184,7 @@ pub(super) fn at_rest(tmux: &Tmux) -> String {
 }
 
 #[test]
-fn every_key_of_the_help_page_does_what_it_says() {
+fn every_key_on_the_help_page_works() {
     let lab = Lab::new();
     for chapter in CHAPTERS {
         let mut open: Option<(Running, Tmux)> = None;
@@ -196,7 +196,7 @@ fn every_key_of_the_help_page_does_what_it_says() {
                 }
                 let Some((_, tmux)) = &open else { return };
                 press(&lab, tmux, key, *action, pane, !live);
-                match undoing(*action) {
+                match keys_that_undo(*action) {
                     None => open = None,
                     Some(keys) => {
                         keys.iter().for_each(|key| tmux.keys(&[key]));
@@ -222,7 +222,7 @@ fn press(lab: &Lab, tmux: &Tmux, key: BoundKey, action: KeyAction, pane: Pane, i
         tmux.keys(&[&at.to_string()]);
     }
     let Duty { before: way, then } = duty(action, pane);
-    let rest = || if is_frozen { at_rest(tmux) } else { tmux.painted() };
+    let rest = || if is_frozen { settled_screen(tmux) } else { tmux.painted() };
     let mut painted = rest();
     if !way.is_empty() {
         way.iter().for_each(|key| tmux.keys(&[key]));

@@ -98,7 +98,7 @@ pub(super) fn ended(lab: &Lab, tmux: &Tmux, status: &str) {
 }
 
 #[test]
-fn it_starts_stands_still_forgets_exports_and_ends() {
+fn live_screen_starts_freezes_resets_exports_and_ends() {
     let lab = Lab::new();
     let Some((_shares, tmux)) = watching(&lab, "-g") else { return };
     tmux.until("all functions", |shown| {
@@ -107,7 +107,7 @@ fn it_starts_stands_still_forgets_exports_and_ends() {
     // While frozen, the picture does not change.
     tmux.keys(&["f"]);
     tmux.until_shown("FROZEN");
-    let still = super::keys::at_rest(&tmux);
+    let still = super::keys::settled_screen(&tmux);
     kit::let_pass(Duration::from_millis(900));
     assert_eq!(still, tmux.painted());
     tmux.keys(&["f"]);
@@ -119,7 +119,7 @@ fn it_starts_stands_still_forgets_exports_and_ends() {
 }
 
 #[test]
-fn rows_below_the_limit_are_not_on_the_screen() {
+fn rows_below_the_limit_are_hidden() {
     let lab = Lab::new();
     let Some((_shares, tmux)) = watching(&lab, "--percent-limit 25") else { return };
     // Enough samples for stable percentages.
@@ -135,7 +135,7 @@ fn rows_below_the_limit_are_not_on_the_screen() {
 }
 
 #[test]
-fn the_rate_of_events_on_cpus_is_changed() {
+fn rate_of_cpu_events_can_be_changed() {
     let lab = Lab::new();
     if !ready() || !kit::need_program("tmux") {
         return;
@@ -160,7 +160,7 @@ fn the_rate_of_events_on_cpus_is_changed() {
 }
 
 #[test]
-fn a_commands_words_are_not_written_over_the_screen() {
+fn command_output_does_not_overwrite_the_screen() {
     let lab = Lab::new();
     if !ready() || !kit::need_program("tmux") || !kit::need_program("timeout") {
         return;
@@ -179,7 +179,7 @@ fn a_commands_words_are_not_written_over_the_screen() {
 }
 
 #[test]
-fn rows_events_filters_history_and_code_of_what_runs() {
+fn live_rows_events_filters_history_and_code() {
     let lab = Lab::new();
     let Some((_shares, tmux)) = watching(&lab, "-e task-clock -g --accumulate") else { return };
     let all = |shown: &str| ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name));
@@ -230,7 +230,7 @@ fn rows_events_filters_history_and_code_of_what_runs() {
 }
 
 #[test]
-fn a_signal_leaves_a_sane_terminal() {
+fn signal_leaves_a_sane_terminal() {
     let lab = Lab::new();
     let Some((_shares, tmux)) = watching(&lab, "") else { return };
     tmux.until_shown("fifty");
@@ -243,7 +243,7 @@ fn a_signal_leaves_a_sane_terminal() {
 }
 
 #[test]
-fn it_ends_by_itself_when_the_time_is_over() {
+fn top_ends_after_its_duration() {
     let lab = Lab::new();
     let Some((_shares, tmux)) = watching(&lab, "--duration 8s") else { return };
     tmux.until_shown("fifty");
@@ -251,7 +251,7 @@ fn it_ends_by_itself_when_the_time_is_over() {
 }
 
 #[test]
-fn what_is_seen_can_be_written_to_files() {
+fn live_view_can_be_written_to_files() {
     let lab = Lab::new();
     let Some((shares, tmux)) = watching(&lab, "-g --accumulate") else { return };
     tmux.until("all functions", |shown| {
@@ -313,7 +313,7 @@ int main(void) {
 "#;
 
 #[test]
-fn processes_have_their_own_names_and_the_end_is_said() {
+fn processes_show_their_names_and_exit_is_reported() {
     if !ready() || !kit::need_program("tmux") {
         return;
     }

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_become_terms() {
+    fn vendor_fields_become_event_terms() {
         let core = read(json!({
             "EventCode": "0xB7, 0xBB", "UMask": "0x01", "Counter": "0,1,2,3", "Offcore": "1", "MSRIndex": "0x1a6,0x1a7",
             "EventName": "OFFCORE_RESPONSE:request=DEMAND_DATA_RD:response=L3_MISS.ANY_SNOOP", "MSRValue": "0x3FBC000001",
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_with_an_unreadable_code_is_none() {
+    fn event_with_invalid_code_is_skipped() {
         let with = |field: &str, value: Value| {
             let mut object =
                 json!({"EventName": "A", "EventCode": "0x1", "UMask": "0x2", "MSRIndex": "0x1a6"});
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_words_are_no_numbers() {
+    fn empty_words_are_not_numbers() {
         for word in ["", "na", "null", "tbd", "NULL", "0x", "-1", "1e3"] {
             let object = json!({"EventCode": word});
             assert_eq!(number(object.as_object().unwrap(), "EventCode"), None, "{word:?}");
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_have_their_place_in_the_tree() {
+    fn metrics_have_a_tree_level() {
         let object = json!({
             "MetricName": "tma_dram_bound", "MetricExpr": "A / B", "ScaleUnit": "100%", "MetricThreshold": "tma_dram_bound > 0.1",
             "MetricGroup": "MemoryBound;TmaL3mem;TopdownL3;tma_L3_group;tma_memory_bound_group", "BriefDescription": "In short",
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_no_part_of_a_name() {
+    fn unit_is_not_part_of_the_name() {
         let object = json!({"MetricName": "power_self_refresh %", "MetricExpr": "A / B"});
         assert_eq!(super::metric(object.as_object().unwrap()).unwrap().name, "power_self_refresh");
     }

@@ -150,8 +150,8 @@ struct TableImporter {
 }
 
 impl TableImporter {
-    /// The rows of a `mapfile.csv` without its heading, at least seven columns each; `None` if there is
-    /// none.
+    /// The rows of a `mapfile.csv` without its heading, at least seven columns each; `None` if the file is
+    /// missing.
     fn map(&mut self, path: &Path) -> Option<Vec<Vec<String>>> {
         let text = fs::read_to_string(path).ok().filter(|text| text.len() < 4 << 20)?;
         let row = |line: &str| {
@@ -266,7 +266,7 @@ mod tests {
         GenuineIntel-6-9A,V1,/ADL/events/alderlake_gracemont_core.json,hybridcore,0x20,0x000001,Atom\n";
 
     #[test]
-    fn intels_tree_becomes_tables() {
+    fn intel_tree_is_imported() {
         let from = tree(&[
             ("mapfile.csv", MAP),
             (
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_tree_becomes_tables() {
+    fn kernel_tree_is_imported() {
         let map = "Family-model,Version,Filename,EventType\nGenuineIntel-6-BD,v1,lunarlake,core\n";
         let arm = "#Family-model,Version,Filename,EventType\n0x00000000410fd0c0,v1,arm/neoverse-n1,core\n";
         let from = tree(&[
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn arms_tree_becomes_tables_beside_others() {
+    fn arm_tree_is_imported_with_other_tables() {
         let from = tree(&[
             (
                 "pmu/neoverse-n1.json",
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_trees_are_refused_or_cleaned() {
+    fn hostile_trees_are_rejected_or_sanitized() {
         let store = tempfile::tempdir().unwrap();
         let refused = |files: &[(&str, &str)]| {
             let from = tree(files);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_without_events_says_what_it_has() {
+    fn tree_without_events_lists_its_contents() {
         let store = tempfile::tempdir().unwrap();
         let map = "F,V,Filename,E\nGenuineIntel-6-55,V1,/SKX/events/skylakex_core.json,core\n";
         for (text, why) in [

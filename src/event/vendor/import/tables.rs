@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_letters_digits_and_three_marks() {
+    fn names_contain_only_allowed_characters() {
         assert!(is_name("MEM_LOAD_RETIRED.L3_MISS") && is_name("umc_cas_cmd.rd") && is_name("cpu-cycles"));
         for name in ["", "a b", "a,b", "a/b", "../a", "a\tb", "a\u{1b}[31m", "a=1", "é", &"x".repeat(201)] {
             assert!(!is_name(name), "{name:?}");
