@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renamed_thread_is_one_row() {
+    fn renamed_thread_is_one_row() {
         let mut texts = StringTable::default();
         let (old, new) = (texts.add("old"), texts.add("new"));
         for key in [SortKey::Thread, SortKey::Process] {

@@ -199,7 +199,7 @@ mod tests {
     }
     /// A container's map is searched for before the one in our own `/tmp`.
     #[test]
-    fn an_unreadable_map_is_a_better_reason_than_a_missing_one() {
+    fn unreadable_map_is_reported_before_a_missing_one() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (unreadable, missing) = (folder.path().to_owned(), folder.path().join("perf-7.map"));
         for places in [[unreadable.clone(), missing.clone()], [missing.clone(), unreadable.clone()]] {

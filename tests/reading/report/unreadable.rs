@@ -19,7 +19,7 @@ fn command(program: &str) -> Command {
 }
 
 #[test]
-fn a_lack_of_descriptors_is_told() {
+fn exhausted_descriptors_are_reported() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let deep = deep.to_str().unwrap();
@@ -37,7 +37,7 @@ fn a_lack_of_descriptors_is_told() {
 }
 
 #[test]
-fn a_folder_that_refuses_all_debug_files_is_told_once() {
+fn unreadable_debug_folder_is_reported_once() {
     if !kit::need_perf_events()
         || !kit::need_root()
         || !kit::need_program("gcc")
@@ -67,7 +67,7 @@ fn a_folder_that_refuses_all_debug_files_is_told_once() {
 }
 
 #[test]
-fn a_vmlinux_that_is_not_used_is_told() {
+fn unused_vmlinux_option_is_reported() {
     let Some(lab) = Lab::new() else { return };
     if !kit::need_kernel_mode() {
         return;
