@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::profile::header::{FinalCount, RecordedMapping, RecordedTask};
-use crate::record::kind;
+use crate::record::{MappingAccess, kind};
 use crate::session::{Epoch, Session, Timestamp};
+use crate::symbol::build_id::BuildId;
 
 /// Returns the name of each kind of record (or its number if it has no name) and the number of records.
 pub fn record_counts(session: &Session) -> Vec<(String, u64)> {
@@ -38,7 +39,7 @@ pub fn tasks(session: &Session, with_maps: bool) -> Vec<RecordedTask> {
 }
 
 fn mappings(session: &Session, pid: i32) -> Vec<RecordedMapping> {
-    let epoch = session.history.epoch(pid, Timestamp::MAX);
+    let epoch = session.history.data_epoch(pid, Timestamp::MAX);
     if epoch == Epoch::NOBODY {
         return Vec::new();
     }
@@ -46,11 +47,18 @@ fn mappings(session: &Session, pid: i32) -> Vec<RecordedMapping> {
     session
         .history
         .mappings(epoch)
-        .map(|mapped| RecordedMapping {
-            start: mapped.mapping.start.0,
-            end: mapped.mapping.start.0.saturating_add(mapped.mapping.len),
-            offset: mapped.mapping.offset.0,
-            path: modules[mapped.module as usize].path.to_string_lossy().into_owned(),
+        .map(|mapped| {
+            let module = &modules[mapped.module as usize];
+            let (inode, access) = session.history.file_of(mapped.module);
+            let build_id = module.build_id.as_deref().and_then(BuildId::new).map(|id| id.to_string());
+            RecordedMapping {
+                start: mapped.mapping.start.0,
+                end: mapped.mapping.start.0.saturating_add(mapped.mapping.len),
+                offset: mapped.mapping.offset.0,
+                access: access.unwrap_or(MappingAccess::CODE),
+                file_id: inode.map(|inode| inode.to_string()).or(build_id).unwrap_or_else(|| "0".to_owned()),
+                path: module.path.to_string_lossy().into_owned(),
+            }
         })
         .collect()
 }

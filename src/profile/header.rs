@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::record::MappingAccess;
+
 /// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
 
@@ -67,12 +69,12 @@ pub struct RecordedTask {
     pub parent: Option<i32>,
     /// The thread's last name; untrusted text.
     pub comm: String,
-    /// The process's code mappings at the end of the recording.
+    /// The process's recorded mappings at the end of the recording.
     pub maps: Vec<RecordedMapping>,
 }
 
 /// A mapping.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedMapping {
     /// First address.
     pub start: u64,
@@ -80,6 +82,10 @@ pub struct RecordedMapping {
     pub end: u64,
     /// Offset in the file.
     pub offset: u64,
+    /// The access that it allows.
+    pub access: MappingAccess,
+    /// The inode number, or the build ID, or 0 if neither was recorded.
+    pub file_id: String,
     /// The file; untrusted text.
     pub path: String,
 }

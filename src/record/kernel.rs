@@ -3,6 +3,8 @@
 //! Each struct follows `perf_event_open(2)` in its field order. `parse` receives a cursor after the header
 //! and decodes the fields. [`super::Layouts::sample_id`] decodes the `sample_id` after them.
 
+use std::fmt::{self, Display, Write as _};
+
 use super::{Cursor, RecordWords};
 use crate::abi::misc;
 use crate::units::PerfTime;
@@ -83,13 +85,44 @@ pub struct Mmap2<'a> {
     pub flags: u32,
 }
 
+/// The access that a mapping allows; displayed as in `/proc/PID/maps`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MappingAccess {
+    /// The lowest three `PROT_*` bits.
+    prot: u8,
+    is_shared: bool,
+}
+
+impl MappingAccess {
+    /// Access to the code of an `MMAP`, which does not contain the protection. perf assumes the same.
+    pub const CODE: Self = Self { prot: PROT_EXEC as u8, is_shared: false };
+}
+
+impl Display for MappingAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letters = [(1, 'r'), (2, 'w'), (4, 'x')];
+        letters
+            .iter()
+            .try_for_each(|(bit, letter)| f.write_char(if self.prot & bit != 0 { *letter } else { '-' }))?;
+        f.write_char(if self.is_shared { 's' } else { 'p' })
+    }
+}
+
+/// From `mman.h`.
+const PROT_EXEC: u32 = 4;
+
 impl<'a> Mmap2<'a> {
+    /// The access that it allows.
+    pub fn access(&self) -> MappingAccess {
+        const MAP_SHARED: u32 = 1;
+        MappingAccess { prot: (self.prot & 7) as u8, is_shared: self.flags & MAP_SHARED != 0 }
+    }
+
     /// Whether it maps data and no code. `-d` also records data mappings; such a record may lack the data
     /// flag, but not the protection.
     pub fn is_data(&self) -> bool {
-        /// `PROT_EXEC`. A protection of 0 is unknown.
-        const EXECUTE: u32 = 4;
-        self.map.is_data || self.prot & EXECUTE == 0 && self.prot != 0
+        // A protection of 0 is unknown.
+        self.map.is_data || self.prot & PROT_EXEC == 0 && self.prot != 0
     }
 
     pub(super) fn parse(c: &mut Cursor<'a>, bits: u16) -> Option<Self> {

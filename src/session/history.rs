@@ -17,12 +17,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::intern::Interner;
-use super::module::{self, Module, ModuleKind, Modules};
+use super::module::{self, FileAndAccess, Module, ModuleKind, Modules};
 use super::space::{AddressSpaces, MappedModule, OwnedNodes, SpaceVersion};
 use super::timeline::{ById, Timeline, at, past};
 use crate::abi::{CpuMode, misc};
 use crate::address::{Avma, FileOffset, Mapping};
-use crate::record::{Comm, Ksymbol, MappedFileId, Mmap, Namespaces, RawRecord, Record, Task, Thread};
+use crate::record::{Comm, Ksymbol, MappingAccess, Mmap, Namespaces, RawRecord, Record, Task, Thread};
 
 pub use super::timeline::Timestamp;
 
@@ -96,12 +96,6 @@ pub struct History {
     pub jitdumps: Vec<(u32, PathBuf)>,
 }
 
-/// Whether a mapping's name is that of a jitdump file. JIT compilers map the file to announce it.
-pub fn is_jitdump(name: &[u8]) -> bool {
-    let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    last.starts_with(b"jit-") && last.ends_with(b".dump")
-}
-
 impl History {
     /// Creates an empty history.
     pub fn new(modules: Modules) -> Self {
@@ -161,7 +155,7 @@ impl History {
             Record::Mmap2(map) => {
                 let mut plain = map.map;
                 plain.is_data = map.is_data();
-                self.map(timestamp, &plain, Some(map.file), in_kernel);
+                self.map(timestamp, &plain, Some((map.file, map.access())), in_kernel);
             }
             Record::Comm(comm) => self.take_name(timestamp, comm),
             Record::Fork(task) => self.fork(timestamp, task, raw.misc & misc::FORK_EXEC == 0),
@@ -222,7 +216,7 @@ impl History {
         &mut self,
         timestamp: Timestamp,
         map: &Mmap<'_>,
-        file: Option<MappedFileId<'_>>,
+        file: Option<FileAndAccess<'_>>,
         in_kernel: bool,
     ) {
         let pid = map.thread.pid;
@@ -297,7 +291,7 @@ impl History {
 
     fn note_jitdump(&mut self, map: &Mmap<'_>) {
         use std::os::unix::ffi::OsStrExt;
-        if is_jitdump(map.name) {
+        if module::is_jitdump(map.name) {
             let path = PathBuf::from(std::ffi::OsStr::from_bytes(map.name));
             self.jitdumps.push((map.thread.pid as u32, path));
         }
@@ -523,6 +517,11 @@ impl History {
     /// All modules, indexed by [`MappedModule::module`].
     pub fn modules(&self) -> &[Module] {
         self.modules.all()
+    }
+
+    /// Returns a module's inode number and access, if recorded and kept.
+    pub fn file_of(&self, module: u32) -> (Option<u64>, Option<MappingAccess>) {
+        (self.modules.inode(module), self.modules.access(module))
     }
 }
 

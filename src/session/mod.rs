@@ -72,6 +72,15 @@ pub struct ThreadCount {
     pub timestamp: Timestamp,
 }
 
+/// Details of mappings that a session keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MappingDetail {
+    /// What naming addresses needs.
+    Names,
+    /// Also the access that they allow. The parts of a file with different access become different modules.
+    Access,
+}
+
 /// A recording after reading its side-band.
 #[derive(Debug)]
 pub struct Session {
@@ -101,13 +110,24 @@ impl Session {
     /// # Errors
     /// If the file cannot be read.
     pub fn open(reader: Reader) -> Result<Self, perfdata::PerfdataError> {
+        Self::open_with(reader, MappingDetail::Names)
+    }
+
+    /// Runs pass 1 and keeps these details of the mappings.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn open_with(reader: Reader, detail: MappingDetail) -> Result<Self, perfdata::PerfdataError> {
         // The symbolizer reports a failure to start the threads.
         let _ = worker_threads::start();
         let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & sample_type::TIME != 0);
         let mut collected = sideband::Sideband::new(has_time);
         let index = reader.scan(|raw| collected.add(raw, reader.layouts()))?;
         let list = reader.features().build_ids.iter().flat_map(|list| &list.0);
-        let modules = module::Modules::with_build_ids(list.map(|row| (&row.name[..], &row.id[..])));
+        let mut modules = module::Modules::with_build_ids(list.map(|row| (&row.name[..], &row.id[..])));
+        if detail == MappingDetail::Access {
+            modules.keep_access();
+        }
         let found = collected.finish(modules);
         Ok(Self {
             reader,

@@ -14,7 +14,7 @@ use hashbrown::HashTable;
 
 use super::intern::{HashKeys, KeyedMap};
 use crate::address::{Avma, Mapping};
-use crate::record::MappedFileId;
+use crate::record::{MappedFileId, MappingAccess};
 
 /// The kinds of code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -110,7 +110,11 @@ struct ModuleIdentity<'a> {
     path: &'a OsStr,
     inode: Option<Inode>,
     build_id: Option<&'a [u8]>,
+    access: Option<MappingAccess>,
 }
+
+/// The identity of a mapped file, and the access that the mapping allows.
+pub type FileAndAccess<'a> = (MappedFileId<'a>, MappingAccess);
 
 /// All modules of a recording.
 ///
@@ -122,17 +126,10 @@ pub struct Modules {
     all: Vec<Module>,
     /// By module number.
     inodes: Vec<Option<Inode>>,
+    /// By module number, if modules with different access are different modules.
+    accesses: Option<Vec<Option<MappingAccess>>>,
     /// By name, from the recording's build-id list.
     build_ids: KeyedMap<Vec<u8>, Vec<u8>>,
-}
-
-fn identity<'a>(module: &'a Module, inode: &Option<Inode>) -> ModuleIdentity<'a> {
-    ModuleIdentity {
-        kind: &module.kind,
-        path: module.path.as_os_str(),
-        inode: *inode,
-        build_id: module.build_id.as_deref(),
-    }
 }
 
 impl Modules {
@@ -142,17 +139,44 @@ impl Modules {
         Self { build_ids, ..Self::default() }
     }
 
+    /// From now on, keeps each mapping's access.
+    pub(super) fn keep_access(&mut self) {
+        self.accesses.get_or_insert_default();
+    }
+
+    /// Returns a module's inode number, if recorded.
+    pub(super) fn inode(&self, module: u32) -> Option<u64> {
+        self.inodes[module as usize].map(|inode| inode.inode.get())
+    }
+
+    /// Returns a module's access, if recorded and kept.
+    pub(super) fn access(&self, module: u32) -> Option<MappingAccess> {
+        self.accesses.as_ref()?[module as usize]
+    }
+
+    fn identity(&self, number: u32) -> ModuleIdentity<'_> {
+        let module = &self.all[number as usize];
+        ModuleIdentity {
+            kind: &module.kind,
+            path: module.path.as_os_str(),
+            inode: self.inodes[number as usize],
+            build_id: module.build_id.as_deref(),
+            access: self.access(number),
+        }
+    }
+
     /// Returns the number of a mapping's module; adds the module if it is new.
     pub fn add(
         &mut self,
         kind: ModuleKind,
         name: &[u8],
-        file: Option<MappedFileId<'_>>,
+        file: Option<FileAndAccess<'_>>,
         pid: u32,
         mapping: Mapping,
         mount: Option<u64>,
     ) -> u32 {
-        let (inode, build_id) = match file {
+        let access = self.accesses.as_ref().and_then(|_| Some(file?.1));
+        let (inode, build_id) = match file.map(|(id, _)| id) {
             Some(MappedFileId::Inode { major, minor, inode, generation }) => {
                 let inode = NonZeroU64::new(inode);
                 (inode.map(|inode| Inode { major, minor, inode, generation }), None)
@@ -162,14 +186,18 @@ impl Modules {
         };
         let shown: &[u8] = if matches!(kind, ModuleKind::Kernel(_)) { b"[kernel.kallsyms]" } else { name };
         let build_id = build_id.or_else(|| self.build_ids.get(shown).map(Vec::as_slice));
-        let new = ModuleIdentity { kind: &kind, path: OsStr::from_bytes(shown), inode, build_id };
+        let new = ModuleIdentity { kind: &kind, path: OsStr::from_bytes(shown), inode, build_id, access };
         let hash = self.keys.hash_one(&new);
-        let old = |number: &u32| identity(&self.all[*number as usize], &self.inodes[*number as usize]);
-        if let Some(number) = self.table.find(hash, |number| old(number) == new) {
+        if let Some(number) = self.table.find(hash, |number| self.identity(*number) == new) {
             return *number;
         }
         let number = self.all.len() as u32;
-        self.table.insert_unique(hash, number, |number| self.keys.hash_one(old(number)));
+        let mut table = std::mem::take(&mut self.table);
+        table.insert_unique(hash, number, |number| self.keys.hash_one(self.identity(*number)));
+        self.table = table;
+        if let Some(accesses) = &mut self.accesses {
+            accesses.push(access);
+        }
         let in_process = matches!(kind, ModuleKind::File | ModuleKind::Anonymous(_));
         self.inodes.push(inode);
         self.all.push(Module {
@@ -194,6 +222,12 @@ impl Modules {
     pub fn all(&self) -> &[Module] {
         &self.all
     }
+}
+
+/// Whether a mapping's name is that of a jitdump file. JIT compilers map the file to announce it.
+pub fn is_jitdump(name: &[u8]) -> bool {
+    let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    last.starts_with(b"jit-") && last.ends_with(b".dump")
 }
 
 /// Determines the kind of a process's mapping from its name.

@@ -76,7 +76,7 @@ pub fn tasks(out: &mut dyn Write, tasks: &[RecordedTask]) -> io::Result<()> {
         // A task whose parent is missing, or is the task itself, becomes a root.
         match task.parent.filter(|parent| known.contains(parent) && *parent != task.tid) {
             Some(parent) => below.entry(parent).or_default().push(task),
-            None => open.push((task, 0)),
+            None => open.push((task, root_depth(task))),
         }
     }
     open.reverse();
@@ -92,10 +92,15 @@ pub fn tasks(out: &mut dyn Write, tasks: &[RecordedTask]) -> io::Result<()> {
         }
         // A cycle of parents, which occurs only in damaged recordings.
         match tasks.iter().find(|task| !shown.contains(&task.tid)) {
-            Some(task) => open.push((task, 0)),
+            Some(task) => open.push((task, root_depth(task))),
             None => return Ok(()),
         }
     }
+}
+
+/// Like perf 7.2, counts the idle task as the parent of each task without a recorded parent.
+fn root_depth(task: &RecordedTask) -> usize {
+    usize::from(task.tid != 0)
 }
 
 /// Maximum indented depth; deeper tasks are not indented further.
@@ -103,10 +108,11 @@ const DEEPEST: usize = 40;
 
 fn one(out: &mut dyn Write, task: &RecordedTask, depth: usize) -> io::Result<()> {
     let (parent, indent) = (task.parent.unwrap_or(-1), depth.min(DEEPEST));
-    writeln!(out, "  {:8} {:8} {parent:8}  {:indent$}|{}", task.pid, task.tid, "", clean(&task.comm))?;
+    writeln!(out, "  {:8} {:8} {parent:8} |{:indent$}{}", task.pid, task.tid, "", clean(&task.comm))?;
     for map in &task.maps {
-        let path = clean(&map.path);
-        writeln!(out, "{:32}{:indent$}{:x}-{:x} {:08x} {path}", "", "", map.start, map.end, map.offset)?;
+        let (from, to, access, offset) = (map.start, map.end, map.access, map.offset);
+        let (id, path) = (&map.file_id, clean(&map.path));
+        writeln!(out, "{:32}{:indent$}{from:x}-{to:x} {access} {offset:08x} {id} {path}", "", "")?;
     }
     Ok(())
 }

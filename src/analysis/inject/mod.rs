@@ -30,7 +30,7 @@ use crate::perfdata::{
 use crate::record::unwound::StrippedFields;
 use crate::record::{RawRecord, Record, Sample, kind};
 use crate::session::Session;
-use crate::session::history::is_jitdump;
+use crate::session::module::is_jitdump;
 use crate::session::order::{self, SampleUnwinding};
 use crate::symbol::{self, BuildId, identify};
 

@@ -14,7 +14,7 @@ use crate::analysis::{Analysis, counts, header, quality, tasks};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{Profile, StringTable};
-use crate::session::Session;
+use crate::session::{MappingDetail, Session};
 use crate::symbol::MissingDataReason;
 use crate::view;
 pub(super) use plan::ReportPlan;
@@ -36,7 +36,11 @@ pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
         view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
     }
     if plan.header != HeaderChoice::Only {
-        let session = Arc::new(Session::open(reader)?);
+        let detail = match plan.listing {
+            Some(ListKind::Tasks { maps: true }) => MappingDetail::Access,
+            _ => MappingDetail::Names,
+        };
+        let session = Arc::new(Session::open_with(reader, detail)?);
         if plan.thread_counts && counts::holds_counts(&session) {
             view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
         } else if let Some(listing) = plan.listing {

@@ -19,6 +19,7 @@ mod records;
 mod script;
 mod stitched;
 mod streams;
+mod tasks;
 mod theirs;
 mod under_rows;
 mod unreadable;
