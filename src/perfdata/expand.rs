@@ -81,11 +81,13 @@ fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
     }
 }
 
-/// Unpacks a segment. Drops AUX data together with their records.
+/// Unpacks a segment. Drops AUX data together with their records. Adds the kind of each compressed record to
+/// `kinds`.
 pub(super) fn expand(
     segment: &Segment,
     is_foreign: bool,
     notes: &mut Vec<RecordingNote>,
+    kinds: &mut Vec<u32>,
 ) -> Result<Segment, PerfdataError> {
     let path = segment.source.path();
     let mut temp_file = TempFile::new(path)?;
@@ -120,6 +122,7 @@ pub(super) fn expand(
             }
         };
         packed += record.len() as u64;
+        kinds.push(kind);
         let mut left = data;
         loop {
             let status = match decoder.run_on_buffers(left, &mut unpacked) {

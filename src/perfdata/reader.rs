@@ -30,6 +30,8 @@ pub struct Reader {
     features: Features,
     segments: Vec<Segment>,
     notes: Vec<RecordingNote>,
+    /// The kind of each compressed record.
+    compressed: Vec<u32>,
     data_offset: u64,
 }
 
@@ -57,6 +59,7 @@ impl Reader {
             features: Features::default(),
             segments: Vec::new(),
             notes: Vec::new(),
+            compressed: Vec::new(),
             data_offset: header.data.offset,
         };
         match header.form {
@@ -244,7 +247,7 @@ impl Reader {
     fn unpack(&mut self) -> Result<(), PerfdataError> {
         for segment in &mut self.segments {
             if expand::is_compressed(segment, self.is_foreign)? {
-                *segment = expand::expand(segment, self.is_foreign, &mut self.notes)?;
+                *segment = expand::expand(segment, self.is_foreign, &mut self.notes, &mut self.compressed)?;
             }
         }
         Ok(())
@@ -374,6 +377,7 @@ impl Reader {
     /// When reading the file fails. A truncated end becomes a note in the [`RecordingIndex`].
     pub fn scan(&self, mut visit: impl FnMut(&RawRecord<'_>)) -> Result<RecordingIndex, PerfdataError> {
         let mut index = scan::scan(&self.segments, self.order(), &mut |record, _| visit(record))?;
+        self.compressed.iter().for_each(|kind| index.count_one(*kind));
         let found = std::mem::replace(&mut index.notes, self.notes.clone());
         found.into_iter().for_each(|note| note.join(&mut index.notes));
         Ok(index)

@@ -87,6 +87,13 @@ impl RecordingIndex {
         self.counts.get(kind as usize).copied().unwrap_or(0)
     }
 
+    /// Counts a record that the scan did not see because it was unpacked before.
+    pub(super) fn count_one(&mut self, kind: u32) {
+        if let Some(count) = self.counts.get_mut(kind as usize) {
+            *count += 1;
+        }
+    }
+
     /// Returns the kinds that occur, with the number of records, ordered by kind.
     pub fn counts(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(kind, n)| (kind as u32, *n))

@@ -254,6 +254,14 @@ fn event_and_task_lists_are_printed() {
     assert_eq!(text.lines().filter(|line| line.trim_end().ends_with(":worker")).count(), 3, "{text}");
     kit::run(&["report", "--mmaps", "-i", path]).expect(0).prints(&["| many", "/many", "libc.so"]);
 
+    // Compressed records are counted in addition to the records inside them.
+    let packed = lab.record("packed", &["-e", "task-clock", "-z"], &[many.to_str().unwrap()], false);
+    let theirs = oracle::perf_of(&packed, &["report", "--stats"]);
+    let theirs = numbers(theirs.split("task-clock stats").next().unwrap());
+    assert!(theirs["COMPRESSED"] > 0, "{theirs:?}");
+    let ours = kit::run(&["report", "--stats", "-i", packed.to_str().unwrap()]).expect(0).stdout;
+    assert_eq!(numbers(&ours), theirs);
+
     // Per-thread counts, which the kernel reports when a thread ends.
     let file =
         lab.record("threads", &["-e", "page-faults", "-s", "-c", "1"], &[many.to_str().unwrap()], false);
