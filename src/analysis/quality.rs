@@ -106,8 +106,8 @@ pub(super) fn modules(
         .iter()
         .map(|(&module, &(frames, unnamed))| {
             let Some(module) = module else {
-                let missing = vec!["nothing was mapped at these addresses".to_owned()];
-                let name = sampled::code::UNKNOWN.to_owned();
+                let missing = ["nothing was mapped at these addresses".into()].into();
+                let name: Box<str> = sampled::code::UNKNOWN.into();
                 return ModuleQuality {
                     path: name.clone(),
                     name,
@@ -119,19 +119,20 @@ pub(super) fn modules(
             };
             let of = &session.history.modules()[module as usize];
             let trust = symbols.id(module).map(|id| symbols.symbolizer.quality(id)).unwrap_or_default();
-            let shown =
-                |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+            let shown = |path: &Option<std::path::PathBuf>| {
+                path.as_ref().map(|path| path.display().to_string().into())
+            };
             ModuleQuality {
-                path: of.path.to_string_lossy().into_owned(),
-                name: of.short_name(),
-                build_id: of.build_id.as_ref().map(|id| crate::text::hex(id, "")),
+                path: of.path.to_string_lossy().into(),
+                name: of.short_name().into(),
+                build_id: of.build_id.as_ref().map(|id| crate::text::hex(id, "").into()),
                 binary: shown(&trust.binary),
                 debug: shown(&trust.debug),
                 symbols: trust.symbols,
                 lines: trust.lines,
                 frames,
                 unnamed,
-                missing: trust.missing.iter().map(ToString::to_string).collect(),
+                missing: trust.missing.iter().map(|reason| reason.to_string().into()).collect(),
                 remedy: None,
             }
         })
@@ -148,9 +149,9 @@ pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, sym
     sort::by_key(&mut worst, |module| std::cmp::Reverse(module.unnamed));
     for module in worst.into_iter().take(REMEDIES) {
         let all = session.history.modules().iter().enumerate();
-        let mut same = all.filter(|(_, of)| of.path.to_string_lossy() == module.path);
+        let mut same = all.filter(|(_, of)| *of.path.to_string_lossy() == *module.path);
         let id = same.find_map(|(number, _)| symbols.id(number as u32));
-        module.remedy = id.and_then(|id| symbols.symbolizer.remedy(id));
+        module.remedy = id.and_then(|id| symbols.symbolizer.remedy(id)).map(String::into);
     }
 }
 

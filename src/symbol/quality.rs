@@ -3,6 +3,7 @@
 //! Receives the results of the search for a module's files; returns sentences. Remedies may query the package
 //! manager, so pmc computes them only when it shows them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,8 +34,8 @@ pub enum MissingDataReason {
     File {
         /// The file's path in the process.
         path: Arc<Path>,
-        /// The error of the last attempt.
-        said: Box<str>,
+        /// The error of the last attempt. A million files may be missing, nearly all with the same error.
+        said: Cow<'static, str>,
     },
     /// The file exists, but cannot be opened or read.
     Unreadable {
@@ -241,9 +242,8 @@ fn os_release() -> String {
 impl fmt::Display for MissingDataReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File { path, said } | Self::Unreadable { path, said } => {
-                write!(f, "{}: {said}", path.display())
-            }
+            Self::File { path, said } => write!(f, "{}: {said}", path.display()),
+            Self::Unreadable { path, said } => write!(f, "{}: {said}", path.display()),
             Self::OtherBuild { path, recorded, found } => {
                 write!(f, "{} is another build (recorded {recorded}, ", path.display())?;
                 match found {

@@ -75,10 +75,15 @@ fn peak(file: &Path, way: &[&str]) -> u64 {
 
 #[track_caller]
 fn is_bounded(one: fn(&mut encode::Encoder, u32)) {
+    is_bounded_by(10, one);
+}
+
+#[track_caller]
+fn is_bounded_by(factor: u64, one: fn(&mut encode::Encoder, u32)) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("perf.data");
     write(&file, one);
-    let most = 10 * std::fs::metadata(&file).unwrap().len() + (64 << 20);
+    let most = factor * std::fs::metadata(&file).unwrap().len() + (64 << 20);
     for way in [&["script"][..], &["report", "--csv", "-s", "pid"]] {
         let peak = peak(&file, way);
         assert!(peak < most, "{way:?}: {} MiB at the peak, at most {}", peak >> 20, most >> 20);
@@ -106,6 +111,16 @@ fn libraries_of_one_process_use_little_memory() {
 #[test]
 fn libraries_of_many_processes_use_little_memory() {
     is_bounded(|records, number| map(records, thread(number), 0x1000, number));
+}
+
+/// Each library is searched for, and the search has a result to keep: more than ten times the size.
+#[test]
+fn libraries_with_samples_take_bounded_memory() {
+    is_bounded_by(12, |records, number| {
+        let addr = (u64::from(number) + 1) << 12;
+        map(records, thread(0), addr, number);
+        sample(records, thread(0), addr + 16);
+    });
 }
 
 #[test]

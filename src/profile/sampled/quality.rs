@@ -102,15 +102,15 @@ impl UnwindEnds {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModuleQuality {
     /// The module's path; untrusted text.
-    pub path: String,
+    pub path: Box<str>,
     /// The module's short name.
-    pub name: String,
+    pub name: Box<str>,
     /// Build ID in hexadecimal.
-    pub build_id: Option<String>,
+    pub build_id: Option<Box<str>>,
     /// The file with the module's names.
-    pub binary: Option<String>,
+    pub binary: Option<Box<str>>,
     /// The separate debug file.
-    pub debug: Option<String>,
+    pub debug: Option<Box<str>>,
     /// Number of entries in the symbol tables.
     pub symbols: usize,
     /// Whether the module has line information.
@@ -120,9 +120,9 @@ pub struct ModuleQuality {
     /// Number of frames without a symbol.
     pub unnamed: u64,
     /// Missing data, worst first.
-    pub missing: Vec<String>,
+    pub missing: Box<[Box<str>]>,
     /// How to get the missing data.
-    pub remedy: Option<String>,
+    pub remedy: Option<Box<str>>,
 }
 
 /// Counts of stacks and frames.

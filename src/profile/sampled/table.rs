@@ -181,6 +181,9 @@ impl CellInterner {
 /// The properties of a call that keys depend on: function, line, offset in the function, module, address.
 type CallProperties = (LocationCall, (Option<StringId>, u32), u64, Option<u32>, Option<u64>);
 
+/// Maximum number of cached parts. A hostile recording may have a different one for each sample.
+const MOST_KNOWN: usize = 1 << 14;
+
 /// The part number of each call and each leaf, computed when a row first needs it.
 pub(super) struct CodeCells<'a> {
     input: &'a TableInput<'a>,
@@ -190,7 +193,8 @@ pub(super) struct CodeCells<'a> {
     of_call: Vec<u32>,
     of_leaf: Vec<u32>,
     cells: Vec<RowCell>,
-    /// Part numbers by the properties that keys depend on. Most calls are found here, without making cells.
+    /// Part numbers by the properties that keys depend on. Most calls are found here, without making cells. A
+    /// cache: at [`MOST_KNOWN`] entries it starts again.
     known: FxHashMap<CallProperties, u32>,
     innermost: bool,
     has_files: bool,
@@ -261,6 +265,9 @@ impl<'a> CodeCells<'a> {
         let asked = (plain, place, into, module, address);
         if let Some(part) = self.known.get(&asked) {
             return *part;
+        }
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
         }
         if !(self.only.has_module(call, texts) && self.only.has_function(call, texts)) {
             self.known.insert(asked, NOT_WANTED);

@@ -176,7 +176,7 @@ fn nameless(quality: &ProfileQuality, modules: &[ModuleQuality], remarks: &mut V
     let mut nameless: Vec<&ModuleQuality> = modules.iter().filter(|module| module.unnamed > 0).collect();
     sort::by_key(&mut nameless, |module| std::cmp::Reverse(module.unnamed));
     for module in nameless.iter().take(MOST_NAMELESS) {
-        let why = module.missing.first().map_or("its symbol tables do not cover them", String::as_str);
+        let why = module.missing.first().map_or("its symbol tables do not cover them", |why| &**why);
         let percent = share(module.unnamed, quality.frames);
         let (path, why) = (clean(&module.path), clean(why));
         let text = format!("{path}: {percent:.1}% of all frames without a symbol; {why}");

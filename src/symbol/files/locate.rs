@@ -12,6 +12,7 @@
 //!   dwz file    .gnu_debugaltlink, relative to the debug file | DEBUGDIR/.build-id | debuginfod
 //! ```
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -123,18 +124,21 @@ fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFi
         let elsewhere = unreadable.map(|(candidate, _)| candidate.clone());
         let elsewhere = elsewhere.filter(|candidate| !candidate.starts_with("/proc") && candidate != path);
         let is_absent = unreadable.is_none();
-        let mut said = said
-            .map_or_else(|| "not searched for".to_owned(), |(_, error)| crate::error::kernel_words(&error));
+        let mut said: Cow<'static, str> = match &said {
+            None => "not searched for".into(),
+            Some((_, error)) if error.kind() == io::ErrorKind::NotFound => "No such file or directory".into(),
+            Some((_, error)) => crate::error::kernel_words(error).into(),
+        };
         if FileRoot::of(module, options) == FileRoot::Gone {
-            said.push_str(" (it was in another mount namespace, which has no processes left)");
+            said += " (it was in another mount namespace, which has no processes left)";
         }
-        let said = said.into();
         // A path without " (deleted)" shares the module's copy.
         let path = if path == &*module.path { module.path.clone() } else { path.into() };
         found.missing.push(match is_absent {
             true => MissingDataReason::File { path, said },
             false => {
-                MissingDataReason::Unreadable { path: elsewhere.map_or(path, |place| place.into()), said }
+                let path = elsewhere.map_or(path, |place| place.into());
+                MissingDataReason::Unreadable { path, said: said.into() }
             }
         });
     }

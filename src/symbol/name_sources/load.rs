@@ -32,7 +32,7 @@ impl ModuleSources {
             SymbolModuleKind::Anonymous { pid } => Self::anonymous(*pid, shared),
             SymbolModuleKind::Bpf => Self::bpf(shared),
         };
-        let has_names = |loaded: &Self| loaded.kallsyms.is_some() || !loaded.table().is_empty();
+        let has_names = |loaded: &Self| loaded.kallsyms().is_some() || !loaded.table().is_empty();
         if let Some(recorded) = shared.recorded.get(&*module.path).filter(|_| !has_names(&loaded)) {
             if let Numbering::Offset(_) = loaded.numbering {
                 loaded.numbering = Numbering::default();
@@ -41,10 +41,10 @@ impl ModuleSources {
             // Names need none of the missing data. But users want to know why their own file is not used.
             loaded.quality.missing.retain(|reason| matches!(reason, MissingDataReason::GivenVmlinux(_)));
             loaded.quality.symbols = recorded.len();
-            loaded.recorded = Some(recorded.clone());
+            loaded.other_mut().recorded = Some(recorded.clone());
             return loaded;
         }
-        let (kernel, own) = (loaded.kallsyms.as_ref(), loaded.table.get());
+        let (kernel, own) = (loaded.kallsyms(), loaded.table.get());
         let (kernel, own) =
             (kernel.map_or(0, |(kallsyms, _)| kallsyms.len()), own.map_or(0, |table| table.len()));
         loaded.quality.symbols = loaded.quality.symbols.max(kernel).max(own);
@@ -122,9 +122,9 @@ impl ModuleSources {
             Some(Ok(kallsyms)) => {
                 let moved = kallsyms.moved_from(reference);
                 if same && shared.options.live && !given {
-                    loaded.memory = LiveMemory::Kernel(moved);
+                    loaded.other_mut().memory = LiveMemory::Kernel(moved);
                 }
-                loaded.kallsyms = Some((kallsyms, moved));
+                loaded.other_mut().kallsyms = Some((kallsyms, moved));
             }
             Some(Err(error)) => loaded.quality.missing.push(hidden(error)),
             None => match module.build_id {
@@ -218,7 +218,7 @@ impl ModuleSources {
             let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
             symbol.map(|symbol| symbol.address()).ok_or_else(|| format!("it has no symbol {name}"))
         };
-        match (reference, &self.kallsyms) {
+        match (reference, self.kallsyms()) {
             (Some((name, recorded)), _) => Ok(recorded.0.wrapping_sub(stated(name)?)),
             (None, Some((kallsyms, _))) => {
                 let text = kallsyms.mark("_text").ok_or("kallsyms has no symbol _text")?;
@@ -235,11 +235,11 @@ impl ModuleSources {
             |text: String| kernel::loaded_modules(&text).iter().any(|m| m.name == name && m.start == start.0);
         let still = shared.options.live && std::fs::read_to_string("/proc/modules").is_ok_and(there);
         if still {
-            loaded.memory = LiveMemory::Kernel(0);
+            loaded.other_mut().memory = LiveMemory::Kernel(0);
         }
         if still || shared.options.kallsyms.is_some() {
             match shared.kallsyms() {
-                Ok(kallsyms) => loaded.kallsyms = Some((kallsyms, 0)),
+                Ok(kallsyms) => loaded.other_mut().kallsyms = Some((kallsyms, 0)),
                 Err(error) => loaded.quality.missing.push(hidden(error)),
             }
         }
@@ -255,7 +255,7 @@ impl ModuleSources {
         }
         if file.path.is_absolute() {
             loaded.read_files(locate::locate(&file, &shared.options), &file, shared);
-        } else if loaded.kallsyms.is_none() {
+        } else if loaded.kallsyms().is_none() {
             loaded.quality.missing.push(MissingDataReason::Unknown);
         }
         loaded
@@ -264,7 +264,7 @@ impl ModuleSources {
     fn anonymous(pid: u32, shared: &SharedSources) -> Self {
         let mut loaded = Self::default();
         if shared.options.live {
-            loaded.memory = LiveMemory::Process(pid);
+            loaded.other_mut().memory = LiveMemory::Process(pid);
         }
         let mut dumped = IntervalMap::default();
         for (_, path) in shared.jitdumps.iter().filter(|(owner, _)| *owner == pid) {
@@ -274,7 +274,7 @@ impl ModuleSources {
                     for code in dump.codes() {
                         dumped.replace(code.start..code.start.saturating_add(code.size), code.name.clone());
                     }
-                    loaded.dumps.push((path.clone(), dump));
+                    loaded.other_mut().dumps.push((path.clone(), dump));
                 }
                 Err(error) => {
                     loaded
@@ -317,12 +317,12 @@ impl ModuleSources {
             ..Self::default()
         };
         if shared.options.live || shared.options.kallsyms.is_some() {
-            loaded.kallsyms = shared.kallsyms().ok().map(|kallsyms| (kallsyms, 0));
+            loaded.other_mut().kallsyms = shared.kallsyms().ok().map(|kallsyms| (kallsyms, 0));
             if shared.options.live {
-                loaded.memory = LiveMemory::Kernel(0);
+                loaded.other_mut().memory = LiveMemory::Kernel(0);
             }
         }
-        if loaded.table().is_empty() && loaded.kallsyms.is_none() {
+        if loaded.table().is_empty() && loaded.kallsyms().is_none() {
             loaded.quality.missing.push(MissingDataReason::Unknown);
         }
         loaded

@@ -94,13 +94,20 @@ impl SharedSources {
 pub(super) struct ModuleSources {
     quality: ModuleDataQuality,
     /// Cached remedy, since computing it may query the package manager.
-    remedy: OnceLock<Option<String>>,
+    remedy: OnceLock<Option<Box<str>>>,
     /// Boxed, since most modules of a very large recording have no file.
     opened: Option<Box<OpenedFiles>>,
     numbering: Numbering,
     /// Functions by the file's addresses, read when a caller needs all of them. By memory addresses if there
     /// is no file.
     table: OnceLock<Arc<SymbolTable>>,
+    /// Sources that most modules lack; boxed, since a recording may name a million modules.
+    other: Option<Box<OtherSources>>,
+}
+
+/// Sources of a module's names other than its files.
+#[derive(Debug, Default)]
+struct OtherSources {
     /// Functions from the recording, in the numbering of queries. A fallback if there is no other source.
     recorded: Option<Arc<SymbolTable>>,
     /// The kernel's functions, and by how much the kernel is higher in memory now than in the recording.
@@ -170,7 +177,8 @@ impl ModuleSources {
 
     /// Returns a remedy for the most severe missing data.
     pub(super) fn remedy(&self) -> Option<String> {
-        self.remedy.get_or_init(|| self.quality().missing.first()?.remedy()).clone()
+        let remedy = || self.quality().missing.first()?.remedy().map(String::into);
+        self.remedy.get_or_init(remedy).as_deref().map(str::to_owned)
     }
 
     pub(super) fn binary(&self) -> Option<&Image> {
@@ -181,12 +189,20 @@ impl ModuleSources {
         self.opened.as_ref()?.files.debug.as_ref()
     }
 
+    fn other_mut(&mut self) -> &mut OtherSources {
+        self.other.get_or_insert_default()
+    }
+
+    fn kallsyms(&self) -> Option<&(Arc<KallsymsTable>, u64)> {
+        self.other.as_ref()?.kallsyms.as_ref()
+    }
+
     pub(super) fn memory(&self) -> LiveMemory {
-        self.memory
+        self.other.as_ref().map_or(LiveMemory::Gone, |other| other.memory)
     }
 
     pub(super) fn dumps(&self) -> &[(PathBuf, Jitdump)] {
-        &self.dumps
+        self.other.as_ref().map_or(&[], |other| &other.dumps)
     }
 
     /// Inverse of [`ModuleSources::address`].
@@ -225,7 +241,7 @@ impl ModuleSources {
 
     /// Like [`ModuleSources::find`], but reads no file.
     fn find_known(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
-        if let Some(recorded) = &self.recorded {
+        if let Some(recorded) = self.other.as_ref().and_then(|other| other.recorded.as_ref()) {
             let by = self.slide();
             return recorded.find(query.0.wrapping_sub(by)).map(|symbol| moved(symbol, by));
         }
@@ -245,7 +261,7 @@ impl ModuleSources {
     }
 
     fn in_kernel(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
-        let (kallsyms, by) = self.kallsyms.as_ref()?;
+        let (kallsyms, by) = self.kallsyms()?;
         Some(moved(kallsyms.find(query.0.wrapping_add(*by))?, by.wrapping_neg()))
     }
 
@@ -353,7 +369,7 @@ impl ModuleSources {
 
     /// Iterates over all functions by start address, in the numbering of the table.
     pub(super) fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
-        let kernel = self.kallsyms.as_ref().map(|(kallsyms, _)| kallsyms.iter());
+        let kernel = self.kallsyms().map(|(kallsyms, _)| kallsyms.iter());
         let own = kernel.is_none().then(|| self.table().iter());
         kernel.into_iter().flatten().chain(own.into_iter().flatten())
     }

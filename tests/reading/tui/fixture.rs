@@ -66,12 +66,12 @@ pub(crate) fn answer(query: &Query) -> QueryAnswer {
             ..ProfileQuality::default()
         },
         modules: vec![ModuleQuality {
-            path: "/usr/lib/libdb.so".to_owned(),
-            name: "libdb.so".to_owned(),
+            path: "/usr/lib/libdb.so".into(),
+            name: "libdb.so".into(),
             frames: 150,
             unnamed: 25,
-            missing: vec!["its symbols were stripped".to_owned()],
-            remedy: Some("apt install libdb-dbgsym".to_owned()),
+            missing: ["its symbols were stripped".into()].into(),
+            remedy: Some("apt install libdb-dbgsym".into()),
             ..ModuleQuality::default()
         }],
         ..Profile::default()
