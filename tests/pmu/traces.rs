@@ -123,12 +123,17 @@ pub(super) const NEWEST_BATCH: &[(&str, &str)] = &[
 #[track_caller]
 fn decoded(name: &str) -> Option<BTreeMap<(String, String), u64>> {
     let ran = guest(name)?.expect(0);
-    let row = |line: &str| {
+    let row = |line: &str| -> Option<((String, String), u64)> {
         let mut words = line.split_whitespace();
         let count = words.next()?.parse().ok()?;
         Some(((words.next()?.to_owned(), words.next().unwrap_or_default().to_owned()), count))
     };
-    Some(ran.stdout.lines().filter_map(row).collect())
+    let mut rows = BTreeMap::new();
+    // A function may have one line per file.
+    for (function, count) in ran.stdout.lines().filter_map(row) {
+        *rows.entry(function).or_default() += count;
+    }
+    Some(rows)
 }
 
 /// Checks that perf decoded `hot` with the expected shares of its functions. Returns the number of samples.

@@ -18,6 +18,8 @@ use crate::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, TableRow}
 use crate::sort;
 use crate::text::{cut, width};
 
+/// Minimum width of a number column.
+const NUMBER: usize = 12;
 /// Minimum width of the text of deep rows.
 const NARROWEST: usize = 16;
 
@@ -102,8 +104,11 @@ pub(super) fn write(
         ReportColumn::Own => "Overhead",
         column => heading(*column, profile),
     };
+    // As in perf, the first column leaves room for the indentation of the levels.
+    let first = NUMBER.max(9 + 3 * headings.len());
     let numbers = |words: &mut dyn Iterator<Item = String>| -> String {
-        words.map(|word| format!("{word:>12} ")).collect()
+        let widths = std::iter::once(first).chain(std::iter::repeat(NUMBER));
+        words.zip(widths).map(|(word, wide)| format!("{word:>wide$} ")).collect()
     };
     for event in events {
         let start = if layout.is_piped { '#' } else { ' ' };

@@ -87,6 +87,16 @@ fn wall_clock_time_is_divided_among_running_threads() {
     }
     pmc_says(&file, &["--parallelism", "x"]).expect(2).says(&["not a list of thread counts"]);
 
+    // Nested rows have the same columns. The heading is one that perf's own tests search for.
+    let nested = |options: &[&str]| {
+        kit::run(&[&["report", "--hierarchy", "--stdio", "-i", file.to_str().unwrap()], options].concat())
+    };
+    let three = nested(&["-s", "latency,parallelism,comm,symbol", "--parallelism", "1,2"]).expect(0);
+    three.prints(&["#           Latency  Parallelism / Command / Symbol"]);
+    let both = nested(&["--latency", "-s", "parallelism,sym"]).expect(0);
+    let words = both.stdout.lines().find(|line| line.contains("Parallelism")).unwrap().split_whitespace();
+    assert_eq!(words.take(3).collect::<Vec<_>>(), ["#", "Latency", "Overhead"], "{}", both.stdout);
+
     // perf 7.2 computes the same shares; older versions do not support them.
     let Some(newest) = oracle::perfs().into_iter().nth(1) else { return };
     for options in [
