@@ -97,7 +97,7 @@ impl<'a> RecordingNames<'a> {
         Some(format.fields_of(payload).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Returns a command name by its number in the history.
+    /// Returns the command name with this number in the history.
     pub fn named(&self, comm: u32) -> Option<Cow<'a, str>> {
         self.session.history.comm_name(CommId(comm)).map(String::from_utf8_lossy)
     }

@@ -1,8 +1,8 @@
 //! The analysis of a recording's samples, as requested before reading them.
 //!
 //! Receives plain values from a command line, a screen or an export, and turns them into a query for pass 2
-//! of the session. Resolves time spans, sockets and thread names in a recording. A [`Query`] then covers
-//! the aggregated and named samples.
+//! of the session. Resolves time spans, sockets and thread names in a recording. A [`Query`] then selects
+//! from the aggregated and named samples.
 
 use rustc_hash::FxHashSet;
 
@@ -53,14 +53,15 @@ pub struct AnalysisRequest {
     pub callers: bool,
     /// Maximum length of a call chain, in frames.
     pub max_stack: usize,
-    /// Whether to complete stacks that end with their copy from earlier samples of the same thread.
+    /// Whether to use earlier samples of the same thread to complete stacks that are truncated at the end of
+    /// their copy.
     pub joins: bool,
-    /// Whether to complete calls that the processor recorded from earlier samples of the same thread.
+    /// Whether to use earlier samples of the same thread to complete call stacks that the processor recorded.
     pub stitches: bool,
     /// Whether to also distinguish thread names, processes, threads, CPUs and time slices, so that a screen
     /// can filter by them.
     pub facets: bool,
-    /// Attributes that distinguish rows in addition to `keys`, such as thread and time. Exports need them.
+    /// Attributes that distinguish rows in addition to `keys`, such as thread and time. Exports use them.
     pub apart: Vec<SampleAttribute>,
     /// Changes to the stacks that depend on names.
     pub stack_changes: StackChanges,
@@ -185,8 +186,8 @@ impl AnalysisRequest {
         Ok(())
     }
 
-    /// Whether the first naming must already include inlined functions: for lines in rows, or to change
-    /// stacks.
+    /// Whether the first naming must already include inlined functions, because rows show lines or stacks are
+    /// changed.
     pub fn needs_deep_names(&self) -> bool {
         self.stack_changes.changes_any() || self.keys.iter().any(|key| key.needs_lines())
     }
@@ -201,14 +202,14 @@ impl AnalysisRequest {
         !self.counts_branches() && super::has_chains(reader)
     }
 
-    /// Returns the default depth of names: inlined functions if there are callers or lines are shown.
+    /// Returns the default level of detail of names: inlined functions if callers or lines are shown.
     pub fn depth(&self, reader: &Reader) -> Depth {
         let lines = self.keys.iter().any(|key| key.needs_lines());
         if lines || self.has_chains(reader) { Depth::Inlines } else { Depth::Names }
     }
 
-    /// Returns the query with this request's sort keys. Without call chains it has no totals, tree or row
-    /// chains.
+    /// Returns the query with this request's sort keys. If call chains are not used, the query has no totals,
+    /// tree or row chains.
     pub fn question(&self, query: &Query, reader: &Reader) -> Query {
         let has_chains = self.has_chains(reader);
         Query {
@@ -274,13 +275,13 @@ impl TraceField {
         Self { event, field: field.to_owned(), is_raw }
     }
 
-    /// Whether the key applies to the tracepoint with this format.
+    /// Whether the key applies to the tracepoint that has this format.
     pub fn is_of(&self, format: &TracepointFormat) -> bool {
         let full = || format!("{}:{}", format.system, format.name);
         self.event.as_ref().is_none_or(|event| *event == format.name || *event == full())
     }
 
-    /// Returns the matching fields in the given formats; all of their fields for `*`.
+    /// Returns the matching fields in the given formats; for `*`, all fields.
     fn found(&self, formats: &[&TracepointFormat]) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         let fields = formats.iter().filter(|format| self.is_of(format)).flat_map(|format| &format.fields);
@@ -409,7 +410,7 @@ impl SampleSelection {
     /// Returns the selection as a query for pass 2, with defaults for everything else.
     ///
     /// # Errors
-    /// When a filter needs a field, sockets, or first and last times that were not recorded.
+    /// When a filter needs a field, sockets, or first and last times, and the recording lacks them.
     pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
         self.check(&session.reader)?;
         let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect());
@@ -430,8 +431,8 @@ impl SampleSelection {
     }
 }
 
-/// A filter's option, whether it is set, the sample field that it needs (`PERF_SAMPLE_*`), the contents of
-/// that field, and the remedy if it is missing.
+/// A filter: its option, whether it is set, and the sample field that it needs (`PERF_SAMPLE_*`). Also the
+/// field's contents, and the remedy if the field is missing.
 type FilterNeed = (&'static str, bool, u64, &'static str, &'static str);
 
 impl SampleSelection {
@@ -549,7 +550,7 @@ fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_late
     }
 }
 
-/// Returns the first and last time of samples, from the header or else from the first and last chunks.
+/// Returns the times of the first and last samples, from the header or else from the first and last chunks.
 fn span(session: &Session) -> Option<(u64, u64)> {
     if !session.has_time {
         return None;

@@ -42,7 +42,7 @@ pub struct ListingOptions {
     pub kcore: Option<PathBuf>,
 }
 
-/// Returns the name, total and skid of each event, with no costs of a function yet.
+/// Returns the name, total and skid of each event. The costs of a function are added later.
 ///
 /// `leader` maps an event's index to the index of its group leader.
 pub fn events(
@@ -101,7 +101,8 @@ pub fn listing(
     merge(head, MergeInput { instructions, places, samples: function.samples.clone(), sources })
 }
 
-/// Path of the code's file for display: the name that the process used, rather than its path through /proc.
+/// Returns the path of the code's file for display: the path that the process used, not the one through
+/// /proc.
 fn shown(symbols: &RecordingSymbols, function: &SampledFunction, code: &MachineCode) -> String {
     let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
     let trusted = symbols.symbolizer.quality(function.id).binary.filter(|_| own);

@@ -20,10 +20,10 @@ use crate::session::order::SampleUnwinding;
 use crate::session::samples::{ChainCompleter, Readings};
 use crate::session::{CommId, Session, Timestamp, location, order};
 
-/// Software events whose address is a data address: all kinds of page faults, but not alignment faults.
+/// Software events whose address is a data address: all page-fault events, but not alignment faults.
 const FAULTS: [u64; 3] = [PAGE_FAULTS, MINOR_FAULTS, MAJOR_FAULTS];
 
-/// Sample fields that require parsing past the first fields.
+/// Sample fields that come after the first fields and require more parsing.
 const LATE: u64 = sample_type::RAW
     | sample_type::WEIGHT
     | sample_type::WEIGHT_STRUCT
