@@ -21,7 +21,7 @@ pub const FIRST_FIXED: u32 = 32;
 pub enum CounterNeed {
     /// No hardware counter; can join any group: a software event.
     Nothing,
-    /// No group: counted by pmc itself, or by a device whose counters need no scheduling.
+    /// No group: pmc itself counts the event, or a device whose counters need no scheduling does.
     Alone,
     /// One of these counters of the PMU with this `attr.type`: bit n is general counter n, bit
     /// [`FIRST_FIXED`] + n is fixed counter n.
@@ -45,8 +45,8 @@ impl CounterNeed {
 /// Returns the groups. `sets` holds the events of each metric as indices into `needs`; sets that must be
 /// exact come first. Each event is in exactly one group, its leader first.
 ///
-/// For each set and PMU, the events that are in no group yet join the group that shares most events with
-/// the set, if they fit. Otherwise they form a new group, or several if they are too many for one.
+/// For each set and PMU, the events without a group join the group that shares most events with the set, if
+/// they fit. Otherwise they form a new group, or several groups if they do not fit in one.
 pub fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for pmu in sets.iter().flatten().filter_map(|&event| match needs[event] {
@@ -150,7 +150,7 @@ fn fits(needs: impl Iterator<Item = CounterNeed>) -> bool {
     (0..wanted.len()).all(|event| assign_counter(event, &wanted, &mut holders, &mut 0))
 }
 
-/// Finds a counter for an event; the event that holds it may have to move to another one.
+/// Finds a counter for an event. The event that holds this counter may have to move to another counter.
 fn assign_counter(event: usize, wanted: &[u64], holders: &mut [Option<usize>; 64], tried: &mut u64) -> bool {
     for counter in 0..holders.len() {
         if (wanted[event] & !*tried) >> counter & 1 == 0 {
@@ -176,9 +176,9 @@ mod tests {
     fn fitting_metric_is_one_group_without_duplicates() {
         let needs = [CYCLES, ANY, ANY, ANY, ANY, CounterNeed::Nothing];
         assert_eq!(groups(&[vec![0, 1, 2, 3, 4, 5], vec![0, 2]], &needs), [vec![0, 1, 2, 3, 4, 5]]);
-        // Another set that shares an event, with room for it.
+        // The second set shares an event with the first, whose group has room.
         assert_eq!(groups(&[vec![0, 1], vec![0, 2]], &needs), [vec![0, 1, 2]]);
-        // No shared event: separate groups are easier to schedule.
+        // The sets share no event, and separate groups are easier to schedule.
         assert_eq!(groups(&[vec![1], vec![2]], &needs), [vec![1], vec![2]]);
     }
 
@@ -194,7 +194,7 @@ mod tests {
         // Two events that need counter 2.
         let needs = [CounterNeed::OneOf(4, 0b100), CounterNeed::OneOf(4, 0b100), ANY];
         assert_eq!(groups(&[vec![0, 1, 2]], &needs), [vec![0, 2], vec![1]]);
-        // An event with a choice does not block them.
+        // An event that can use several counters does not block them.
         let needs = [
             CounterNeed::OneOf(4, 0b11),
             CounterNeed::OneOf(4, 0b11),
