@@ -120,7 +120,7 @@ impl UnwindTables {
         &self.entries
     }
 
-    /// Whether they are from a 32-bit x86 file.
+    /// Whether the tables are from a 32-bit x86 file.
     pub(super) fn is_x86(&self) -> bool {
         self.entries.arch == Arch::X86
     }

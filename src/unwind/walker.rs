@@ -1,9 +1,9 @@
 //! Walks one stack copy with the tables of its process.
 //!
 //! ```text
-//!   sp ->  +-------+ low           the copy: what was at sp and above it, as much as the dump size allows
+//!   sp ->  +-------+ low           the copy: the bytes from sp upwards, at most the dump size
 //!          | stack |
-//!          +-------+ sp + copied   a read beyond it ends the chain: cut by the dump size
+//!          +-------+ sp + copied   a read beyond it ends the chain, which is then cut
 //! ```
 
 use std::fmt;
@@ -56,18 +56,18 @@ pub enum ChainEnd {
 pub struct Walker {
     x86_64: CacheX86_64,
     aarch64: CacheAarch64,
-    /// Space for a row; allocated for the first 32-bit process.
+    /// Storage for an unwind row; allocated for the first 32-bit process.
     x86: Option<UnwindContext<usize>>,
-    /// The full counter for each 16-bit one whose rules may be cached.
+    /// The wide counter for each 16-bit counter whose rules may be cached.
     seen: FxHashMap<u16, u64>,
-    /// By space and address.
+    /// Cached coverage by space and address.
     coverage: FxHashMap<(u64, u64), Coverage>,
     /// See [`Space::frame_pointer`]; by space and address.
     frame_pointers: FxHashMap<(u64, u64), Option<FramePointer>>,
     /// Return addresses of the frame records that the last walk passed, from the sampled frame pointer on.
     records: Vec<u64>,
-    /// Whether these lead to a record beyond the copy that belongs to the walk's outermost frame or a caller
-    /// of it.
+    /// Whether these lead to a record beyond the copy that belongs to the walk's outermost frame or to one of
+    /// its callers.
     leads_on: bool,
 }
 
@@ -101,20 +101,20 @@ impl Walker {
     ///
     /// ```text
     ///   frame   what the kernel found   record
-    ///   hash    hash, sampled           -                   it has none: the register is its caller's
+    ///   hash    hash, sampled           -                   it has no record: the register is its caller's
     ///   sort    sort                    sort's, in the copy the same caller at the same place as the walk's
     ///   run     run                     run's, beyond it    from here on only the kernel's chain
     ///   -       main                    main's
     ///   -       0x1234                                      not code: the rest is rejected
     /// ```
     ///
-    /// The frame-pointer register may contain any value, and what the kernel finds through it may look like
-    /// code. So a caller is accepted only if:
+    /// The frame-pointer register may contain any value, and the kernel may follow it to words that look like
+    /// code addresses. So a caller is accepted only if:
     ///
     /// * Each record in the copy returns to a frame of the walk, at the same stack pointer, and leads further
     ///   out, until one is outside the copy (or on another stack, if the stack was switched).
-    /// * The tables agree: the function of the record keeps a frame pointer. Or it leaves the register to its
-    ///   caller, which keeps one, and is missing between them. Without tables, the kernel is trusted.
+    /// * The tables agree: the record's function keeps a frame pointer, or it leaves the register to a caller
+    ///   that keeps one. (The chain then lacks that caller.) Without tables, the kernel is trusted.
     /// * The caller is code after a call.
     pub fn complete(
         &mut self,
@@ -156,8 +156,8 @@ impl Walker {
         *self.frame_pointers.entry(key).or_insert_with(|| space.frame_pointer(address))
     }
 
-    /// Collects the frame records of a walk in its copy in `records`; returns whether they agree with the
-    /// walk and lead beyond the copy. `end` is the register's value in the outermost frame.
+    /// Collects in `records` the frame records that lie in the copy. Returns whether they agree with the walk
+    /// and lead beyond the copy. `end` is the register's value in the outermost frame.
     fn follow_records(
         &mut self,
         space: &Space,
@@ -178,7 +178,7 @@ impl Walker {
                 let is_place = !has_record_at_end || frame.sp == at.wrapping_add(2 * width);
                 is_place && is_same(frame.address.0, caller)
             };
-            // The walk has reached and rejected a record that is further out than its outermost frame.
+            // The walk already rejected a record that is further out than its outermost frame.
             let goes_out = next > at || record(next).is_none();
             if at >= outermost.sp || !goes_out || !walked.any(&mut is_walked) {
                 return false;
@@ -436,7 +436,7 @@ fn follow<R: FrameRegisters>(
 }
 
 /// Whether two addresses refer to the same code. arm64 signs return addresses in unused address bits, and the
-/// kernel removes the signature.
+/// kernel's chain contains them without the signature.
 fn is_same(one: u64, other: u64) -> bool {
     (one ^ other) & ADDRESS_BITS == 0
 }

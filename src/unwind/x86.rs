@@ -74,8 +74,8 @@ impl DwarfRegisters {
     }
 }
 
-/// Unwinds to the caller and returns the return address; `None` at the root. `entries` belong to the file
-/// mapped at the address, and come with the difference between the mapped addresses and the file's.
+/// Unwinds to the caller and returns the return address; `None` at the root. `entries` holds the entries of
+/// the file mapped at the address, and the difference between the mapped addresses and the file's.
 ///
 /// # Errors
 /// If the rules or the frame pointer lead nowhere.
