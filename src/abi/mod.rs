@@ -23,7 +23,7 @@ pub use kallsyms::KallsymsLine;
 pub use record_header::{CpuMode, misc};
 pub use tracepoint_field::TracepointField;
 
-/// Defines the constants of one `enum` of bits from the bindings, and a table of their names in bit order.
+/// Defines the constants of a bit `enum` from the bindings, and a table of their names in bit order.
 macro_rules! bits {
     ($($name:ident = $binding:ident;)*) => {
         $(#[allow(missing_docs, reason = "the kernel's names; perf_event_open(2) explains each")]
