@@ -214,7 +214,7 @@ pub fn holds_counts(session: &Session) -> bool {
 /// Rejects a recording without rounds of counts.
 ///
 /// # Errors
-/// When there are no rounds, or none yet.
+/// When the recording has no rounds, or no rounds yet.
 pub fn check_rounds(session: &Session) -> Result<()> {
     if session.index.count(kind::STAT_ROUND) > 0 {
         return Ok(());
@@ -356,8 +356,8 @@ const INTERVAL: u64 = 1;
 const SCALE: u64 = 2;
 const LEVEL: u64 = 3;
 
-/// Returns the contents of `STAT_CONFIG` for these settings. The interval is in milliseconds, 0 for none.
-/// Modes whose number depends on the perf version (`MODES`) are written as `Global`.
+/// Returns the contents of `STAT_CONFIG` for these settings. The interval is in milliseconds; 0 means no
+/// interval. Modes whose number depends on the perf version (`MODES`) are written as `Global`.
 pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u64; 2]> {
     let steady = MODES.iter().take(CHANGING).position(|mode| *mode == Some(aggregation));
     let global = MODES.iter().position(|mode| *mode == Some(Aggregation::Global));
@@ -368,7 +368,8 @@ pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u
 /// First number in `MODES` whose meaning differs between perf versions.
 const CHANGING: usize = 4;
 
-/// perf's numbers for aggregation modes (`enum aggr_mode`) since Linux 6.9. pmc has no mode for `None`.
+/// perf's numbers for aggregation modes (`enum aggr_mode`) since Linux 6.9. pmc does not support the modes
+/// marked `None`.
 const MODES: [Option<Aggregation>; 10] = [
     Some(Aggregation::Cpu),
     Some(Aggregation::Global),

@@ -274,7 +274,7 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
     for side in others {
         let mut pairs: Vec<(usize, usize)> = Vec::new();
         for (at, event) in base.events.iter().enumerate() {
-            // Only the first of the base's events with one name is compared.
+            // If several base events have the same name, only the first is compared.
             let first = base.events.iter().position(|other| other.name == event.name);
             let modes = base.clocks[first.unwrap_or(at)];
             if modes.is_none() || base.clocks[at] != modes || has(&side.events, &event.name) {
@@ -328,7 +328,7 @@ fn same_files(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey], te
     }
 }
 
-/// Gives each thread and process its name from the last recording that contains a name. perf compares only
+/// Takes the name of each thread and process from the last recording that contains a name. perf compares only
 /// IDs, so a thread that was renamed between two recordings has a single row.
 fn same_tasks(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey]) {
     let mut newest: FxHashMap<i64, StringId> = FxHashMap::default();

@@ -76,7 +76,7 @@ impl ProgressMeter for () {
     fn at(&self, _: u64, _: u64) {}
 }
 
-/// Whether the recording was made on this machine with the running kernel, so that its processes may still
+/// Whether the recording was made on this machine with the running kernel. If so, its processes may still
 /// exist. Returns `false` if the recording does not identify its machine.
 fn is_from_here(session: &Session) -> bool {
     let (here, features) = (rustix::system::uname(), session.reader.features());
@@ -267,8 +267,8 @@ impl Analysis {
         if is_short { 4 } else { 8 }
     }
 
-    /// Asks debuginfod servers for missing files of the named modules. Returns whether any file arrived, so
-    /// that naming again finds more.
+    /// Asks debuginfod servers for missing files of the named modules. Returns whether any file arrived. If
+    /// so, naming again finds more names.
     pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &dyn ProgressSink) -> bool {
         let meter = progress.begin("asking debuginfod servers", 0);
         let at = |p: crate::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);

@@ -107,7 +107,8 @@ impl RowStrings for RecordingNames<'_> {
     fn comm(&self, comm: u32) -> String {
         match self.named(comm) {
             Some(name) => name.into_owned(),
-            // perf's name for unnamed threads; restores the sign bit that the mark replaced.
+            // perf's name for unnamed threads. Restores the sign bit, which the mark for unnamed threads
+            // replaced.
             None => format!(":{}", (comm << 1) as i32 >> 1),
         }
     }

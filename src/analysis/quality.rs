@@ -41,7 +41,7 @@ pub fn notes(session: &Session) -> Vec<String> {
     session.notes().iter().map(ToString::to_string).chain(dropped).collect()
 }
 
-/// Whether the file is damaged, so that the number of lost records is unknown.
+/// Whether the file is damaged. The number of lost records is then unknown.
 pub fn is_damaged(session: &Session) -> bool {
     session.notes().iter().any(RecordingNote::is_damage)
 }

@@ -58,8 +58,8 @@ pub struct AnalysisRequest {
     pub joins: bool,
     /// Whether to use earlier samples of the same thread to complete call stacks that the processor recorded.
     pub stitches: bool,
-    /// Whether to also distinguish thread names, processes, threads, CPUs and time slices, so that a screen
-    /// can filter by them.
+    /// Whether to also distinguish thread names, processes, threads, CPUs and time slices, which lets a
+    /// screen filter by them.
     pub facets: bool,
     /// Attributes that distinguish rows in addition to `keys`, such as thread and time. Exports use them.
     pub apart: Vec<SampleAttribute>,
@@ -197,7 +197,7 @@ impl AnalysisRequest {
         self.measure == CostMeasure::Branches
     }
 
-    /// Whether call chains are used. They are not when branches are counted.
+    /// Whether call chains are used. They are not used when branches are counted.
     pub fn has_chains(&self, reader: &Reader) -> bool {
         !self.counts_branches() && super::has_chains(reader)
     }
@@ -259,7 +259,7 @@ pub struct TraceField {
     event: Option<String>,
     /// Name of the field; `*` for all fields.
     pub field: String,
-    /// Whether to use the raw value instead of the formatted one.
+    /// Whether to use the raw value instead of the formatted value.
     pub is_raw: bool,
 }
 
@@ -298,7 +298,7 @@ impl TraceField {
 /// The quantity to add up per sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CostMeasure {
-    /// The sample's period: occurrences of the event.
+    /// The sample's period, which is a number of occurrences of the event.
     Period,
     /// The sample's weight, at least 1.
     Weight,

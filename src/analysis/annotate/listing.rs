@@ -1,8 +1,8 @@
 //! The listing of a sampled function: fetches and merges its bytes, instructions, line numbers and source
 //! text.
 //!
-//! Receives a function with its samples and asks the symbolizer for the rest. Adds notes about missing or
-//! doubtful data.
+//! Receives a function with its samples, and gets all other data from the symbolizer. Adds notes about
+//! missing or doubtful data.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;

@@ -48,7 +48,7 @@ pub enum FileSelection {
     All,
 }
 
-/// What to write, and how to change it.
+/// The output of `pmc inject`, and the changes to the recording.
 #[derive(Debug, Clone)]
 pub struct InjectRequest {
     /// Path of the new recording; `-` is standard output.

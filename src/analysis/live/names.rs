@@ -202,7 +202,7 @@ impl NameTable {
         &self.modules
     }
 
-    /// Returns the calls at a location, innermost first; at least one.
+    /// Returns the calls at a location (at least one), innermost first.
     fn of(&self, location: &CodeLocation) -> Option<&[LocationCall]> {
         let (start, end) = match self.stretch(location) {
             Some((_, call)) => (call, call + 1),
@@ -237,7 +237,7 @@ impl NameTable {
         }
     }
 
-    /// Drops all locations except these, if these are fewer than half of the known ones.
+    /// Keeps only these locations, if they are fewer than half of the known locations.
     fn keep(&mut self, locations: &[CodeLocation]) {
         let known = self.places.len() + self.stretches.values().map(|map| map.iter().count()).sum::<usize>();
         if known < 2 * locations.len() {

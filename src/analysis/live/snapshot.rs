@@ -405,7 +405,8 @@ impl LiveSnapshot {
     pub fn comm(&self, comm: u32) -> String {
         match self.comms.get(comm as usize) {
             Some(name) => name.clone(),
-            // perf's name for unnamed threads; restores the sign bit that the mark replaced.
+            // perf's name for unnamed threads. Restores the sign bit, which the mark for unnamed threads
+            // replaced.
             None => format!(":{}", (comm << 1) as i32 >> 1),
         }
     }

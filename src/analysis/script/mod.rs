@@ -162,8 +162,8 @@ impl<'a> NamedRecording<'a> {
         &self.places
     }
 
-    /// Returns for each address whether it is in one of the requested functions and modules; `None` if all
-    /// are included.
+    /// Returns for each address whether it is in a requested function and module. Returns `None` if all are
+    /// included.
     fn leaves(&self) -> Option<Vec<bool>> {
         let ScriptRequest { functions, dsos, .. } = self.request;
         if functions.is_empty() && dsos.is_empty() {
