@@ -141,7 +141,8 @@ const SMALL_RING_PAGES: usize = 8;
 /// Sample frequency, in Hz.
 const FREQUENCY: u64 = 1000;
 
-/// Tests every use. `tracepoint` is the ID of a common tracepoint, or the reason why there is none.
+/// Tests every use. `tracepoint` is the ID of a common tracepoint, or the reason why no tracepoint is
+/// available.
 pub fn capabilities(
     kernel: &mut dyn Kernel,
     facts: &MachineFacts,

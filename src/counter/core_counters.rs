@@ -13,8 +13,8 @@
 //! + cycles, instructions, ref-cycles: each one still accepted has a fixed counter
 //! ```
 //! Then it briefly enables smaller and smaller groups until the kernel can schedule one. The size of that
-//! group is the number of free counters. This is NetBSD's `pmc_get_num_counters` and its busy state, without
-//! a table of CPUs.
+//! group is the number of free counters. This corresponds to NetBSD's `pmc_get_num_counters` and its busy
+//! state, but needs no table of CPUs.
 
 use std::time::{Duration, Instant};
 

@@ -81,7 +81,8 @@ impl Pass {
             // enabled. So the leader waits for an exec that never happens, and the members start with their
             // leader.
             request.start(if beside.is_none() { CountingStart::Exec } else { CountingStart::AtOnce });
-            // The whole pass is one group, so ignore that an event's text pins it.
+            // The whole pass is one group, so a single event must not be pinned, even if its text requests
+            // it.
             request.pinned(false);
             let leader = beside.and_then(|at| self.open[at].1.first());
             match (request.open(slot, None, leader), beside) {

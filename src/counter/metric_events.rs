@@ -20,7 +20,7 @@ use crate::host::Host;
 pub struct MetricEventTexts<'a> {
     /// Events for the metric's value, all of which are required.
     pub value: Vec<&'a str>,
-    /// Events for its threshold; missing ones are left out.
+    /// Events for the metric's threshold. Events that this machine lacks are left out.
     pub threshold: Vec<&'a str>,
     /// Events to count only if they fit into an existing group. They never get a separate group.
     pub optional: Vec<&'a str>,
@@ -251,8 +251,8 @@ fn kind_of(spec: &EventSpec) -> u32 {
     }
 }
 
-/// `slots` and `topdown-retiring` with its siblings, on the core PMUs of newer Intel CPUs: a fixed counter,
-/// and bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
+/// `slots` and `topdown-retiring` with its siblings, on the core PMUs of newer Intel CPUs. They use a fixed
+/// counter, and bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
 #[derive(Debug)]
 struct Slots {
     /// The `attr.type` of PMUs that have them.

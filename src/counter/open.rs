@@ -202,7 +202,7 @@ fn is_privilege(refusal: &Refusal) -> bool {
 /// Opens an event for trial in user mode, which needs the least privilege. The kernel checks privilege
 /// first.
 fn in_user_mode(kind: u32, config: u64, mode: Mode, slot: TargetSlot) -> Result<(), Box<Refusal>> {
-    /// A long period, so that the sample rate limit cannot be the cause of a refusal.
+    /// A long period avoids refusals that are caused by the sample rate limit.
     const PERIOD: u64 = 1 << 20;
     let mut request = allocate(&EventSpec::generic(kind, config), mode, CounterFlags::default(), slot.cpu)?;
     request.levels(Levels::User);
@@ -226,9 +226,9 @@ pub enum TrialOpen {
 /// Opens events for trial, each distinct request once. It opens them on pmc's own process, or on a CPU if
 /// the PMU counts a whole device.
 ///
-/// Closing a tracepoint takes the kernel about 35 ms, so only the first one is opened; its result is used
-/// for all others. Its descriptor stays open until the cache is dropped, so that closing it delays no
-/// answer.
+/// Closing a tracepoint takes the kernel about 35 ms, so only the first tracepoint is opened. Its result is
+/// used for all other tracepoints. Its descriptor stays open until the cache is dropped, so closing it does
+/// not delay any answer.
 #[derive(Debug, Default)]
 pub struct OpenCache {
     online: CpuList,
@@ -243,7 +243,7 @@ impl OpenCache {
         Self { online: online.clone(), ..Self::default() }
     }
 
-    /// Whether the cache holds a tracepoint open, which the kernel is slow to close.
+    /// Whether the cache keeps a tracepoint open, which the kernel is slow to close.
     pub fn is_slow_to_close(&self) -> bool {
         !self.held.is_empty()
     }

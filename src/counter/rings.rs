@@ -230,8 +230,8 @@ impl Rings {
         self.probes = probes;
     }
 
-    /// Checks that every event can be opened on the CPUs it is bound to, and that at least one of them is in
-    /// `sampled`. If `sampled` is `None`, tasks are sampled on any CPU.
+    /// Checks that every event can be opened on the CPUs to which it is bound. At least one of these CPUs
+    /// must be in `sampled`. If `sampled` is `None`, tasks are sampled on any CPU.
     ///
     /// # Errors
     /// As [`check_cpus`].
@@ -291,8 +291,8 @@ impl Rings {
         !self.is_mixed || event >= self.sampled_events() || is_system == slot.tid.is_none()
     }
 
-    /// Opens the guard events that keep events on their thread, if requested. If the thread has gone, opening
-    /// its events detects that.
+    /// Opens the guard events that keep events on their thread, if requested. If the thread no longer exists,
+    /// opening its events detects that.
     fn guard(&mut self, slot: TargetSlot) {
         let Some(tid) = slot.tid.filter(|_| self.keeps_contexts) else { return };
         if self.guards.last().is_some_and(|(last, _)| *last == tid) {
@@ -383,8 +383,8 @@ impl Rings {
         Ok(())
     }
 
-    /// Opens every event in one more slot after the rings are mapped. Returns `false` if the thread has
-    /// gone.
+    /// Opens every event in one more slot after the rings are mapped. Returns `false` if the thread no longer
+    /// exists.
     ///
     /// # Errors
     /// As [`Rings::open`]. Also the kernel's error when redirecting events into a ring, with the first
@@ -593,7 +593,7 @@ impl Rings {
         &self.groups
     }
 
-    /// Number of sampled events. They come first, the tracker last.
+    /// Number of sampled events. These events come first, and the tracker is last.
     pub fn sampled_events(&self) -> usize {
         self.events.len() - usize::from(self.has_tracker)
     }

@@ -53,7 +53,7 @@ pub fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usize>> {
         CounterNeed::Slots(pmu) | CounterNeed::PartOfSlots(pmu) => Some(pmu),
         _ => None,
     }) {
-        // Slots and their parts must be read together, whichever metrics need them.
+        // Slots and their parts must be read together, even if different metrics need them.
         let of_slots = |event: &usize| matches!(needs[*event], CounterNeed::Slots(p) | CounterNeed::PartOfSlots(p) if p == pmu);
         let mut group: Vec<usize> = sets.iter().flatten().copied().filter(of_slots).collect();
         sort::by_key(&mut group, |&event| (!matches!(needs[event], CounterNeed::Slots(_)), event));
@@ -69,8 +69,8 @@ pub fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usize>> {
         pmus.sort_unstable();
         pmus.dedup();
         for &pmu in &pmus {
-            // Events that need no counter join the hardware events of their metric, so that both cover the
-            // same time.
+            // Events that need no counter join the hardware events of their metric. Both then cover the same
+            // time.
             let beside = |need| need == CounterNeed::Nothing && pmus.len() == 1;
             let part = |event: &usize| needs[*event].pmu() == Some(pmu) || beside(needs[*event]);
             let part: Vec<usize> = set.iter().copied().filter(part).collect();

@@ -416,7 +416,7 @@ fn notsupp(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     explained(NoCapability, format!("{pmu} lacks a feature that this request requires"), "")
 }
 
-/// The CPU or the driver has gone.
+/// The CPU or the driver is gone.
 fn nodev(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     match (refusal.slot.cpu, facts.pmu_of(&refusal.attr)) {
         (cpu, Some(pmu)) => wrong_core(pmu, cpu, facts).unwrap_or_else(|| {

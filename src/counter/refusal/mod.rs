@@ -1,5 +1,5 @@
-//! Explains why an event cannot be counted here: turns the kernel's errno and the facts of the machine into
-//! a kind, a cause and a remedy.
+//! Explains why an event cannot be counted here. Turns the kernel's errno and the facts of the machine into a
+//! kind, a cause and a remedy.
 //!
 //! A [`Refusal`] holds the request and the kernel's answer. It is explained only when it is shown, since
 //! collecting the facts reads many files. Its kinds are those of FreeBSD's `pmc_allocate(3)` and a few
@@ -153,7 +153,7 @@ impl Refusal {
         Self { group_before, ..self }
     }
 
-    /// Whether the thread or the CPU has gone, so that the event is not the cause.
+    /// Whether the thread or the CPU is gone. The event is then not the cause of the refusal.
     pub fn is_gone(&self) -> bool {
         match self.errno {
             Some(errno::ESRCH) => self.slot.tid.is_some(),

@@ -6,7 +6,7 @@ use crate::counter::facts::KnownPmu;
 use crate::host::{Host, saved};
 use crate::sys::credentials::{Credentials, Seccomp};
 
-/// Names as in `errno(3)`, so that the tests read like the table.
+/// Returns the number of an errno. Names as in `errno(3)` make the tests read like the table.
 fn number(name: &str) -> i32 {
     (1..134).find(|&n| errno_name(n) == Some(name)).unwrap_or_else(|| panic!("no errno {name}"))
 }

@@ -9,7 +9,7 @@ pub enum Fallback {
     UserOnly,
     /// Deferred user part of call chains (Linux 6.19).
     DeferredChains,
-    /// One step of `precise_ip`, if the text asks for the highest available.
+    /// One step of `precise_ip`, if the text requests the highest available precision.
     Precision,
     /// Children of an event whose counts are read with samples (Linux 6.13).
     InheritedReads,

@@ -17,7 +17,7 @@ use crate::host::CpuList;
 use crate::sys::errno;
 use given_up::GivenUp;
 
-/// What a counter measures, and whether it samples. These are FreeBSD's four modes.
+/// The scope of a counter, and whether it samples. These are FreeBSD's four modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Counts everything on a CPU (`PMC_MODE_SC`).
@@ -179,8 +179,8 @@ pub fn allocate(
     })
 }
 
-/// Checks that an event bound to CPUs (by `cpu=LIST` or by its PMU) can be opened on all of them, and that at
-/// least one of them is in `counted`. If `counted` is `None`, tasks are counted on any CPU.
+/// Checks that an event bound to CPUs (by `cpu=LIST` or by its PMU) can be opened on all these CPUs. At least
+/// one of the CPUs must be in `counted`. If `counted` is `None`, tasks are counted on any CPU.
 ///
 /// # Errors
 /// `EINVAL`, as `pmc_allocate(3)` returns for a bad CPU number.

@@ -41,8 +41,8 @@ pub const DEFAULT_FREQUENCY: u64 = 4000;
 pub enum CallGraph {
     /// Frame pointers, which the kernel follows.
     Fp,
-    /// Frame pointers, but the user part is recorded only when the thread returns to user mode, once for all
-    /// samples since it entered the kernel (Linux 6.19).
+    /// Frame pointers, but the kernel records the user part only when the thread returns to user mode (Linux
+    /// 6.19). One record then serves all samples since the thread entered the kernel.
     FpDeferred,
     /// The processor's last branch records (LBR), used as a call stack.
     Lbr,
@@ -85,7 +85,7 @@ pub struct SampleOptions {
     pub user_callchains: bool,
     /// Additional sample fields ([`sample`]) requested by the options.
     pub fields: u64,
-    /// `-P`, `--no-period`: record the period, whatever the rate.
+    /// `-P`, `--no-period`: whether to record the period, regardless of the rate.
     pub period: Option<bool>,
     /// Record data mappings too (`-d`).
     pub data_mappings: bool,
@@ -316,7 +316,7 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, 
         levels: Levels::AsWritten,
         ..options.clone()
     };
-    // Unwinding stack copies needs data mappings, whichever event copies the stacks.
+    // Unwinding stack copies needs data mappings, so record them if any event copies stacks.
     let data_mappings = options.data_mappings || options.call_graph.is_some_and(CallGraph::copies);
     let role = SampleRole {
         tracks: true,

@@ -144,8 +144,8 @@ impl ReservationError {
     }
 }
 
-/// The only descriptor of each lock file in this process, shared by all users. Closing a second one would
-/// drop the lock.
+/// The only descriptor of each lock file in this process, shared by all users. Closing a second descriptor
+/// would drop the lock.
 static OPEN: Mutex<Vec<(pcp_agent::FileIdentity, Weak<OpenedLockFile>)>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]

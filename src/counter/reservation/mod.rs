@@ -156,7 +156,7 @@ pub fn acquire(file: &LockFile) -> Result<PreparedReservation, ReservationError>
 }
 
 /// Waits for the agents that honour the file to switch their counters off, and returns their pids. Returns
-/// immediately if there are none.
+/// immediately if there are no agents.
 pub fn wait_for_agents(file: &LockFile) -> Vec<u32> {
     let agents: Vec<u32> = file.honouring_agents().iter().map(|agent| agent.pid).collect();
     if !agents.is_empty() {
