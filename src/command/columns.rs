@@ -25,7 +25,7 @@ pub(super) struct RowLayout {
     pub(super) are_usual: bool,
 }
 
-/// Interprets `-s` and `-F`. With `-F` only, rows are sorted by its columns, the first one first. With both,
+/// Interprets `-s` and `-F`. With `-F` only, rows are sorted by its columns, in the given order. With both,
 /// rows are sorted by `-s`, and its words also become columns. With `-s` only, its words become columns if
 /// one of them is a numeric column. `+` adds to the default columns, and to the default sort keys.
 pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<RowLayout> {

@@ -1,4 +1,4 @@
-//! `pmc list`: finds the requested events, tries to open each, and prints them as it goes.
+//! `pmc list`: finds the requested events, tries to open each event, and prints the results one by one.
 //!
 //! Connects `event::listing` (finds events), `counter::open` (tests whether an event opens) and the view.
 //! Does not format.
@@ -565,7 +565,7 @@ impl<'a> EventTrier<'a> {
         if listed.form {
             return entry;
         }
-        // Tries one event for many, since there may be thousands.
+        // Tries one representative event, since there may be thousands.
         let stands_for = match listed.kind {
             EventKind::Tracepoint => Some(String::new()),
             EventKind::Vendor => listed.pmu.clone(),

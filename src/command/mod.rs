@@ -263,7 +263,7 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
     if words[first] != "stat" || !words.iter().skip(first + 1).any(is_second) {
         return words;
     }
-    // Only the parser knows which word is the first positional one.
+    // Only the parser can tell which word is the first positional argument.
     let Ok(Command::Stat(typed)) = Cli::try_parse_from(&words).map(|cli| cli.command) else { return words };
     let at = words.len() - typed.counted.command.len();
     if let Some(second) = typed.counted.command.first().filter(|_| words[at - 1] != "--")

@@ -153,7 +153,7 @@ impl Pager {
             true => pager.args(words),
             false => pager.args(["-c", command]),
         };
-        // Colours require -R, whatever the user's `LESS` contains.
+        // Colours require -R, so add it to the user's `LESS`.
         pager.env("LESS", std::env::var("LESS").map_or("FRSX".to_owned(), |own| format!("-R {own}")));
         if ["LESSCHARSET", "LESSCHARDEF"].iter().all(|name| std::env::var_os(name).is_none()) {
             // The output is UTF-8 in every locale.

@@ -1,11 +1,11 @@
 //! The `perfalloc` personality. Started under that name, pmc behaves like PCP's `perfalloc`, option for
-//! option, so that existing scripts continue to work. It keeps pitfalls that a script could rely on: the
-//! command starts without waiting for the lock, `-d` succeeds before the lock is tried, and getopt takes
-//! the command's options. `pmc reserve` has none of these.
+//! option. Existing scripts therefore continue to work. It keeps pitfalls on which a script could rely. The
+//! command starts without waiting for the lock, `-d` succeeds before the lock is tried, and getopt takes the
+//! command's options. `pmc reserve` has none of these pitfalls.
 //!
 //! With COMMAND the roles are as in the original: the started process becomes COMMAND, and a child holds the
-//! lock. One bug is fixed even here, since no script can rely on it. In the original, the holder runs forever
-//! if the command ends before the holder has registered for the notification.
+//! lock. One bug of the original is fixed, since no script can rely on it. In the original, the holder runs
+//! forever if the command ends before the holder has registered for the notification.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};

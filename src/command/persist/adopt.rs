@@ -63,8 +63,8 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the recorder uses the same holder as this process. Runs before the signal, so that a
-/// refusal leaves the recorder unaffected.
+/// Checks that the recorder uses the same holder as this process. Runs before the signal is sent, so a
+/// refusal does not affect the recorder.
 fn serves_us(pid: u32, host: &Host) -> Result<()> {
     let (theirs, ours) = (host.run_directory_of(pid), host.own_run_directory());
     let same_user = host.owner(pid) == Some(rustix::process::geteuid().as_raw());

@@ -444,8 +444,8 @@ fn needs_shell(text: &str) -> bool {
         || text.split_whitespace().next().is_none_or(|first| first.contains('='))
 }
 
-/// Runs `--pre` or `--post`. A failure ends pmc, as in perf. The hook is started like the command: it
-/// must not inherit pmc's blocked signals, so that Ctrl-C ends it.
+/// Runs `--pre` or `--post`. A failure ends pmc, as in perf. The hook is started like the command. It must
+/// not inherit pmc's blocked signals, because Ctrl-C must end it.
 fn hook(option: &str, command: Option<&str>) -> Result<()> {
     let Some(command) = command else { return Ok(()) };
     let failed = |error| Error::io(format!("{option}: running `{command}`"), error);

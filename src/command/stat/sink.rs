@@ -16,7 +16,7 @@ use crate::terminal::{self, Paint, Stream};
 pub(super) struct ResultSink {
     to: Box<dyn Write>,
     name: String,
-    /// The standard stream of the sink, if it is one.
+    /// The standard stream to which the sink writes, if any.
     stream: Option<Stream>,
 }
 
