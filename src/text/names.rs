@@ -1,4 +1,4 @@
-//! Names: shortens long ones, and suggests corrections for mistyped ones.
+//! Shortens long names, and suggests corrections for mistyped names.
 
 use std::borrow::Cow;
 
