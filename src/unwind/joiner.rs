@@ -154,7 +154,7 @@ mod tests {
         for between in [other, cut, shallow] {
             assert_eq!(after(&[whole, between], &[(b'h', 150), (b'p', 60)]), "hp+", "{between:?}");
         }
-        // The frames further out than an unknown one stay valid.
+        // The frames further out than an unknown frame stay valid.
         assert_eq!(after(&[whole, cut], &[(b'h', 150), (b'i', 40)]), "hi+m");
     }
 

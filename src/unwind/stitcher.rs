@@ -12,9 +12,9 @@
 //! ```
 //!
 //! Receives the samples of each thread in time order. The depth of a call (from an arbitrary start) follows
-//! from its record: either the previous sample had the call too, or nothing is known about it. The [`Joiner`]
-//! does the rest. It recognizes a call by its origin and depth. It cannot detect a recursion that refilled
-//! all records between two samples. Stitching is therefore off by default.
+//! from its record. Either the previous sample contained the call too, or nothing is known about the call.
+//! The [`Joiner`] then joins the stacks. It recognizes a call by its origin and depth. It cannot detect a
+//! recursion that refilled all records between two samples. Stitching is therefore off by default.
 
 use rustc_hash::FxHashMap;
 

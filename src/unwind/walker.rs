@@ -31,7 +31,8 @@ pub struct StackFrame {
 }
 
 impl StackFrame {
-    /// The address for table lookups: for callers, one inside the call before the return address.
+    /// Returns the address for table lookups. For callers, it is inside the call instruction before the
+    /// return address.
     fn lookup(self, is_sampled: bool) -> u64 {
         if is_sampled { self.address.0 } else { self.address.0.wrapping_sub(1) }
     }
@@ -44,9 +45,9 @@ pub enum ChainEnd {
     Root,
     /// The next frame is beyond the copied bytes.
     Cut,
-    /// The code at this address has no unwind tables, and the frame pointer led nowhere.
+    /// The code at this address has no unwind tables, and the frame pointer did not lead to a caller.
     NoTables(Avma),
-    /// The tables led nowhere: they are wrong, or the stack is damaged.
+    /// The tables did not lead to a caller, because they are wrong or the stack is damaged.
     Lost,
     /// The chain reached its maximum length.
     Long,
@@ -111,8 +112,8 @@ impl Walker {
     /// The frame-pointer register may contain any value, and the kernel may follow it to words that look like
     /// code addresses. So a caller is accepted only if:
     ///
-    /// * Each record in the copy returns to a frame of the walk, at the same stack pointer, and leads further
-    ///   out, until one is outside the copy (or on another stack, if the stack was switched).
+    /// * Each record in the copy returns to a frame of the walk, at the same stack pointer. Each record leads
+    ///   further out, until one is outside the copy (or on another stack, if the stack was switched).
     /// * The tables agree: the record's function keeps a frame pointer, or it leaves the register to a caller
     ///   that keeps one. (The chain then lacks that caller.) Without tables, the kernel is trusted.
     /// * The caller is code after a call.
@@ -568,7 +569,7 @@ mod tests {
         let fp = sp + 16;
         assert_eq!(callers(fp, [0, 0, 0, call, 0]), Some((call, 32)));
         assert_eq!(callers(fp, [0, 0, 0, other, 0]), None);
-        // One word, then the return address: without a frame pointer, or with an invalid one.
+        // One word, then the return address. The frame pointer is 0 or invalid.
         for fp in [0, 0x5500_0000, fp] {
             assert_eq!(callers(fp, [0, call, 0, other, 0]), Some((call, 16)), "{fp:x}");
             assert_eq!(callers(fp, [call, other, call, other, 0]), None, "{fp:x}");
@@ -593,8 +594,8 @@ mod tests {
             addresses(&chain)[3..].to_vec()
         };
         assert_eq!(after(&[ip, first, second, 0x40_3456, 0x40_4567]), [0x40_3456, 0x40_4567]);
-        // From another time; with one address too many (a kernel that also reads the word on the stack); too
-        // short.
+        // A chain from another time; a chain with one address too many (from a kernel that also reads the
+        // word on the stack); a chain that is too short.
         assert!(after(&[ip, first, 0x40_9999, 0x40_3456]).is_empty());
         assert!(after(&[ip, 0x40_0100, first, second, 0x40_3456]).is_empty());
         assert!(after(&[ip, first]).is_empty());
