@@ -165,7 +165,7 @@ pub enum NoCacheEvent {
 /// does not matter.
 ///
 /// # Errors
-/// Fails if the name is not a cache event, and returns why.
+/// The reason why the name is not a cache event.
 pub fn cache(name: &str) -> Result<u64, NoCacheEvent> {
     let lower = name.to_lowercase();
     // The longest spelling wins: `branches` before `branch`.
