@@ -278,7 +278,7 @@ impl RecordedCounts {
     /// Calls `visit` for each round. Skips a round that was cut off.
     ///
     /// # Errors
-    /// When the file cannot be read, and the errors of `visit`.
+    /// When the file cannot be read, or when `visit` fails.
     pub fn rounds(
         &self,
         session: &Session,

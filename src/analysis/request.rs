@@ -47,7 +47,7 @@ pub struct AnalysisRequest {
     pub measure: CostMeasure,
     /// Whether to compute each sample's share of wall-clock time.
     pub latency: LatencyMode,
-    /// Whether to add branches that are not calls to the stacks, with their cycles as weight.
+    /// Whether to add branches (other than calls) to the stacks, weighted by their cycles.
     pub branch_history: bool,
     /// Whether to keep callers; otherwise rows have only the sampled function.
     pub callers: bool,
@@ -98,7 +98,8 @@ impl AnalysisRequest {
         }
     }
 
-    /// Resolves the options that depend on the recording: whether branches count, and the default sort keys.
+    /// Resolves the options that depend on the recording: whether to count branches, and the default sort
+    /// keys.
     ///
     /// # Errors
     /// When branches or latencies were requested but not recorded.

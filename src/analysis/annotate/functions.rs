@@ -1,4 +1,4 @@
-//! The functions that the samples hit, with the sampled addresses of each.
+//! The functions that samples hit, with the sampled addresses in each function.
 //!
 //! Receives the rows of pass 2 with resolved stacks. Returns one [`SampledFunction`] per function, costliest
 //! first. Also finds functions by the names that users type.

@@ -195,7 +195,7 @@ fn places(
     asked.into_iter().enumerate().map(|(at, address)| InlineStack { address, steps: steps(at) }).collect()
 }
 
-/// Returns the place of generated code: a jitdump has its own line table.
+/// Returns the source line of generated code, from the jitdump's line table.
 fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> InlineStack {
     let at = code.lines.partition_point(|(from, ..)| *from <= address).checked_sub(1);
     let line = at.map(|at| &code.lines[at]);

@@ -321,7 +321,7 @@ const CREDIT: Duration = Duration::from_millis(100);
 /// a name.
 const READING: f64 = 0.001;
 const LONGEST_REST: Duration = Duration::from_secs(8);
-/// Interval between checks while requests are pending: the CPU limit may be lifted.
+/// Interval between checks while requests are pending, because the CPU limit may be lifted.
 const NAP: Duration = Duration::from_millis(200);
 
 /// State of the naming thread.
@@ -432,7 +432,7 @@ impl NameFinder {
                 let rest = Duration::from_secs_f64(cost / READING).min(LONGEST_REST);
                 self.rests.insert(module, Instant::now() + rest);
             }
-            // The names of newly arrived locations may be known by now.
+            // Requests that arrived in the meantime may affect which module to read next.
             while let Ok(news) = come.try_recv() {
                 self.take(news);
             }

@@ -30,7 +30,7 @@ pub enum DumpOrder {
 /// Visits all records.
 ///
 /// # Errors
-/// When the file cannot be read, and the errors of `visit`.
+/// When the file cannot be read, or when `visit` fails.
 pub fn dump(
     session: &Session,
     by: DumpOrder,

@@ -1,5 +1,5 @@
-//! From a record to an entry: finds its thread, its names and its other fields, and passes it to the
-//! visitor.
+//! Turns records into entries: finds the thread, the names and the other fields of each record, and passes
+//! the entry to the visitor.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ impl NamedRecording<'_> {
     /// Visits all requested samples and records in time order.
     ///
     /// # Errors
-    /// When the file cannot be read, and the errors of `visit`.
+    /// When the file cannot be read, or when `visit` fails.
     pub fn entries(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let (session, request) = (&*self.session, self.request);
         let mut unwinder = RecordingUnwinder::new(session, &self.symbols, request.max_stack, request.joins);

@@ -49,7 +49,7 @@ pub struct ScriptRequest {
     pub functions: Vec<String>,
     /// Paths or short names of the modules to include samples of; empty for all.
     pub dsos: Vec<String>,
-    /// Whether to show inlined functions; `None`: if stacks were copied or lines are shown.
+    /// Whether to show inlined functions. `None` shows them if stacks were copied or lines are shown.
     pub inlines: Option<bool>,
     /// Whether to show names as the compiler wrote them.
     pub raw_names: bool,
