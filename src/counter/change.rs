@@ -62,8 +62,8 @@ impl EventChange {
     }
 
     /// Whether the kernel applies the change only to the task on which the event was opened. Such a change
-    /// does not reach tasks that inherited the event. It reaches no task at all once the kernel has swapped
-    /// the event with that of a child that has ended.
+    /// does not reach tasks that inherited the event. It reaches no task at all if the kernel has swapped the
+    /// event with the event of a child that has ended.
     pub(super) fn is_of_one_task(self) -> bool {
         !matches!(self, Self::Address(_))
     }

@@ -180,7 +180,7 @@ fn probe(generic: &impl Fn(u64) -> Option<OpenRequest>) -> Option<ProbedCounters
     })
 }
 
-/// Opens copies of an event in one pinned group until the kernel refuses, at most `most`.
+/// Opens up to `most` copies of an event in one pinned group, until the kernel refuses.
 ///
 /// A pinned group is either scheduled immediately or permanently in error. The leader waits for an exec that
 /// never happens. The Arm driver ignores events that are disabled in another way, and would accept one event

@@ -288,7 +288,7 @@ impl CounterSet {
         }
     }
 
-    /// Splits a weak group that the kernel refused into single events, also in the slots where it was
+    /// Splits a weak group that the kernel refused into single events, even in slots in which the group was
     /// already open.
     fn break_up(&mut self, group: usize) {
         self.broken_groups += 1;
@@ -489,7 +489,7 @@ impl CounterSet {
                 // nr, enabled, running, then value and id for each member
                 self.words.resize(3 + 2 * members.len(), 0);
                 let got = read_again(&members[0].fd, &mut self.words)?.min(self.words.len());
-                // A leader in the error state (pinned, without a counter) reads nothing.
+                // A read of a leader in the error state (pinned, without a counter) returns nothing.
                 let (times, values) = self.words[..got].split_at(got.min(3));
                 for member in members {
                     let value = values.chunks_exact(2).find(|pair| pair[1] == member.id);

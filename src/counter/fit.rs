@@ -64,7 +64,7 @@ struct Pass {
 }
 
 impl Pass {
-    /// Adds a group if all of it fits in this pass.
+    /// Adds a group if the whole group fits in this pass.
     fn takes(&mut self, group: &EventGroup, facts: &MachineFacts) -> bool {
         let before: Vec<usize> = self.open.iter().map(|(_, events)| events.len()).collect();
         for event in &group.events {

@@ -1,7 +1,7 @@
 //! Sampling events, opened in many slots, whose records go to a few rings.
 //!
 //! Takes groups of events, [`SampleOptions`], and the slots (threads or CPUs) in which to sample. Returns the
-//! records as they lie in the rings and, at the end, the number of lost records. If the kernel refuses an
+//! records as stored in the rings and, at the end, the number of lost records. If the kernel refuses an
 //! event, the whole recording fails, since users would trust an incomplete profile.
 //!
 //! ```text
@@ -551,8 +551,9 @@ impl Rings {
         })
     }
 
-    /// The descriptors to poll, with their ring's index. Each becomes readable when its ring reaches the
-    /// wake-up threshold, and hangs up when its thread and all tasks that inherited from it have ended.
+    /// The descriptors to poll, with their ring's index. Each descriptor becomes readable when its ring
+    /// reaches the wake-up threshold. It hangs up when its thread and all tasks that inherited the event have
+    /// ended.
     pub fn descriptors_to_watch(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
         let rings = self.rings.iter().enumerate();
         rings

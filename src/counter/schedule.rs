@@ -23,8 +23,8 @@ pub enum CounterNeed {
     Nothing,
     /// No group: pmc itself counts the event, or a device whose counters need no scheduling does.
     Alone,
-    /// One of these counters of the PMU with this `attr.type`: bit n is general counter n, bit
-    /// [`FIRST_FIXED`] + n is fixed counter n.
+    /// One of these counters of the PMU with this `attr.type`. Bit n stands for general counter n, and bit
+    /// [`FIRST_FIXED`] + n for fixed counter n.
     OneOf(u32, u64),
     /// The slots counter, which must lead its group.
     Slots(u32),
@@ -113,7 +113,7 @@ pub fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[CounterNeed
     }
 }
 
-/// Places those events of a set that are in no group yet.
+/// Places the events of a set that are not in any group yet.
 fn place(groups: &mut Vec<Vec<usize>>, part: &[usize], mut missing: Vec<usize>, needs: &[CounterNeed]) {
     let shared = |group: &Vec<usize>| group.iter().filter(|event| part.contains(event)).count();
     while !missing.is_empty() {

@@ -25,7 +25,7 @@ use crate::text::clean;
 /// A process that has reserved the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReservationHolder {
-    /// A process and its name (unsanitised, from the kernel), if it could still be read.
+    /// A process, with its name (unsanitised, from the kernel) if the name could still be read.
     Process {
         /// The process ID.
         pid: u32,
@@ -77,7 +77,7 @@ pub enum ReservationError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// The file system does not support locks, or not on this file.
+    /// The file system does not support locks on this file.
     #[error("locking the lock file {}: {source}", path.display())]
     NoLocks {
         /// The lock file.

@@ -21,7 +21,8 @@ pub struct CopiedRing {
 }
 
 impl Rings {
-    /// Shows the waiting records of the forward rings, one or two slices per ring, without removing them.
+    /// Passes the waiting records of the forward rings to `look` without removing them, as one or two slices
+    /// per ring.
     pub fn peek(&self, mut look: impl FnMut(&[&[u8]])) {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).for_each(|ring| ring.peek(&mut look));
     }
