@@ -345,8 +345,8 @@ fn names(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     Ok(found)
 }
 
-/// Prints the names of all events that open here on one line, in perf's format: shells split it at the
-/// spaces.
+/// Prints the names of all events that open on this machine. As in perf, all names are on one line, which
+/// shells split at the spaces.
 fn raw_dump(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = MachineFacts::own(host);

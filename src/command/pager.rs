@@ -23,7 +23,7 @@ pub(super) fn allow(yes: bool) {
 pub(super) struct PagedOutput(PagedState);
 
 enum PagedState {
-    /// Not a terminal, no pager, or a pager that did not start.
+    /// Direct output: not a terminal, no pager, or the pager did not start.
     Plain(BufWriter<Box<dyn Write>>),
     /// The text fits the terminal so far; `left` lines remain.
     Held {
@@ -35,7 +35,7 @@ enum PagedState {
 }
 
 impl PagedOutput {
-    /// Returns standard output, paged if it is a terminal; or standard error, which is never paged,
+    /// Returns standard output, paged if it is a terminal, or standard error. Standard error is never paged,
     /// since pagers write to standard output.
     pub(super) fn to(stream: Stream) -> Self {
         match stream {

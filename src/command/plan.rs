@@ -31,7 +31,7 @@ pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
     typed.cloned().unwrap_or_else(unnamed)
 }
 
-/// Refuses events that cannot distinguish user mode and the kernel; `option` is named in the error.
+/// Refuses events that cannot distinguish user mode and the kernel. The error names `option`.
 ///
 /// # Errors
 /// The first event that cannot.

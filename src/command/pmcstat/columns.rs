@@ -4,7 +4,7 @@
 //! #             p/instructions               p/branches
 //!                      1234567                    12345
 //! ```
-//! A column is as wide as its name, or as the largest 64-bit number.
+//! A column is as wide as its name, and at least as wide as the largest 64-bit number.
 
 use std::fs::File;
 use std::io::{Write, stderr};

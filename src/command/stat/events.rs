@@ -163,7 +163,7 @@ fn narrow(groups: &mut Vec<EventGroup>, selection: &EventSelection, host: &Host)
         group.events.retain(|spec| {
             let own = spec.pmu.as_deref();
             let is_core = |kind: &String| own.is_some_and(|own| own == kind || own == format!("cpu_{kind}"));
-            // Events of a single PMU, or of none, were requested explicitly.
+            // Events of a single PMU, or without a PMU, were requested explicitly.
             let fits_core = spec.core_cpus.is_none() || core_kind.as_ref().is_none_or(is_core);
             let fits_pmu =
                 spec.merge.is_none() || spec.core_cpus.is_some() || pmu.is_none() || own == pmu.as_deref();

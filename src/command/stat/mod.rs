@@ -58,8 +58,8 @@ use crate::units::{self, MS};
 /// Number of open tracepoints that take noticeably long to close (about 0.3 s), and so delay the prompt.
 const MANY_TRACEPOINTS: usize = 8;
 
-/// Maximum number of tracepoints of earlier runs left open with `-r`, instead of waiting for their
-/// closing.
+/// Maximum number of tracepoints of earlier runs to leave open with `-r`, instead of waiting until they are
+/// closed.
 const MOST_LEFT_OPEN: usize = 20_000;
 
 /// Runs the command. `counted` holds events to count alongside a log of counts, and the observer that

@@ -76,7 +76,7 @@ pub(super) fn run(
     }
 }
 
-/// Sleeps until `until`, a signal, the end of the reader or the end of sampling.
+/// Sleeps until the time `until`, a signal, the exit of the output's reader, or the end of sampling.
 fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<i32>> {
     let out = stdout();
     loop {
