@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(after(&[whole, deeper], &[(b'x', 300), (b'n', 80)]), "xn+im");
         // It can also be joined with a stack that exceeds the maximum length, through its inner frames.
         assert_eq!(after(&[whole, (deeper.0, ChainEnd::Long)], &[(b'x', 300), (b'n', 80)]), "xn+im");
-        // A walk with an unknown last frame: removes the frames further in, and keeps the others.
+        // A walk with an unknown last frame removes the frames further in, and keeps all other frames.
         let lost: (&[_], ChainEnd) = (&[(b'q', 50), (b'?', 3)], ChainEnd::Lost);
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'i', 40)]), "hi+m");
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'p', 60)]), "hp+");
@@ -134,7 +134,8 @@ mod tests {
     #[test]
     fn different_frames_are_not_joined() {
         let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
-        // Nothing seen before; another address at the same place; the same address elsewhere; no caller.
+        // No earlier stack; another address at the same place; the same address elsewhere; no caller; no
+        // frame.
         assert_eq!(after(&[], &[(b'h', 150), (b'i', 40)]), "hi+");
         assert_eq!(after(&[whole], &[(b'h', 150), (b'j', 40)]), "hj+");
         assert_eq!(after(&[whole], &[(b'h', 150), (b'i', 41)]), "hi+");

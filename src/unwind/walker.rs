@@ -287,7 +287,7 @@ impl Walker {
     }
 }
 
-/// Maximum distance of a frame above the copy: stacks usually have 8 MiB.
+/// Maximum distance of a frame above the copy. Stacks are usually limited to 8 MiB.
 const FAR: usize = 8 << 20;
 
 /// The registers by DWARF number that need to be set separately.
@@ -520,8 +520,8 @@ mod tests {
         space.add(&mapping, Some(&tables));
         let entry = tables.covered()[0].start + tables.slide(&mapping) + 1;
         let sp = 0x7ffe_0000u64;
-        // The code without tables is called by other code without tables, which this address calls. Frame
-        // pointers lead through both.
+        // The sampled code without tables is called by other code without tables. That code is called from
+        // `address`. Frame pointers lead through both.
         let callers = |address: u64| {
             let words: [u64; 6] = [0, 0, sp + 32, bare + 0x1234, 0, address];
             let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -533,7 +533,8 @@ mod tests {
         };
         assert_eq!(callers(bare + 0x2345).0, Some(bare + 0x2345));
         assert_eq!(callers(entry).0, Some(entry));
-        // Unmapped, non-canonical, on the stack, and in a file outside of all functions.
+        // Addresses that are unmapped, non-canonical, on the stack, or in a file but outside of all
+        // functions.
         for address in [8, 0x50_0000, 1 << 63 | 5, 0x1234_5678_9abc_def0, sp + 8, covered + 8] {
             assert_eq!(callers(address), (None, ChainEnd::NoTables(Avma(bare + 0x1234))), "{address:x}");
         }
@@ -558,7 +559,7 @@ mod tests {
         };
         let (call, other) = (find(true), find(false));
         let sp = 0x7ffe_0000u64;
-        // A frame pointer to the third word, or none; words on the stack.
+        // Returns the caller found with this frame pointer and these words on the stack.
         let callers = |fp: u64, words: [u64; 5]| {
             let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             let registers = UnwindRegisters { ip: bare, sp, fp, ..UnwindRegisters::default() };

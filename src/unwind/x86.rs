@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(at(Some(&entries), ip, SP + 8), Ok(Some((SP + 4, SP + 8, 0x11))));
         assert_eq!(at(Some(&entries), returned, SP + 8), by_frame_pointer);
         assert_eq!(at(None, ip, 0), Ok(None));
-        // Beyond the copy, below it, backwards, and past the end of memory.
+        // Frame pointers beyond the copy, below it, backwards, and past the end of memory.
         for fp in [SP + 28, SP + 4000, SP - 4, SP - 8, 8, u32::MAX, u32::MAX - 7] {
             assert_eq!(at(None, ip, fp), Err(()), "{fp:x}");
         }
