@@ -8,7 +8,7 @@
 //! ```text
 //!   Session ── Analysis::load ── name ──┬─ (assess) ── answer   tables, trees, quality: report, screen, diff
 //!      │             └─ functions ── listing                    annotate, the screen's code
-//!      └── script::Transcript::load ── entries                  records in time order
+//!      └── script::NamedRecording::load ── entries              records in time order
 //! ```
 
 pub mod annotate;

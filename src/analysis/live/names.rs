@@ -432,7 +432,7 @@ impl NameFinder {
                 let rest = Duration::from_secs_f64(cost / READING).min(LONGEST_REST);
                 self.rests.insert(module, Instant::now() + rest);
             }
-            // Requests that arrived in the meantime may affect which module to read next.
+            // Locations may have arrived in the meantime, and their names may already be known.
             while let Ok(news) = come.try_recv() {
                 self.take(news);
             }
