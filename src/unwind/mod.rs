@@ -6,9 +6,9 @@
 //! knows nothing about recordings: the caller finds the files. Does not resolve symbols.
 //!
 //! ```text
-//!   Tables (one a file, shared)  --+
-//!   Tables                       --+--> Space (one an epoch) -----------+
-//!                                            sample (regs, stack) -+--> Walker (one a thread) --> walk
+//!   Tables (one per file)        --+
+//!   Tables                       --+--> Space (one per epoch) ----------+
+//!                                            sample (regs, stack) -+--> Walker (one per thread) --> walk
 //!   StackUnwinder: walks many samples, and joins truncated stacks --> chains
 //! ```
 

@@ -7,7 +7,7 @@
 //! ```text
 //!   record        0      1      2      3
 //!   earlier       main   read   parse  item          newest: 3
-//!   now           next   hash   parse  item          newest: 1, so that the outermost is parse
+//!   now           next   hash   parse  item          newest: 1, so the outermost is parse
 //!                                                    parse is known from before: main and read are reused
 //! ```
 //!
@@ -22,7 +22,7 @@ use super::joiner::MOST_THREADS;
 use super::{ChainEnd, Joiner, StackFrame};
 use crate::address::Avma;
 
-/// More than any processor records.
+/// Maximum number of recorded calls; no processor records more.
 const MOST_KEPT: u64 = 1 << 16;
 /// Depth of the innermost call in a thread's first sample, far from both ends of the `u64` range.
 const START: u64 = 1 << 62;
