@@ -1,8 +1,8 @@
 //! `struct perf_event_attr`, stored as an array of u64 words.
 //!
-//! Accepts values for named fields or for numbered words. (The `attr<num>:bits` formats of the
-//! persistent-events series address words by index.) Returns a block of memory for the kernel. Does not check
-//! whether the request makes sense: `event` and `counter` do.
+//! Sets fields by name or words by index. (The `attr<num>:bits` formats of the persistent-events series use
+//! word indices.) Returns the memory block to pass to the kernel. Does not validate the request; `event` and
+//! `counter` do.
 //!
 //! ```text
 //! word  low 32 bits            high 32 bits          since size
@@ -34,8 +34,8 @@ use std::sync::Arc;
 /// Number of u64 words in the largest attr that pmc supports (`PERF_ATTR_SIZE_VER9`).
 pub const WORDS: usize = 18;
 
-/// The smallest size passed to the kernel. Older kernels accept a larger attr if the excess bytes are zero;
-/// newer kernels accept a smaller one.
+/// The smallest size that pmc passes to the kernel. Kernels with a smaller attr accept it if the excess bytes
+/// are zero. Kernels with a larger attr accept it too.
 const SIZE_VER7: usize = 128;
 
 macro_rules! flags {
@@ -119,20 +119,21 @@ pub mod kind {
     pub const FIRST_DYNAMIC: u32 = 6;
 }
 
-/// Values of `aux_action` (Linux 6.13) under perf's names. A tracing event with `start-paused` waits for the
+/// Values of `aux_action` (Linux 6.13), with perf's names. A tracing event with `start-paused` waits for the
 /// first `resume`. Other events of its group pause or resume the trace when they overflow.
 pub const AUX_ACTIONS: [(&str, u32); 3] = [("start-paused", 1), ("pause", 2), ("resume", 4)];
 
-/// Maximum trace bytes in one sample, which leaves room for the other fields: perf's `MAX_AUX_SAMPLE_SIZE`.
+/// Maximum number of trace bytes in one sample (perf's `MAX_AUX_SAMPLE_SIZE`). Leaves room for the other
+/// fields.
 pub const LARGEST_AUX_SAMPLE: u32 = 60 << 10;
 
-/// Maximum stack bytes in one sample: a multiple of 8 below `USHRT_MAX` (`perf_copy_attr` in the kernel's
-/// `kernel/events/core.c`).
+/// Maximum number of stack bytes in one sample: a multiple of 8 below `USHRT_MAX` (`perf_copy_attr` in the
+/// kernel's `kernel/events/core.c`).
 pub const LARGEST_STACK_COPY: u32 = 65_528;
 
 /// A request to the kernel for one event.
 ///
-/// Word indices are those of the table above. The size is filled in when the request is made.
+/// Word indices refer to the table in the module documentation. `size` is filled in when the event is opened.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Attr {
     words: [u64; WORDS],
@@ -219,7 +220,7 @@ impl Attr {
         let bit = 1u64 << flag as u8;
         if on { self.words[5] |= bit } else { self.words[5] &= !bit }
     }
-    /// Excludes child processes and threads of the task from the measurement.
+    /// Excludes the task's child processes and threads from the measurement.
     pub fn inherit_nothing(&mut self) {
         self.set(Flag::Inherit, false);
         self.set(Flag::InheritThread, false);

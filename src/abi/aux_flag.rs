@@ -1,4 +1,4 @@
-//! Flags of `AUX` records: the state of the piece of trace that a record announces.
+//! Flags of `AUX` records. They describe the piece of trace that the record announces.
 //!
 //! Source: `PERF_AUX_FLAG_*` in `include/uapi/linux/perf_event.h`.
 

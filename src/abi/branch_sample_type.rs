@@ -1,4 +1,4 @@
-//! `attr.branch_sample_type`: which branches a sample records and which details of each
+//! `attr.branch_sample_type`: the branches that a sample records, and the details of each branch
 //! (`PERF_SAMPLE_BRANCH_*`, `enum perf_branch_sample_type`).
 
 use perf_event_open_sys::bindings as b;
@@ -9,7 +9,7 @@ pub const USER: u64 = b::PERF_SAMPLE_BRANCH_USER as u64;
 pub const LEVELS: u64 = USER | (b::PERF_SAMPLE_BRANCH_KERNEL | b::PERF_SAMPLE_BRANCH_HV) as u64;
 /// Any taken branch.
 pub const ANY: u64 = b::PERF_SAMPLE_BRANCH_ANY as u64;
-/// Branches of the current call stack: returns cancel their calls.
+/// Calls that have not returned yet: the current call stack.
 pub const CALL_STACK: u64 = b::PERF_SAMPLE_BRANCH_CALL_STACK as u64;
 /// Omits the misprediction flags.
 pub const NO_FLAGS: u64 = b::PERF_SAMPLE_BRANCH_NO_FLAGS as u64;

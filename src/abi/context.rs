@@ -1,11 +1,11 @@
-//! Markers in call chains. Each value is too large to be an address. It precedes a run of addresses and names
-//! the context of the run (`PERF_CONTEXT_*`, `enum perf_callchain_context`).
+//! Markers in call chains. A marker precedes a run of addresses and names the context of the run. Its value
+//! is too large to be an address (`PERF_CONTEXT_*`, `enum perf_callchain_context`).
 
 use perf_event_open_sys::bindings as b;
 
 use super::CpuMode;
 
-/// The smallest number that is a marker and not an address (−4095).
+/// The smallest marker (−4095). Smaller numbers are addresses.
 pub const MAX: u64 = b::PERF_CONTEXT_MAX;
 /// Precedes user addresses.
 pub const USER: u64 = b::PERF_CONTEXT_USER;
@@ -24,7 +24,7 @@ pub enum Context {
     Guest,
     GuestKernel,
     GuestUser,
-    /// A marker that Linux 6.18 does not use.
+    /// A marker that Linux 6.18 does not define.
     Unknown,
 }
 

@@ -1,7 +1,7 @@
 //! Events with the same name on every machine: the kernel's generic hardware, software and cache events.
 //!
-//! Translates a name to the type and config of `perf_event_open(2)`, and back. Does not know the machine:
-//! `counter` finds out whether it supports an event.
+//! Translates a name to the type and config of `perf_event_open(2)`, and back. Does not check whether the
+//! machine supports an event; `counter` does.
 
 use super::attr::kind;
 
@@ -160,12 +160,12 @@ pub enum NoCacheEvent {
     Impossible,
 }
 
-/// Returns the config of a cache event. Its name is a cache, optionally followed by an operation and a result
-/// in either order (`LLC`, `LLC-misses`, `l1d-load-misses`). The defaults are loads and accesses. Case does
-/// not matter.
+/// Returns the config of a cache event. The event's name starts with a cache. An operation and a result may
+/// follow in either order (`LLC`, `LLC-misses`, `l1d-load-misses`). The defaults are loads and accesses. Case
+/// does not matter.
 ///
 /// # Errors
-/// Fails if the name is not a cache event, and returns why.
+/// The reason why the name is not a cache event.
 pub fn cache(name: &str) -> Result<u64, NoCacheEvent> {
     let lower = name.to_lowercase();
     // The longest spelling wins: `branches` before `branch`.

@@ -1,8 +1,8 @@
-//! Constants and struct layouts of the kernel ABI. Both the code that opens events and the code that reads
-//! records takes them from here.
+//! Constants and struct layouts of the kernel ABI, shared by the code that opens events and the code that
+//! reads records.
 //!
-//! Provides the bits, markers and names of `include/uapi/linux/perf_event.h`, the layout of a request
-//! ([`Attr`]), and the parser for a field line of a tracepoint's format file. The numbers are taken from
+//! Provides the bits, markers and names of `include/uapi/linux/perf_event.h` and the layout of a request
+//! ([`Attr`]). Also parses the field lines of a tracepoint's format file. The numbers are taken from
 //! `perf-event-open-sys` or checked against it by the tests. Makes no system calls and reads no files; `sys`
 //! and `host` do that. The layout of records is in `record`.
 
@@ -23,7 +23,7 @@ pub use kallsyms::KallsymsLine;
 pub use record_header::{CpuMode, misc};
 pub use tracepoint_field::TracepointField;
 
-/// Defines the constants of one `enum` of bits from the bindings, and a table of their names in bit order.
+/// Defines the constants of a bit `enum` from the bindings, and a table of their names in bit order.
 macro_rules! bits {
     ($($name:ident = $binding:ident;)*) => {
         $(#[allow(missing_docs, reason = "the kernel's names; perf_event_open(2) explains each")]

@@ -23,8 +23,8 @@ pub mod misc {
     pub const SWITCH_OUT_PREEMPT: u16 = b::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT as u16;
     /// On `MMAP2`: a build ID replaces device and inode.
     pub const MMAP_BUILD_ID: u16 = b::PERF_RECORD_MISC_MMAP_BUILD_ID as u16;
-    /// On `HEADER_BUILD_ID`, a record of perf itself: the record contains the size of the build ID (perf's
-    /// `PERF_RECORD_MISC_BUILD_ID_SIZE`).
+    /// On `HEADER_BUILD_ID` (written by perf, not by the kernel): the record contains the size of the build
+    /// ID (perf's `PERF_RECORD_MISC_BUILD_ID_SIZE`).
     pub const BUILD_ID_SIZE: u16 = 1 << 15;
 }
 

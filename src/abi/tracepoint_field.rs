@@ -3,7 +3,7 @@
 //! ```text
 //! field:char prev_comm[16];   offset:8;   size:16;   signed:0;
 //! ```
-//! Parses the line. `record` decodes the payload.
+//! Only parses the line; `record` decodes the payload.
 
 /// Location of a field's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

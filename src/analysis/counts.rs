@@ -1,8 +1,8 @@
 //! The counts of a recording (from `stat record` of pmc or perf): events, threads or CPUs, and the totals
 //! of each round.
 //!
-//! Receives a [`Session`]; returns [`RecordedCounts`], and each [`CountsRound`] with the totals of all
-//! counters so far. The tables are the same as for live counters.
+//! Receives a [`Session`]. Returns [`RecordedCounts`], and each [`CountsRound`] with the totals of all
+//! counters at that time. The tables are the same as for live counters.
 
 use std::collections::BTreeMap;
 
@@ -49,9 +49,9 @@ pub struct CountsEvent {
     pub scale: f64,
     /// Unit of the scaled value; untrusted text, empty for plain counts.
     pub unit: String,
-    /// Group number: events with the same number were counted over exactly the same time.
+    /// Group number. Events with the same number were counted over exactly the same time.
     pub group: usize,
-    /// Whether the recording has a count of it. Events that the kernel refused have none.
+    /// Whether the recording contains its counts. Events that the kernel refused have no counts.
     pub is_counted: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct CounterTotal {
 pub struct ThreadCounts {
     /// The thread.
     pub thread: Thread,
-    /// End of that part, in nanoseconds since the recording began.
+    /// End of this part of the lifetime, in nanoseconds since the recording began.
     pub at_ns: u64,
     /// The counts by event index.
     pub counts: BTreeMap<usize, Count>,
@@ -139,8 +139,8 @@ pub fn slices(session: &Session) -> Result<Vec<ThreadCounts>> {
     Ok(in_order(slices))
 }
 
-/// Whether a recording is a log of slices: the samples hold the running totals of its threads, and `READ`
-/// records hold the totals at the end of each thread's last slice.
+/// Whether a recording is a log of time slices. In such a log, samples hold the running totals of threads,
+/// and `READ` records hold the totals at the end of each thread's last slice.
 pub fn holds_slices(session: &Session) -> bool {
     !session.reads.is_empty() && session.reader.events().iter().any(|event| leads_slices(&event.attr))
 }
@@ -167,9 +167,8 @@ pub fn elapsed_ns(session: &Session) -> u64 {
     end - begin
 }
 
-/// Returns the first timestamp and the end. The end is the first timestamp plus the recorded time of the
-/// last round, or else the last timestamp: a process that outlives its counters leaves no timestamp at the
-/// end.
+/// Returns the first timestamp and the end. The end is the first timestamp plus the recorded time of the last
+/// round, or else the last timestamp. A process that outlives its counters leaves no timestamp at the end.
 fn span(session: &Session) -> (u64, u64) {
     let (mut first, mut last, mut elapsed) = (u64::MAX, 0, None);
     let scanned = session.reader.scan(|raw| {
@@ -190,7 +189,7 @@ fn span(session: &Session) -> (u64, u64) {
     })
 }
 
-/// Returns the time since `begin`; records without a timestamp were written at the end.
+/// Returns the time since `begin`. Records without a timestamp were written at the end.
 fn at(timestamp: u64, begin: u64, end: u64) -> u64 {
     (if timestamp == 0 { end } else { timestamp }).saturating_sub(begin)
 }
@@ -215,7 +214,7 @@ pub fn holds_counts(session: &Session) -> bool {
 /// Rejects a recording without rounds of counts.
 ///
 /// # Errors
-/// When there are no rounds, or none yet.
+/// When the recording has no rounds, or no rounds yet.
 pub fn check_rounds(session: &Session) -> Result<()> {
     if session.index.count(kind::STAT_ROUND) > 0 {
         return Ok(());
@@ -279,7 +278,7 @@ impl RecordedCounts {
     /// Calls `visit` for each round. Skips a round that was cut off.
     ///
     /// # Errors
-    /// When the file cannot be read, and the errors of `visit`.
+    /// When the file cannot be read, or when `visit` fails.
     pub fn rounds(
         &self,
         session: &Session,
@@ -351,14 +350,14 @@ fn numbers(map: &CpuMap<'_>) -> Vec<u32> {
     map.cpus().into_iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect()
 }
 
-/// perf's numbers for the terms of `STAT_CONFIG`.
+/// perf's numbers for the fields of `STAT_CONFIG`.
 const AGGREGATION: u64 = 0;
 const INTERVAL: u64 = 1;
 const SCALE: u64 = 2;
 const LEVEL: u64 = 3;
 
-/// Returns the contents of `STAT_CONFIG` for these settings. The interval is in milliseconds, 0 for none.
-/// Modes whose number depends on the perf version (`MODES`) are written as `Global`.
+/// Returns the contents of `STAT_CONFIG` for these settings. The interval is in milliseconds; 0 means no
+/// interval. Modes whose number depends on the perf version (`MODES`) are written as `Global`.
 pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u64; 2]> {
     let steady = MODES.iter().take(CHANGING).position(|mode| *mode == Some(aggregation));
     let global = MODES.iter().position(|mode| *mode == Some(Aggregation::Global));
@@ -369,7 +368,8 @@ pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u
 /// First number in `MODES` whose meaning differs between perf versions.
 const CHANGING: usize = 4;
 
-/// perf's numbers for aggregation modes (`enum aggr_mode`) since Linux 6.9. pmc has no mode for `None`.
+/// perf's numbers for aggregation modes (`enum aggr_mode`) since Linux 6.9. pmc does not support the modes
+/// marked `None`.
 const MODES: [Option<Aggregation>; 10] = [
     Some(Aggregation::Cpu),
     Some(Aggregation::Global),
@@ -383,9 +383,9 @@ const MODES: [Option<Aggregation>; 10] = [
     Some(Aggregation::Node),
 ];
 
-/// Returns the aggregation mode for perf's number. perf before 6.5 has no cache mode, and perf before 6.9
-/// has no cluster mode: later modes then have smaller numbers. perf before 6.5 also does not write a cache
-/// level.
+/// Returns the aggregation mode for perf's number. perf before 6.5 has no cache mode, and perf before 6.9 has
+/// no cluster mode. The modes after them then have smaller numbers. perf before 6.5 also does not write a
+/// cache level.
 fn aggregation(number: u64, knows_caches: bool, features: &Features) -> Aggregation {
     let minor = features.version.as_deref().and_then(|version| {
         let rest = version.strip_prefix("6.")?;

@@ -1,6 +1,6 @@
 //! Comparison of recordings event by event.
 //!
-//! Receives the file names and a [`DiffRequest`]; reads the files one after the other with a shared string
+//! Receives a [`DiffRequest`] with the file names. Reads the files one after the other with a shared string
 //! table, and returns the [`Diff`]. `profile::diff` computes the differences.
 
 use std::path::{Path, PathBuf};
@@ -22,8 +22,8 @@ use crate::session::Session;
 use crate::symbol::{Depth, MissingDataReason};
 use crate::text::clean;
 
-/// If less than this share of the base is in rows that another recording also has, the program names are
-/// assumed to differ.
+/// Minimum share of the base in rows that another recording also has. Below it, pmc assumes that the program
+/// names differ.
 const MATCHED: f64 = 0.5;
 
 /// Which recordings to compare, and how.
@@ -39,9 +39,9 @@ pub struct DiffRequest {
     pub tree: bool,
     /// Number of hottest call chains to compare per recording, instead of rows.
     pub streams: Option<usize>,
-    /// How to compute differences; `None`: of times if every recording has times, else of shares.
+    /// How to compute differences. `None` compares times if every recording has times, or else shares.
     pub compute: Option<Compute>,
-    /// Sort column: the base (0), or the difference of the first, second … recording after it.
+    /// Sort column: 0 for the base, or n for the difference of the nth recording after it.
     pub order: usize,
 }
 
@@ -58,7 +58,7 @@ struct DiffSide {
     /// Whether samples are missing because of the damage.
     loses_samples: bool,
     events: Vec<sampled::ProfileEvent>,
-    /// The modes that each event excludes, for the events that are clocks of the kernel.
+    /// For each event that is a kernel clock: the modes that it excludes.
     clocks: Vec<Option<ExcludedModes>>,
 }
 
@@ -135,7 +135,7 @@ fn read(
     let quality = named.quality();
     let query = Query {
         keys: asked.keys.clone(),
-        // A branch that is too small in one recording may be large in another, so none is left out here.
+        // A branch that is too small in one recording may be large in another, so no branch is left out here.
         tree: has_tree.then_some(StackDirection::Caller),
         ..request.query.clone()
     };
@@ -224,7 +224,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
     }
     let mut events = Vec::new();
     for name in names {
-        // Takes the first event with that name: two events of the same name cannot be told apart.
+        // Takes the first event with that name, since events with the same name cannot be distinguished.
         let mut take = |side: &mut DiffSide| {
             let at = side.events.iter().position(|event| event.name == name)?;
             Some(side.events.remove(at))
@@ -274,7 +274,7 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
     for side in others {
         let mut pairs: Vec<(usize, usize)> = Vec::new();
         for (at, event) in base.events.iter().enumerate() {
-            // Only the first of the base's events with one name is compared.
+            // If several base events have the same name, only the first is compared.
             let first = base.events.iter().position(|other| other.name == event.name);
             let modes = base.clocks[first.unwrap_or(at)];
             if modes.is_none() || base.clocks[at] != modes || has(&side.events, &event.name) {
@@ -302,9 +302,9 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
     }
 }
 
-/// Replaces the path of a source file that another recording has in a different folder with the base's path.
-/// Lines of programs that were built in two places can then be compared. File names that occur twice on
-/// either side stay unchanged.
+/// Replaces paths of source files that the base has in a different folder with the base's paths. Lines of
+/// programs that were built in two places can then be compared. File names that occur twice on either side
+/// stay unchanged.
 fn same_files(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey], texts: &StringTable) {
     let Some((Some(base), others)) = events.split_first_mut() else { return };
     let name = |file: StringId| texts.get(file).rsplit('/').next().unwrap_or_default();
@@ -328,8 +328,8 @@ fn same_files(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey], te
     }
 }
 
-/// Gives each thread and process the name from the last recording that contains one. perf compares only IDs,
-/// so a thread that was renamed between two recordings is one row.
+/// Takes the name of each thread and process from the last recording that contains a name. perf compares only
+/// IDs, so a thread that was renamed between two recordings has a single row.
 fn same_tasks(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey]) {
     let mut newest: FxHashMap<i64, StringId> = FxHashMap::default();
     for event in events.iter_mut().flatten() {
@@ -371,7 +371,7 @@ fn files(event: &mut sampled::ProfileEvent, keys: &[SortKey], mut look: impl FnM
     }
 }
 
-/// Returns a hint if hardly anything matches because the same functions are in programs of different names.
+/// Returns a hint if few rows match because the same functions are in programs with different names.
 fn suspicion(event: &DiffEvent, keys: &[SortKey], texts: &StringTable) -> Option<String> {
     let dso = keys.iter().position(|key| *key == SortKey::Dso)?;
     let symbol = keys.iter().position(|key| *key == SortKey::Symbol)?;
@@ -519,7 +519,7 @@ mod tests {
         );
         assert!(names(&[("cpu-clock/period=9/u", user)], &[("task-clock", &[])]).is_empty());
         assert!(names(&[("cpu-clock:u", user)], &[("task-clock:k", kernel)]).is_empty());
-        // The user clock of the base is not compared with a kernel clock, even if both have one name.
+        // The user clock of the base is not compared with a kernel clock, even if both have the same name.
         assert!(names(&[("clock", user), ("clock", kernel)], &[("task-clock:k", kernel)]).is_empty());
     }
 }

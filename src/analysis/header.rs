@@ -58,7 +58,7 @@ pub fn for_conversion(reader: &Reader) -> ConversionInfo {
     }
 }
 
-/// Returns the recorded build-ids, each with its file name. With `with_hits`, returns only files that
+/// Returns the recorded build-ids with their file names. If `with_hits` is set, returns only files that
 /// samples hit.
 ///
 /// # Errors
@@ -95,7 +95,7 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     } else {
         reader.path().into()
     };
-    // The time of a pipe is that of the recording's start.
+    // The modification time of a pipe is the time when the recording started.
     let path = if path.as_os_str() == "-" { "/dev/stdin".into() } else { path };
     let about = std::fs::metadata(path).ok();
     say("captured on", about.map(|about| clock::local_date_of(about.mtime())));

@@ -1,14 +1,14 @@
-//! From an open recording to named, filtered, aggregated answers.
+//! Turns an open recording into named, filtered and aggregated answers.
 //!
-//! Receives a [`Session`] and an [`AnalysisRequest`]; returns the data that views show. All questions to a
-//! recording are decided here: which samples count, where to look for symbols, how to unwind copied stacks,
-//! how to name numbers, and how good the data are. `command` parses options and `view` prints; `profile`
-//! aggregates and answers queries.
+//! Receives a [`Session`] and an [`AnalysisRequest`]; returns the data that views show. This module decides
+//! which samples count, where to look for symbols, how to unwind copied stacks and how to name numbers. It
+//! also assesses the quality of the data. `command` parses options and `view` prints; `profile` aggregates
+//! and answers queries.
 //!
 //! ```text
 //!   Session ── Analysis::load ── name ──┬─ (assess) ── answer   tables, trees, quality: report, screen, diff
 //!      │             └─ functions ── listing                    annotate, the screen's code
-//!      └── script::Transcript::load ── entries                  one by one, in time order
+//!      └── script::NamedRecording::load ── entries              records in time order
 //! ```
 
 pub mod annotate;
@@ -76,7 +76,7 @@ impl ProgressMeter for () {
     fn at(&self, _: u64, _: u64) {}
 }
 
-/// Whether the recording was made on this machine with the running kernel, so that its processes may still
+/// Whether the recording was made on this machine with the running kernel. If so, its processes may still
 /// exist. Returns `false` if the recording does not identify its machine.
 fn is_from_here(session: &Session) -> bool {
     let (here, features) = (rustix::system::uname(), session.reader.features());
@@ -109,7 +109,7 @@ fn has_samples(session: &Session) -> Result<()> {
 
 /// Creates a symbolizer that knows the modules of a recording. Does not open any files yet.
 fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<RecordingSymbols> {
-    // With the files of another machine given, this machine's files are not used.
+    // If the user gives files of another machine, this machine's files are not used.
     let live = options.symfs.is_none() && is_from_here(session);
     let mut symbols = RecordingSymbols::new(&session.history, SymbolOptions { live, ..options.clone() })?;
     symbols.know_device(&DeviceFile::all(session.reader.features()));
@@ -140,9 +140,9 @@ struct AggregatedSamples {
     resolved: ResolvedStacks,
     /// The attributes that distinguish rows.
     attributes: Vec<SampleAttribute>,
-    /// Where the stacks that pmc unwound end.
+    /// How the stacks that pmc unwound end.
     ends: UnwindEnds,
-    /// Whether there are call chains, and callers were requested.
+    /// Whether the recording has call chains and the request asks for callers.
     has_stacks: bool,
     raw_traces: bool,
     /// Tracepoint fields used as sort keys.
@@ -215,7 +215,7 @@ impl Analysis {
         &self.samples.samples.totals
     }
 
-    /// Returns the first and last time of the selected samples, in nanoseconds of the recording's clock.
+    /// Returns the times of the first and last selected samples, in nanoseconds of the recording's clock.
     pub fn span(&self) -> Option<(u64, u64)> {
         self.samples.samples.span
     }
@@ -225,8 +225,8 @@ impl Analysis {
         self.totals().iter().map(|total| total.samples).sum()
     }
 
-    /// Resolves the names of all locations up to the given depth. `texts` may already hold strings, such as
-    /// those of a recording to compare with.
+    /// Resolves the names of all locations to the given level of detail. `texts` may already hold strings,
+    /// such as those of a recording to compare with.
     ///
     /// The first naming also applies the requested stack changes.
     pub fn name(
@@ -247,7 +247,7 @@ impl Analysis {
             let at = |p: crate::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
             self.symbols.name(modules, locations, depth, self.raw_names, &mut texts, &at)
         };
-        // The samples are not shared before they are named for the first time.
+        // The samples are not shared before the first naming.
         if let (Some(changes), Some(samples)) = (self.changes.take(), Arc::get_mut(&mut self.samples)) {
             samples.change_stacks(&changes, &code, &texts);
         }
@@ -267,8 +267,8 @@ impl Analysis {
         if is_short { 4 } else { 8 }
     }
 
-    /// Asks debuginfod servers for missing files of the named modules. Returns whether any file arrived, so
-    /// that naming again finds more.
+    /// Asks debuginfod servers for missing files of the named modules. Returns whether any file arrived. If
+    /// so, naming again finds more names.
     pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &dyn ProgressSink) -> bool {
         let meter = progress.begin("asking debuginfod servers", 0);
         let at = |p: crate::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);

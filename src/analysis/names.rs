@@ -97,7 +97,7 @@ impl<'a> RecordingNames<'a> {
         Some(format.fields_of(payload).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Returns a command name by its number in the history.
+    /// Returns the command name with this number in the history.
     pub fn named(&self, comm: u32) -> Option<Cow<'a, str>> {
         self.session.history.comm_name(CommId(comm)).map(String::from_utf8_lossy)
     }
@@ -107,7 +107,8 @@ impl RowStrings for RecordingNames<'_> {
     fn comm(&self, comm: u32) -> String {
         match self.named(comm) {
             Some(name) => name.into_owned(),
-            // perf's name for unnamed threads; restores the sign bit that the mark replaced.
+            // perf's name for unnamed threads. Restores the sign bit, which the mark for unnamed threads
+            // replaced.
             None => format!(":{}", (comm << 1) as i32 >> 1),
         }
     }

@@ -20,13 +20,13 @@ use crate::symbol::MissingDataReason;
 const MOST_FAILURES: usize = 10;
 /// Maximum number of modules to find remedies for.
 const REMEDIES: usize = 5;
-/// Minimum share of unnamed frames (one in this many of all frames) for which to find a remedy. Asking the
-/// package manager can take longer than the report itself.
+/// Finds a remedy for a module only if at least one in this many of all frames is an unnamed frame of the
+/// module. Asking the package manager can take longer than the report itself.
 const REMEDY_FROM: u64 = 200;
 
 /// Returns the number of lost samples or, if that is unknown, the number of lost records of any kind.
 pub fn lost(session: &Session) -> u64 {
-    // Records and the counters themselves report the same losses.
+    // Lost-sample records and the counters report the same losses, so these numbers are not added up.
     let facts = &session.facts;
     facts.lost_samples.max(facts.lost_by_events).max(facts.lost_records)
 }
@@ -41,12 +41,12 @@ pub fn notes(session: &Session) -> Vec<String> {
     session.notes().iter().map(ToString::to_string).chain(dropped).collect()
 }
 
-/// Whether the file is damaged, so that the number of lost records is unknown.
+/// Whether the file is damaged. The number of lost records is then unknown.
 pub fn is_damaged(session: &Session) -> bool {
     session.notes().iter().any(RecordingNote::is_damage)
 }
 
-/// Warns about damage, for outputs that show all other notes themselves. Returns the exit status.
+/// Warns about damage, for outputs that already show all other notes. Returns the exit status.
 pub fn warn_of_damage(session: &Session) -> Exit {
     say_damage(session.notes())
 }
@@ -158,8 +158,8 @@ pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, sym
 /// Default call-graph mode of `pmc profile`.
 const OF_PROFILE: &str = "auto,65528";
 
-/// Returns the live unwinding mode from the command line, and whether the stack copies had the maximum
-/// size.
+/// Returns the live unwinding mode that the command line selects, and whether it selects stack copies of the
+/// maximum size.
 fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
     let equals = typed.iter().filter_map(|word| word.strip_prefix("--call-graph="));
     let pairs = typed.iter().zip(typed.iter().skip(1));
@@ -171,7 +171,8 @@ fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
     (mode, mode.is_some() && bytes.parse() == Ok(LARGEST_STACK_COPY))
 }
 
-/// Returns the event count that the samples do not cover. Returns `None` if any samples were left out.
+/// Returns the part of the event count that the samples do not cover. Returns `None` if any samples were left
+/// out.
 fn unsampled(session: &Session, samples: &Samples) -> Option<UnsampledEvent> {
     let known = session.index.count(kind::SAMPLE).saturating_sub(session.index.unknown_samples);
     if samples.totals.iter().map(|total| total.samples).sum::<u64>() != known {
@@ -203,7 +204,7 @@ pub(super) fn trust(
         .collect();
     sort::by(&mut broken, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     if has_stacks {
-        // Callers of generated code come from its frame pointers if the kernel could follow them.
+        // The kernel may have found the callers of generated code through frame pointers.
         for (module, samples) in &mut ends.no_tables {
             if module.as_deref().is_some_and(sampled::code::is_generated_module) {
                 let found = broken.iter().find(|(name, _)| Some(name) == module.as_ref());
@@ -220,7 +221,7 @@ pub(super) fn trust(
         unwound_live: unwound_live.filter(|_| ends.copied == 0),
         largest_copies: largest_live || copied == Some(LARGEST_STACK_COPY),
         samples: samples.totals.iter().map(|total| total.samples).sum(),
-        // Records and the counters themselves report the same losses.
+        // Lost-sample records and the counters report the same losses, so these numbers are not added up.
         lost_samples: session
             .facts
             .lost_samples

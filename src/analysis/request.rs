@@ -1,8 +1,8 @@
 //! The analysis of a recording's samples, as requested before reading them.
 //!
 //! Receives plain values from a command line, a screen or an export, and turns them into a query for pass 2
-//! of the session. Resolves time spans, sockets and thread names in a recording. A [`Query`] then covers
-//! the aggregated and named samples.
+//! of the session. Resolves time spans, sockets and thread names in a recording. A [`Query`] then selects
+//! from the aggregated and named samples.
 
 use rustc_hash::FxHashSet;
 
@@ -47,20 +47,21 @@ pub struct AnalysisRequest {
     pub measure: CostMeasure,
     /// Whether to compute each sample's share of wall-clock time.
     pub latency: LatencyMode,
-    /// Whether to add branches that are not calls to the stacks, with their cycles as weight.
+    /// Whether to add branches (other than calls) to the stacks, weighted by their cycles.
     pub branch_history: bool,
     /// Whether to keep callers; otherwise rows have only the sampled function.
     pub callers: bool,
     /// Maximum length of a call chain, in frames.
     pub max_stack: usize,
-    /// Whether to complete stacks that end with their copy from earlier samples of the same thread.
+    /// Whether to use earlier samples of the same thread to complete stacks that are truncated at the end of
+    /// their copy.
     pub joins: bool,
-    /// Whether to complete calls that the processor recorded from earlier samples of the same thread.
+    /// Whether to use earlier samples of the same thread to complete call stacks that the processor recorded.
     pub stitches: bool,
-    /// Whether to also distinguish thread names, processes, threads, CPUs and time slices, so that a screen
-    /// can filter by them.
+    /// Whether to also distinguish thread names, processes, threads, CPUs and time slices, which lets a
+    /// screen filter by them.
     pub facets: bool,
-    /// Attributes that distinguish rows in addition to `keys`, such as thread and time. Exports need them.
+    /// Attributes that distinguish rows in addition to `keys`, such as thread and time. Exports use them.
     pub apart: Vec<SampleAttribute>,
     /// Changes to the stacks that depend on names.
     pub stack_changes: StackChanges,
@@ -97,7 +98,8 @@ impl AnalysisRequest {
         }
     }
 
-    /// Resolves the options that depend on the recording: whether branches count, and the default sort keys.
+    /// Resolves the options that depend on the recording: whether to count branches, and the default sort
+    /// keys.
     ///
     /// # Errors
     /// When branches or latencies were requested but not recorded.
@@ -185,8 +187,8 @@ impl AnalysisRequest {
         Ok(())
     }
 
-    /// Whether the first naming must already include inlined functions: for lines in rows, or to change
-    /// stacks.
+    /// Whether the first naming must already include inlined functions, because rows show lines or stacks are
+    /// changed.
     pub fn needs_deep_names(&self) -> bool {
         self.stack_changes.changes_any() || self.keys.iter().any(|key| key.needs_lines())
     }
@@ -196,19 +198,19 @@ impl AnalysisRequest {
         self.measure == CostMeasure::Branches
     }
 
-    /// Whether call chains are used. They are not when branches are counted.
+    /// Whether call chains are used. They are not used when branches are counted.
     pub fn has_chains(&self, reader: &Reader) -> bool {
         !self.counts_branches() && super::has_chains(reader)
     }
 
-    /// Returns the default depth of names: inlined functions if there are callers or lines are shown.
+    /// Returns the default level of detail of names: inlined functions if callers or lines are shown.
     pub fn depth(&self, reader: &Reader) -> Depth {
         let lines = self.keys.iter().any(|key| key.needs_lines());
         if lines || self.has_chains(reader) { Depth::Inlines } else { Depth::Names }
     }
 
-    /// Returns the query with this request's sort keys. Without call chains it has no totals, tree or row
-    /// chains.
+    /// Returns the query with this request's sort keys. If call chains are not used, the query has no totals,
+    /// tree or row chains.
     pub fn question(&self, query: &Query, reader: &Reader) -> Query {
         let has_chains = self.has_chains(reader);
         Query {
@@ -258,7 +260,7 @@ pub struct TraceField {
     event: Option<String>,
     /// Name of the field; `*` for all fields.
     pub field: String,
-    /// Whether to use the raw value instead of the formatted one.
+    /// Whether to use the raw value instead of the formatted value.
     pub is_raw: bool,
 }
 
@@ -274,13 +276,13 @@ impl TraceField {
         Self { event, field: field.to_owned(), is_raw }
     }
 
-    /// Whether the key applies to the tracepoint with this format.
+    /// Whether the key applies to the tracepoint that has this format.
     pub fn is_of(&self, format: &TracepointFormat) -> bool {
         let full = || format!("{}:{}", format.system, format.name);
         self.event.as_ref().is_none_or(|event| *event == format.name || *event == full())
     }
 
-    /// Returns the matching fields in the given formats; all of their fields for `*`.
+    /// Returns the matching fields in the given formats; for `*`, all fields.
     fn found(&self, formats: &[&TracepointFormat]) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         let fields = formats.iter().filter(|format| self.is_of(format)).flat_map(|format| &format.fields);
@@ -297,7 +299,7 @@ impl TraceField {
 /// The quantity to add up per sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CostMeasure {
-    /// The sample's period: occurrences of the event.
+    /// The sample's period, which is a number of occurrences of the event.
     Period,
     /// The sample's weight, at least 1.
     Weight,
@@ -409,7 +411,7 @@ impl SampleSelection {
     /// Returns the selection as a query for pass 2, with defaults for everything else.
     ///
     /// # Errors
-    /// When a filter needs a field, sockets, or first and last times that were not recorded.
+    /// When a filter needs a field, sockets, or first and last times, and the recording lacks them.
     pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
         self.check(&session.reader)?;
         let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect());
@@ -430,8 +432,8 @@ impl SampleSelection {
     }
 }
 
-/// A filter's option, whether it is set, the sample field that it needs (`PERF_SAMPLE_*`), the contents of
-/// that field, and the remedy if it is missing.
+/// A filter: its option, whether it is set, and the sample field that it needs (`PERF_SAMPLE_*`). Also the
+/// field's contents, and the remedy if the field is missing.
 type FilterNeed = (&'static str, bool, u64, &'static str, &'static str);
 
 impl SampleSelection {
@@ -549,7 +551,7 @@ fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_late
     }
 }
 
-/// Returns the first and last time of samples, from the header or else from the first and last chunks.
+/// Returns the times of the first and last samples, from the header or else from the first and last chunks.
 fn span(session: &Session) -> Option<(u64, u64)> {
     if !session.has_time {
         return None;

@@ -58,7 +58,7 @@ impl RecordingSymbols {
         })
     }
 
-    /// Adds kernel symbols, and jitdump files by process, that records announced.
+    /// Adds the kernel symbols and the jitdump files (by process) that records announced.
     pub fn announce(&mut self, ksymbols: &[AddedSymbol], jitdumps: &[(u32, PathBuf)]) {
         if let Some(bpf) = self.bpf.filter(|_| !ksymbols.is_empty()) {
             self.symbolizer.forget(bpf);
@@ -122,8 +122,8 @@ impl RecordingSymbols {
         Some((id, query))
     }
 
-    /// Returns the offset range around a location in which [`Depth::Names`] gives the same name, as start
-    /// and end (exclusive), as far as known.
+    /// Returns the known offset range around a location in which [`Depth::Names`] gives the same name, as
+    /// start and end (exclusive).
     pub fn around(&self, location: &CodeLocation) -> Option<(u64, u64)> {
         let (id, query) = self.query(location)?;
         self.symbolizer.around(id, query)
@@ -172,7 +172,8 @@ impl RecordingSymbols {
         self.symbolizer.names().function(frame.function)
     }
 
-    /// Resolves all locations and stores the calls at each of them. `modules` are the registered modules.
+    /// Resolves all locations and stores the function calls at each location. `modules` are the registered
+    /// modules.
     pub fn name(
         &mut self,
         modules: &[Module],

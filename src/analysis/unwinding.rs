@@ -20,8 +20,7 @@ use crate::unwind::{Arch, ChainEnd, Space, StackUnwinder, Stitcher, UnwindTables
 
 /// Minimum number of samples for which several threads are faster than one.
 const WORTHWHILE: usize = 32;
-/// Maximum number of address spaces to keep: recordings of thousands of short processes must not keep all
-/// of them.
+/// Maximum number of address spaces to keep. A recording may contain thousands of short-lived processes.
 const MOST_SPACES: usize = 256;
 
 /// The unwinder of a recording.
@@ -55,13 +54,13 @@ struct EndCounts {
     lost: u64,
     long: u64,
     compat: u64,
-    /// Number of stacks by the module without tables.
+    /// Number of stacks that ended in each module without tables.
     no_tables: FxHashMap<Option<u32>, u64>,
 }
 
 impl<'a> RecordingUnwinder<'a> {
-    /// Creates the unwinder of a recording. `most` is the maximum length of a chain, in frames. With
-    /// `joins`, completes truncated stacks from earlier samples of the same thread.
+    /// Creates the unwinder of a recording. `most` is the maximum length of a chain, in frames. If `joins` is
+    /// set, uses earlier samples of the same thread to complete truncated stacks.
     pub fn new(session: &'a Session, symbols: &'a RecordingSymbols, most: usize, joins: bool) -> Self {
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
         let history = &session.history;
@@ -82,7 +81,7 @@ impl<'a> RecordingUnwinder<'a> {
         }
     }
 
-    /// Also completes recorded calls (LBR call stacks) from earlier samples of the same thread.
+    /// Also uses earlier samples of the same thread to complete recorded calls (LBR call stacks).
     ///
     /// # Errors
     /// When the recording has no such calls, or lacks data that stitching needs.
@@ -96,7 +95,7 @@ impl<'a> RecordingUnwinder<'a> {
         is_needed.then_some(self as &mut dyn Unwind)
     }
 
-    /// Returns counts of how the stacks unwound so far ended.
+    /// Returns how many of the stacks unwound so far ended in each way.
     pub fn ends(&self) -> UnwindEnds {
         let counts = &self.ends;
         let name = |module: u32| self.spaces.history.modules()[module as usize].short_name();

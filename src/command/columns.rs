@@ -1,6 +1,7 @@
 //! Options `-s` and `-F`, shared by `report` and `top`.
 //!
-//! Receives their words. Returns the keys that separate rows, the columns, and the order of rows.
+//! Receives the words of both options. Returns the keys that distinguish rows, the columns, and the order of
+//! rows.
 
 use super::plan::{self, sort_key};
 use crate::analysis::request::{TraceField, USUAL_KEYS};
@@ -14,19 +15,19 @@ pub(super) struct RowLayout {
     pub(super) keys: Vec<SortKey>,
     /// Tracepoint fields among the keys.
     pub(super) trace_fields: Vec<TraceField>,
-    /// `None` stands for the default columns.
+    /// The columns; `None` for the default columns.
     pub(super) columns: Option<Vec<ReportColumn>>,
     /// Columns in addition to the default ones.
     pub(super) added: Vec<ReportColumn>,
     /// Sort order of rows, before the default order.
     pub(super) ranks: Vec<RowRank>,
-    /// Whether the default sort keys precede these.
+    /// Whether the default sort keys precede the keys.
     pub(super) are_usual: bool,
 }
 
-/// Interprets `-s` and `-F`. With `-F` only, rows are sorted by its columns, the first one first. With
-/// both, rows are sorted by `-s`, whose words also become columns. With only `-s`, its words become
-/// columns if one of them is a number. `+` adds to the default columns, and to the default sort keys.
+/// Interprets `-s` and `-F`. With `-F` only, rows are sorted by its columns, in the given order. With both,
+/// rows are sorted by `-s`, and its words also become columns. With `-s` only, its words become columns if
+/// one of them is a numeric column. `+` adds to the default columns, and to the default sort keys.
 pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<RowLayout> {
     let adds = |list: &[String]| list.iter().any(|name| name.trim().starts_with('+'));
     let mut trace_fields = Vec::new();

@@ -17,13 +17,13 @@ pub(super) struct Destination<'a> {
     pub(super) path: &'a Path,
     /// The option that contains the path.
     pub(super) option: &'a str,
-    /// Refuse to replace an existing file: `-f` was not given.
+    /// Whether to refuse to replace an existing file, because `-f` was not given.
     pub(super) keeps: bool,
 }
 
 impl Destination<'_> {
-    /// Calls `write` with the output. A new file gets the permissions that the umask leaves, or those of
-    /// the file that it replaces. Pipes, terminals and other special files are written directly.
+    /// Calls `write` with the output. A new file gets the permissions of the file that it replaces, or else
+    /// the umask's. Pipes, terminals and other special files are written directly.
     ///
     /// # Errors
     /// `write` fails, or the file cannot be written. An existing file then stays unchanged.
@@ -56,7 +56,7 @@ impl Destination<'_> {
         !is_standard(self.path) && fs::metadata(self.path).map_or(true, |meta| meta.is_file())
     }
 
-    /// Checks that the output would not overwrite the input.
+    /// Checks that the output does not overwrite the input.
     ///
     /// # Errors
     /// The output is the file `input`.

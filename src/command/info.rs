@@ -1,7 +1,7 @@
 //! `pmc info`: examines the machine, its kernel and the current user, and shows the results.
 //!
-//! Collects the findings of `host`, `sys` and `counter` into a [`MachineReport`]. It formats and judges
-//! nothing.
+//! Collects the findings of `host`, `sys` and `counter` into a [`MachineReport`]. Does not format or judge
+//! them.
 
 use std::io::Write;
 
@@ -169,7 +169,7 @@ fn pmu(pmu: &crate::host::pmu::Pmu) -> shown::PmuReport {
     }
 }
 
-/// Describes both sources in one line; the kernel's value counts if they differ.
+/// Describes both sources in one line. The kernel's value takes precedence if they differ.
 fn counters(unit: &CoreUnit) -> shown::CoreCounterReport {
     let (claimed, probed) = (unit.claimed, unit.probed);
     let mut how = Vec::new();
@@ -279,7 +279,7 @@ fn settings(facts: &MachineFacts) -> shown::KernelSettings {
 fn user(host: &Host, facts: &MachineFacts, limits: Limits) -> shown::UserReport {
     let who = &facts.credentials;
     let allowed = facts.settings.allowance(who.perfmon());
-    // The allowance is per CPU. A user who may lock any amount of memory has no limit.
+    // The limit is per CPU. It does not apply to users who may lock any amount of memory.
     let ring_kb = facts.settings.mlock_kb.filter(|_| !who.ipc_lock());
     shown::UserReport {
         uid: who.uid,

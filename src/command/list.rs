@@ -1,7 +1,7 @@
-//! `pmc list`: finds the requested events, tries to open each, and prints them as it goes.
+//! `pmc list`: finds the requested events, tries to open each event, and prints the results one by one.
 //!
-//! Connects `event::listing` (the existing events), `counter::open` (the test whether one opens) and the
-//! view. Formats nothing.
+//! Connects `event::listing` (finds events), `counter::open` (tests whether an event opens) and the view.
+//! Does not format.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -93,7 +93,8 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The request. Kinds and PMUs form a list, `--unit` narrows it, and words and patterns search it.
+/// The parsed request. Kinds and PMUs select events, `--unit` narrows the selection, and words and patterns
+/// search it.
 struct ListRequest<'h> {
     sources: ListingSources<'h>,
     kinds: Vec<EventKind>,
@@ -101,7 +102,7 @@ struct ListRequest<'h> {
     words: Vec<String>,
     unit: Option<UnitFilter>,
     metrics: MetricChoice,
-    /// Only metrics are requested.
+    /// Whether only metrics are requested.
     only_metrics: bool,
     /// Whether to include events that the vendor has deprecated.
     deprecated: bool,
@@ -110,9 +111,9 @@ struct ListRequest<'h> {
 /// The metrics to show.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MetricChoice {
-    /// None: only events are requested.
+    /// No metrics, because only events are requested.
     None,
-    /// Every metric, with events or without.
+    /// Every metric, including metrics without events.
     Each,
     /// The names of the metric groups.
     Groups,
@@ -123,7 +124,7 @@ struct UnitFilter {
     /// The typed name, without control characters.
     name: String,
     pmus: Vec<String>,
-    /// The kinds of the kernel's own PMUs, whose events have generic names.
+    /// The event kinds of the kernel's own PMUs, whose events have generic names.
     kinds: Vec<EventKind>,
 }
 
@@ -157,7 +158,7 @@ fn is_a_pmus(kind: EventKind) -> bool {
     matches!(kind, EventKind::Pmu | EventKind::Vendor | EventKind::Raw)
 }
 
-/// Whether the PMU is one of these, or an instance of one.
+/// Whether the PMU is one of `pmus`, or an instance of one.
 fn is_among(pmus: &[String], pmu: &str) -> bool {
     pmus.iter().any(|asked| listing::is_same_pmu(asked, pmu))
 }
@@ -177,7 +178,7 @@ impl<'h> ListRequest<'h> {
         let pmus = &wanted.sources.pmus;
         for word in &typed.words {
             match (EventKind::named(word), word.as_str()) {
-                // In perf the word covers all named events of PMUs.
+                // In perf this word selects all named events of PMUs.
                 (Some(EventKind::Pmu), _) => wanted.kinds.extend([EventKind::Pmu, EventKind::Vendor]),
                 (Some(kind), "sdt") => wanted.kinds.extend([kind, EventKind::Marker]),
                 (Some(kind), _) => wanted.kinds.push(kind),
@@ -243,7 +244,7 @@ impl<'h> ListRequest<'h> {
     }
 
     fn takes(&self, listed: &ListedEvent) -> bool {
-        // A PMU restricts only events of PMUs. Other requested kinds stay complete.
+        // A PMU filter restricts only PMU events. Other requested kinds are listed in full.
         let is_of = |pmus: &[String]| listed.pmu.as_ref().is_some_and(|pmu| is_among(pmus, pmu));
         let pmu_fits = (self.pmus.is_empty() || self.kinds.contains(&listed.kind) || is_of(&self.pmus))
             && self.unit.as_ref().is_none_or(|unit| unit.kinds.contains(&listed.kind) || is_of(&unit.pmus));
@@ -344,8 +345,8 @@ fn names(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     Ok(found)
 }
 
-/// Prints the names of all events that open here on one line, in perf's format: shells split it at the
-/// spaces.
+/// Prints the names of all events that open on this machine. As in perf, all names are on one line, which
+/// shells split at the spaces.
 fn raw_dump(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = MachineFacts::own(host);
@@ -411,7 +412,7 @@ fn groups(wanted: &ListRequest<'_>) -> Vec<(String, Vec<String>)> {
     own
 }
 
-/// Returns the metrics as list entries. Metrics need no opening themselves, only their events do.
+/// Returns the metrics as list entries. Metrics themselves are not opened; only their events are.
 fn metrics(wanted: &ListRequest<'_>) -> Vec<CatalogEntry> {
     let entry = |name: &str, kind, text: String, means| CatalogEntry {
         name: cleaned(name),
@@ -504,7 +505,7 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
         writeln!(out, "{:#}", text::as_json(&catalog))?;
         return Ok(!catalog.events.is_empty() || asked_for_them && !catalog.unreadable.is_empty());
     }
-    // A file has no width.
+    // Files have no width limit.
     let terminal = Stream::Output.size().filter(|_| typed.output.is_none());
     let columns = terminal.map(|(columns, _)| usize::from(columns).max(60));
     let mut writer = view::list::ListWriter::new(out, columns, typed.long);
@@ -564,7 +565,7 @@ impl<'a> EventTrier<'a> {
         if listed.form {
             return entry;
         }
-        // Avoids trying each of thousands of events.
+        // Tries one representative event, since there may be thousands.
         let stands_for = match listed.kind {
             EventKind::Tracepoint => Some(String::new()),
             EventKind::Vendor => listed.pmu.clone(),
@@ -572,7 +573,7 @@ impl<'a> EventTrier<'a> {
             _ => None,
         };
         let earlier = stands_for.as_ref().and_then(|all| self.tried.get(all).cloned());
-        // For a selected CPU model other than this machine's, the reason for one event applies to all.
+        // If the user selected another CPU model, the reason for one event applies to all.
         let is_absent = listed.kind == EventKind::Vendor
             && listed
                 .pmu
@@ -584,7 +585,7 @@ impl<'a> EventTrier<'a> {
         match (earlier, stands_for) {
             (Some(earlier), _) if entry.reason.is_none() => (entry.opens, entry.reason) = earlier,
             (None, Some(all)) => {
-                // For the other events it shows that the PMU opens, but not that their encodings are
+                // For the other events, the result shows that the PMU opens, but not that their encodings are
                 // valid.
                 let (opens, reason) = (entry.opens, entry.reason.clone());
                 if entry.encoding.is_some() || is_absent {
@@ -600,14 +601,15 @@ impl<'a> EventTrier<'a> {
 
     /// Fills in the encoding and, with `try_it`, whether the event opens.
     fn resolve(&mut self, listed: &ListedEvent, entry: &mut CatalogEntry, try_it: bool) {
-        // The encoding of a vendor event avoids a search among thousands of names.
+        // Resolves a vendor event by its encoding, which avoids a search among thousands of names.
         let text = match listed.kind {
             EventKind::Vendor | EventKind::Marker => listed.means.as_ref().unwrap_or(&listed.name),
             _ => &listed.name,
         };
         let groups = match parse(text, self.host) {
             Ok(groups) => groups,
-            // If the Linux equivalent of a FreeBSD event is not available, its own error explains more.
+            // If the Linux equivalent of a FreeBSD event is not available, the equivalent's error explains
+            // more.
             Err(wrong) => {
                 let wrong =
                     listed.means.as_ref().and_then(|means| parse(means, self.host).err()).unwrap_or(wrong);

@@ -129,7 +129,8 @@ fn ended(ran: Result<Exit>) -> Exit {
     })
 }
 
-/// Returns the parser of the short help (`-h`, the common options), if the command line asks for it.
+/// Returns the parser that prints the short help (`-h`, only common options), if the command line requests
+/// it.
 fn brief_help(words: &[OsString]) -> Option<clap::Command> {
     let own = words.split(|word| word == "--").next()?;
     if !own.iter().any(|word| word == "-h") {
@@ -141,10 +142,10 @@ fn brief_help(words: &[OsString]) -> Option<clap::Command> {
     brief(parser.find_subcommand(name)?.clone())
 }
 
-/// Prints the parser's answer: help, the version or an error.
+/// Prints the parser's output: help, the version or an error.
 fn show(answer: &clap::Error) -> Exit {
-    // Help and the version are not errors. Neither is the list of commands, shown if the command is
-    // missing.
+    // Help and the version are not errors. The list of commands, shown if the command is missing, is not an
+    // error either.
     let wants_command = matches!(
         answer.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -175,7 +176,7 @@ fn help(command: &[String]) -> Exit {
     }
 }
 
-/// Parses the command line. Also returns the matches, which have the position of each value.
+/// Parses the command line. Also returns clap's matches, which contain the position of each value.
 fn parse(words: Vec<OsString>) -> std::result::Result<(Cli, ArgMatches), clap::Error> {
     let mut words = joined_words(words);
     if let Some(first) = first_word(&words).filter(|at| words[*at] == "record") {
@@ -205,7 +206,7 @@ fn parse(words: Vec<OsString>) -> std::result::Result<(Cli, ArgMatches), clap::E
     Ok((cli, matches))
 }
 
-/// The parser, with perf's options before the command.
+/// Returns the parser, including perf's options that precede the command.
 fn parser() -> clap::Command {
     perf_options::add(Cli::command())
 }
@@ -217,8 +218,8 @@ fn first_word(words: &[OsString]) -> Option<usize> {
     (1..words.len()).find(|&at| !words[at].as_encoded_bytes().starts_with(b"-") && !is_value(at))
 }
 
-/// Returns the index of a call-chain mode directly after `-g`: an argument of `--call-graph`, not a
-/// command.
+/// Returns the index of a call-chain mode directly after `-g`. Such a word is an argument of `--call-graph`,
+/// not a command.
 fn mode_behind_g(words: &[OsString], matches: &ArgMatches) -> Option<usize> {
     let ("record" | "top", typed) = matches.subcommand()? else { return None };
     let command = typed.indices_of("command")?;
@@ -262,7 +263,7 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
     if words[first] != "stat" || !words.iter().skip(first + 1).any(is_second) {
         return words;
     }
-    // Only the parser knows which word is the first positional one.
+    // Only the parser can tell which word is the first positional argument.
     let Ok(Command::Stat(typed)) = Cli::try_parse_from(&words).map(|cli| cli.command) else { return words };
     let at = words.len() - typed.counted.command.len();
     if let Some(second) = typed.counted.command.first().filter(|_| words[at - 1] != "--")

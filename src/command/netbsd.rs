@@ -1,5 +1,5 @@
-//! `pmc -c EVENT COMMAND` and `pmc -C` of NetBSD 2 to 7. They count an event in user mode and in the
-//! kernel, and print one line. Exit statuses are NetBSD's; the command's own status is not passed on.
+//! `pmc -c EVENT COMMAND` and `pmc -C` of NetBSD 2 to 7. They count an event in user mode and in the kernel,
+//! and print one line. Exit statuses are those of NetBSD's tool; the command's status is not passed on.
 
 use std::ffi::OsString;
 
@@ -21,7 +21,7 @@ const USAGE: u8 = 1;
 const CANNOT_START: u8 = 4;
 const NO_COMMAND: u8 = 6;
 
-/// Runs the command line if it is of this kind. `words` excludes the program's name.
+/// Runs the command line if it has this form. `words` excludes the program's name.
 pub(super) fn if_old(words: &[OsString]) -> Option<Exit> {
     let done = match parse(words)? {
         Err(wrong) => {
@@ -74,7 +74,7 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
         watcher: None,
     };
     let run = measure(setup, &mut RefusalCheck { host, event })?;
-    // The first half of the events is for user mode; a hybrid machine has several per half.
+    // The first half of the events counts user mode. On a hybrid machine each half has several events.
     let users = run.set.specs().len() / 2;
     let sum = |is_user: bool| {
         let own = |reading: &&CounterReading| (reading.event < users) == is_user;

@@ -1,8 +1,8 @@
 //! Prints results through a pager if they do not fit the terminal.
 //!
-//! Receives the output of views and the options and settings about paging. Text that fits the terminal,
-//! and output to other targets, is printed directly. The pager is selected as in perf: `PERF_PAGER`,
-//! `PAGER`, then `pager` and `less`, with `LESS=FRSX`.
+//! Receives the output of views, and the options and settings for paging. Prints directly if the text fits
+//! the terminal, or if the output is not a terminal. The pager is selected as in perf: `PERF_PAGER`, `PAGER`,
+//! then `pager` and `less`, with `LESS=FRSX`.
 
 use std::io::{self, BufWriter, ErrorKind, Write, stderr, stdout};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -23,7 +23,7 @@ pub(super) fn allow(yes: bool) {
 pub(super) struct PagedOutput(PagedState);
 
 enum PagedState {
-    /// Not a terminal, no pager, or a pager that did not start.
+    /// Direct output: not a terminal, no pager, or the pager did not start.
     Plain(BufWriter<Box<dyn Write>>),
     /// The text fits the terminal so far; `left` lines remain.
     Held {
@@ -35,7 +35,7 @@ enum PagedState {
 }
 
 impl PagedOutput {
-    /// Returns standard output, paged if it is a terminal; or standard error, which is never paged,
+    /// Returns standard output, paged if it is a terminal, or standard error. Standard error is never paged,
     /// since pagers write to standard output.
     pub(super) fn to(stream: Stream) -> Self {
         match stream {
@@ -80,7 +80,7 @@ impl Write for PagedOutput {
         match &mut self.0 {
             PagedState::Plain(out) => out.write(bytes),
             PagedState::Paged(pager) => match pager.text.write(bytes) {
-                // The pager is gone. Its exit status tells whether the user closed it or it never ran.
+                // The pager has exited. Its exit status shows whether the user closed it or it never ran.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => self.end().and(Err(error)),
                 written => written,
             },
@@ -119,10 +119,10 @@ fn plain(to: impl Write + 'static) -> PagedState {
     PagedState::Plain(BufWriter::with_capacity(1 << 16, Box::new(to)))
 }
 
-/// Signals from keys that belong to the pager while it runs.
+/// Keyboard signals that belong to the pager while it runs.
 const ITS_OWN: [i32; 2] = [signal::INT, signal::QUIT];
 
-/// A running pager. It owns the terminal and its keys; messages are held back.
+/// A running pager. It owns the terminal and the keyboard, and pmc holds back messages.
 struct Pager {
     text: BufWriter<ChildStdin>,
     process: Child,
@@ -130,7 +130,7 @@ struct Pager {
 }
 
 impl Pager {
-    /// Starts the configured pager, or else the first of the usual ones that is present.
+    /// Starts the configured pager, or else the first usual pager that is installed.
     fn start() -> io::Result<Self> {
         match said(|name| std::env::var(name).ok()) {
             Some(command) => Self::spawn(&command),
@@ -139,7 +139,7 @@ impl Pager {
     }
 
     fn spawn(command: &str) -> io::Result<Self> {
-        // Only a shell understands more than words. Without a shell, a missing program is detected
+        // A command with shell syntax needs a shell. Without a shell, a missing program is detected
         // immediately.
         let is_plain = |c: char| c.is_alphanumeric() || " /-_.,+:=%@".contains(c);
         let mut words = command.split_ascii_whitespace();
@@ -153,7 +153,7 @@ impl Pager {
             true => pager.args(words),
             false => pager.args(["-c", command]),
         };
-        // Colours require -R, whatever the user's `LESS` contains.
+        // Colours require -R, so add it to the user's `LESS`.
         pager.env("LESS", std::env::var("LESS").map_or("FRSX".to_owned(), |own| format!("-R {own}")));
         if ["LESSCHARSET", "LESSCHARDEF"].iter().all(|name| std::env::var_os(name).is_none()) {
             // The output is UTF-8 in every locale.
@@ -172,7 +172,7 @@ impl Pager {
         let status = process.wait();
         signal::restore_default(&ITS_OWN);
         match status?.code() {
-            // The shell's statuses for a program that it cannot run.
+            // The shell exits with these statuses if it cannot run the program.
             Some(126 | 127) => Err(io::Error::other("the pager did not start: see PAGER, or --no-pager")),
             _ => written,
         }

@@ -1,11 +1,11 @@
 //! The `perfalloc` personality. Started under that name, pmc behaves like PCP's `perfalloc`, option for
-//! option, so that existing scripts continue to work. It keeps pitfalls that a script could rely on: the
-//! command starts without waiting for the lock, `-d` succeeds before the lock is tried, and getopt takes
-//! the command's options. `pmc reserve` has none of these.
+//! option. Existing scripts therefore continue to work. It keeps pitfalls on which a script could rely. The
+//! command starts without waiting for the lock, `-d` succeeds before the lock is tried, and getopt takes the
+//! command's options. `pmc reserve` has none of these pitfalls.
 //!
-//! With COMMAND the roles are the original's: the started process becomes COMMAND, and a child holds the
-//! lock. One bug is fixed even here, since no script can rely on it. In the original the holder stays
-//! forever if its command ends before the holder has registered for the notification.
+//! With COMMAND the roles are as in the original: the started process becomes COMMAND, and a child holds the
+//! lock. One bug of the original is fixed, since no script can rely on it. In the original, the holder runs
+//! forever if the command ends before the holder has registered for the notification.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -87,8 +87,8 @@ fn reserve(typed: PerfallocOptions) -> Result<Exit> {
     }
 }
 
-/// Becomes the command. A child holds the lock and ends with the command. The command does not learn
-/// whether the lock is held.
+/// Executes the command in this process. A child holds the lock and ends with the command. The command cannot
+/// detect whether the lock is held.
 fn beside(command: &OsStr, arguments: &[OsString], path: &Path) -> Result<Exit> {
     let parent = std::process::id();
     match background::fork().map_err(|error| failed("fork", &error))? {
@@ -128,7 +128,7 @@ fn hold_file(file: &LockFile) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Converts to the original's messages: the failed call and the system's error.
+/// Converts the error to the original's message: the failed call and the system's error.
 fn words(error: reservation::ReservationError) -> Error {
     match error {
         reservation::ReservationError::Missing(path) => {

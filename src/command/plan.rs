@@ -1,5 +1,5 @@
-//! Options shared by several commands: selection of samples, sources of symbols, and checks for events
-//! with parts.
+//! Options shared by several commands: selection of samples, sources of symbols, and checks for events that
+//! are counted in parts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::terminal::theme::Background;
 use crate::text;
 use crate::units::{self, MS, S, parse_duration};
 
-/// Default number of call tree lines in text output; more are hard to take in.
+/// Default number of call tree lines in text output. Longer trees are hard to read.
 pub(super) const TREE_LINES: usize = 40;
 
 /// Returns the recording to read: the named file, or else data on standard input, or else `perf.data`.
@@ -31,17 +31,17 @@ pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
     typed.cloned().unwrap_or_else(unnamed)
 }
 
-/// Refuses events that cannot distinguish user mode and the kernel; `option` is named in the error.
+/// Refuses events that cannot distinguish user mode and the kernel. The error names `option`.
 ///
 /// # Errors
-/// The first of these events.
+/// The first event that cannot.
 pub(super) fn check_levels<'e>(option: &str, mut events: impl Iterator<Item = &'e EventSpec>) -> Result<()> {
     let why = "its text selects privilege levels, or it counts at all levels, as clocks do (use user_time \
                and system_time)";
     events.find(|event| !event.has_levels()).map_or(Ok(()), |event| Err(no_parts(option, event, why)))
 }
 
-/// Returns the error for an event without the parts that `option` shows.
+/// Returns the error for an event that lacks the parts that `option` shows.
 pub(super) fn no_parts(option: &str, event: &EventSpec, why: &str) -> Error {
     Error::usage(format!("{option}: {} cannot be split this way", event.name))
         .why(why)
@@ -63,7 +63,7 @@ pub(super) fn background(theme: Option<&str>) -> Result<Option<Background>> {
     }
 }
 
-/// Parses `--stdio-color`; `None` depends on the terminal.
+/// Parses `--stdio-color`. `None` means that the terminal decides.
 pub(super) fn colour(when: &str) -> Option<bool> {
     match when {
         "always" => Some(true),
@@ -184,21 +184,20 @@ fn cpus(list: &str) -> Result<CpuList> {
         .map_err(|_| Error::usage(format!("{list:?} is not a list of CPUs")).try_this("a list such as 0-3,8"))
 }
 
-/// Parses a list of thread counts that run in parallel.
+/// Parses a list of numbers of threads that run in parallel.
 ///
 /// # Errors
-/// It is not a list of numbers.
+/// The text is not a list of numbers.
 pub(super) fn parallelism(list: &str) -> Result<CpuList> {
     list.parse().map_err(|_| {
         Error::usage(format!("{list:?} is not a list of thread counts")).try_this("a list such as 1-2,8")
     })
 }
 
-/// Parses a time, in nanoseconds, of at least `least`. A number without a unit is in multiples of
-/// `bare`.
+/// Parses a time, in nanoseconds, of at least `least`. A number without a unit is multiplied by `bare`.
 ///
 /// # Errors
-/// It is not a time, or it is shorter than `least`.
+/// The text is not a time, or the time is shorter than `least`.
 pub(super) fn duration(option: &str, text: &str, bare: u64, least: u64) -> Result<u64> {
     parse_duration(text, Some(bare)).filter(|&ns| ns >= least).ok_or_else(|| {
         let (shortest, unit) =
@@ -211,7 +210,7 @@ pub(super) fn duration(option: &str, text: &str, bare: u64, least: u64) -> Resul
 /// Parses `-D`: a time, or -1.
 ///
 /// # Errors
-/// It is neither, or it is -1 without a control channel.
+/// The text is neither, or it is -1 without a control channel.
 pub(super) fn delay(typed: Option<&str>, has_control: bool) -> Result<Delay> {
     match typed {
         None => Ok(Delay::None),
@@ -284,8 +283,8 @@ pub(super) fn may_be_trace_field(name: &str) -> bool {
         || !is_refused && text::nearest(name, SortKey::names(), 1).is_empty()
 }
 
-/// Returns the number of rows to show: the typed number (0: all), or else all for programs and `usual`
-/// for text.
+/// Returns the number of rows to show: the typed number (0 for all), or else `usual` for text and all for
+/// programs.
 pub(super) fn rows(typed: Option<usize>, is_text: bool, usual: usize) -> usize {
     match typed {
         Some(0) => usize::MAX,

@@ -1,5 +1,5 @@
-//! The `pmccontrol` personality: under that name, pmc prints the lists of FreeBSD's pmccontrol(8), and
-//! names Linux's replacement for its other functions. Exit statuses are those of sysexits(3).
+//! The `pmccontrol` personality: under that name, pmc prints the lists of FreeBSD's pmccontrol(8). For the
+//! tool's other functions, it names the replacements on Linux. Exit statuses are those of sysexits(3).
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

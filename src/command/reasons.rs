@@ -1,6 +1,6 @@
 //! Reasons why a feature is not available, in the form that `info` and `list` show.
 //!
-//! Receives explanations of refusals and tracefs errors. Returns the views' types, without control
+//! Receives explanations of refusals, and tracefs errors. Returns them as the views' types, without control
 //! characters.
 
 use crate::counter::refusal::{Explanation, RefusalKind};

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! signals ─► (-d: fork) ─► lock ─► agent's time ─┬─► COMMAND ─► its status
-//!                                                └─► (-d: tell the starter) ─► INT, HUP, TERM ─► 0
+//!                                                └─► (-d: notify starter)   ─► INT, HUP, TERM ─► 0
 //! ```
-//! The command is a child process, and pmc keeps running. The lock therefore shows pmc's pid to other
-//! processes, and ends with the command even if that leaves a daemon behind. If pmc executed the command
-//! in its own place, the lock would have to belong to a descriptor: that shows no pid, and every stray
-//! grandchild would keep it.
+//! The command is a child process, and pmc keeps running. Other processes therefore see pmc's pid as the
+//! lock's owner. The lock ends with the command, even if the command leaves a daemon behind. If pmc replaced
+//! itself with the command, it would need an open-file-description lock. That kind of lock shows no pid, and
+//! leftover grandchildren would keep it.
 
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -36,7 +36,8 @@ pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {
     if typed.create {
         create(&path, is_chosen)?;
     }
-    // Background jobs have SIGINT ignored. SIGHUP stays ignored: the user wants that with `nohup`.
+    // Shells start background jobs with SIGINT ignored. An ignored SIGHUP stays ignored, because `nohup`
+    // requests this.
     signal::restore_default(&[signal::INT, signal::TERM, signal::CHLD]);
     if !typed.command.is_empty() {
         if typed.background {
@@ -62,7 +63,7 @@ pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {
             let failed = |error| Error::io("going to the background", error);
             background::leave_session().map_err(failed)?;
             background::close_standard_streams().map_err(failed)?;
-            // The starter no longer waits if it has died.
+            // The write fails if the starter has died, which is harmless.
             let _ = starter.write_all(b"!");
         }
     }
@@ -73,8 +74,7 @@ pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {
 /// Version of the JSON object; incremented when a field changes its meaning.
 const VERSION: u32 = 1;
 
-/// Acquires the reservation and reports it, as JSON for programs (`json`) or as text. The caller must
-/// keep the result.
+/// Acquires the reservation and reports it, as text or as JSON (`json`). The caller must keep the result.
 fn reserve(path: &Path, json: bool) -> Result<PreparedReservation> {
     let prepared = LockFile::open(path).and_then(|file| acquire(&file));
     let prepared =

@@ -39,13 +39,14 @@ pub(super) fn overridden(typed: TargetArgs<'_>) -> Option<Warning> {
     Some(Warning::TargetOverridden { option, by })
 }
 
-/// Whether all of these events are persistent. Their targets were chosen when they were added.
+/// Whether all of these events are persistent. The targets of persistent events are chosen when the events
+/// are added.
 pub(super) fn are_held(events: &[String]) -> bool {
     let is_held = |events: &String| events.split(',').all(|event| event.starts_with("persistent/"));
     !events.is_empty() && events.iter().all(is_held)
 }
 
-/// Returns the selected targets; the command, if no other target is selected.
+/// Returns the selected targets, or the command if no other target is selected.
 pub(super) fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<MeasurementScope> {
     if !typed.pids.is_empty() {
         let lists = typed.pids.iter().map(|word| processes(word, host)).collect::<Result<Vec<_>>>()?;

@@ -15,7 +15,7 @@ use crate::view;
 use crate::view::export::{ExportContents, ExportFormat, RecordingCircumstances};
 use crate::view::report::ReportLayout;
 
-/// Environment variable that makes the screen panic while it draws, for tests of the cleanup.
+/// Environment variable that makes the screen panic while it draws. Tests of the cleanup set it.
 const PANIC: &str = "PMC_TEST_PANIC";
 
 /// Whether the terminal supports a screen.

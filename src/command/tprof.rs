@@ -39,12 +39,12 @@ fn in_words(typed: &TprofCommandLine) -> Vec<OsString> {
     let interval = typed.interval_ms.map(|ms| format!("{ms}ms"));
     match typed.action {
         TprofAction::Help | TprofAction::List => add(&["list"]),
-        // `record` prints the same summary at the end as tprof does.
+        // Like tprof, `record` prints a summary at the end.
         TprofAction::Monitor => add(&["record", "-a", "-o", output]),
         TprofAction::Count => add(&["stat", "-a", "-A"]),
         TprofAction::Analyze => {
-            // Sums over the attributes that are not distinguished. Without -s each address has its own
-            // row.
+            // Sums up samples over the attributes that the options ignore. Without -s each address has a
+            // separate row.
             let place = if has('s') { "sym" } else { "symoff" };
             let keys =
                 [(!has('P'), "pid"), (!has('L'), "tid"), (!has('C'), "cpu"), (true, "dso"), (true, place)];

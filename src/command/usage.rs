@@ -1,7 +1,7 @@
 //! Usage errors, in pmc's own form.
 //!
-//! Converts clap's errors to an [`Error`]. Suggests the nearest word, or pmc's replacement for a command
-//! that only perf has.
+//! Converts clap's errors to an [`Error`]. Suggests the nearest word, or pmc's replacement for a command that
+//! pmc lacks.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -48,7 +48,7 @@ pub(super) fn error(
         (_, [name]) if complaint.kind() == ErrorKind::UnknownArgument => {
             Error::usage(format!("{command} has no option {name}"))
         }
-        // The first paragraph states the error. Tips and the usage follow, which --help also prints.
+        // The first paragraph states the error. The tips and the usage that follow are also in --help.
         _ => {
             let whole = complaint.render().to_string();
             let whole = whole.strip_prefix("error: ").unwrap_or(&whole);

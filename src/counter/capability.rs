@@ -1,8 +1,8 @@
-//! Finds out which uses of pmc work on this machine for this user, by trying the requests of each use.
+//! Finds out which uses of pmc work on this machine for this user, by opening the events that each use needs.
 //!
-//! Takes [`MachineFacts`], a tracepoint's ID, and a [`Kernel`] on which to try requests (the real one, or a
-//! test's). Returns a [`Capability`] for each use. It draws no conclusions from settings; they only explain
-//! the kernel's refusals.
+//! Takes [`MachineFacts`], a tracepoint's ID, and a [`Kernel`] that answers requests (the real kernel, or a
+//! fake one in tests). Returns a [`Capability`] for each use. Settings are not used to predict results; they
+//! only explain the kernel's refusals.
 //!
 //! ```text
 //! software event --opens--> ring --mapped--> hardware event --opens--> works
@@ -46,13 +46,13 @@ pub struct Capability {
     pub purpose: &'static str,
     /// Whether it works.
     pub ability: Ability,
-    /// The missing parts (an empty name means the whole use), and why.
+    /// The missing parts, and the reasons. An empty name means the whole use.
     pub missing: Vec<(&'static str, Explanation)>,
 }
 
 /// Accepts or refuses requests, as the kernel does.
 pub trait Kernel {
-    /// Opens an event, maps a ring of `pages` pages unless that is 0, and closes both.
+    /// Opens an event, maps a ring of `pages` pages (none if `pages` is 0), and closes both.
     ///
     /// # Errors
     /// The refusal of the call that failed.
@@ -72,7 +72,7 @@ pub struct ThisKernel {
 }
 
 impl ThisKernel {
-    /// Whether a tracepoint is held open.
+    /// Whether a tracepoint is still open.
     pub fn is_slow_to_close(&self) -> bool {
         !self.held.is_empty()
     }
@@ -121,7 +121,7 @@ enum CapabilityScope {
     Cpus,
 }
 
-/// The uses to try.
+/// The uses to test.
 const USES: [(&str, &str, EventUse, CapabilityScope); 9] = [
     ("stat", "count a command", EventUse::Count, CapabilityScope::Own),
     ("stat -p", "count another user's process", EventUse::Count, CapabilityScope::Others),
@@ -141,7 +141,8 @@ const SMALL_RING_PAGES: usize = 8;
 /// Sample frequency, in Hz.
 const FREQUENCY: u64 = 1000;
 
-/// Tries every use. `tracepoint` is the ID of a common tracepoint, or the reason why there is none.
+/// Tests every use. `tracepoint` is the ID of a common tracepoint, or the reason why no tracepoint is
+/// available.
 pub fn capabilities(
     kernel: &mut dyn Kernel,
     facts: &MachineFacts,
@@ -175,7 +176,7 @@ struct UseTrial<'a> {
 }
 
 impl UseTrial<'_> {
-    /// Follows the steps drawn above; `false` if the first step fails.
+    /// Follows the steps in the module's diagram. Returns `false` if the first step fails.
     fn climb(&mut self) -> bool {
         let mut clock = match self.request(kind::SOFTWARE, CPU_CLOCK) {
             Ok(clock) => clock,
@@ -224,7 +225,7 @@ impl UseTrial<'_> {
         }
     }
 
-    /// The request that the use makes for this event.
+    /// Returns the request that the use makes for this event.
     fn request(&self, kind: u32, config: u64) -> Result<OpenRequest, Box<Refusal>> {
         let spec = EventSpec::generic(kind, config);
         let (system, cpu) = (self.scope == CapabilityScope::Cpus, self.slot().cpu);
@@ -260,7 +261,7 @@ mod tests {
     use crate::sys::credentials::Credentials;
     use crate::sys::errno;
 
-    /// A kernel that answers by a rule.
+    /// A fake kernel whose answers follow a rule.
     struct Rule<F>(F);
 
     impl<F: FnMut(&Attr, TargetSlot, usize) -> Result<(), i32>> Kernel for Rule<F> {

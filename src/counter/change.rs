@@ -1,7 +1,7 @@
 //! Changes to an open event while it runs: its sampling rate, and the address of a breakpoint.
 //!
-//! Takes the instances of events (one per thread or CPU) with the attributes they were opened with. Returns
-//! whether the kernel made the change, or the reason why not. The caller chooses the events.
+//! Takes the instances of events (one per thread or CPU) and the attributes with which they were opened.
+//! Returns whether the kernel made the change, or the reason why not. The caller chooses the events.
 //!
 //! Source: `_perf_event_period` and `perf_event_modify_attr` in `kernel/events/core.c`.
 
@@ -27,7 +27,7 @@ pub enum EventChange {
     Period(u64),
     /// Sample N times per second.
     Frequency(u64),
-    /// Sample a clock every N nanoseconds. Its samples keep reporting the period from the open; the caller
+    /// Sample a clock every N nanoseconds. Its samples still contain the period set at the open; the caller
     /// must correct them.
     ClockPeriod(u64),
     /// Move the breakpoint to this address; its length and access type stay the same.
@@ -35,11 +35,11 @@ pub enum EventChange {
 }
 
 impl EventChange {
-    /// Changes these instances. `is_on` says whether they count at the moment.
+    /// Changes these instances. `is_on` tells whether they are currently counting.
     ///
     /// # Errors
-    /// The reason, as text. Nothing is changed unless every instance can be changed. If the kernel refuses
-    /// one instance, those before it are already changed.
+    /// The reason, as text. pmc checks all instances before it changes any of them. If the kernel then
+    /// refuses one instance, the instances before it have already changed.
     pub fn make<'e>(
         self,
         instances: impl Iterator<Item = (&'e Attr, &'e EventFd)> + Clone,
@@ -62,8 +62,8 @@ impl EventChange {
     }
 
     /// Whether the kernel applies the change only to the task on which the event was opened. Such a change
-    /// does not reach tasks that inherited the event. It reaches no task at all once the kernel has swapped
-    /// the event with that of a child that has ended.
+    /// does not reach tasks that inherited the event. It reaches no task at all if the kernel has swapped the
+    /// event with the event of a child that has ended.
     pub(super) fn is_of_one_task(self) -> bool {
         !matches!(self, Self::Address(_))
     }
@@ -100,7 +100,8 @@ impl EventChange {
             _ if is_clock(attr) => {
                 "the kernel would continue to write the old period into a clock's samples: record again"
             }
-            // `perf_swevent_event`: with PERF_SAMPLE_PERIOD and a period, each occurrence is a sample.
+            // `perf_swevent_event`: if the event has a period and PERF_SAMPLE_PERIOD, each occurrence is a
+            // sample.
             Self::Period(_)
                 if matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT) =>
             {
@@ -113,8 +114,8 @@ impl EventChange {
     }
 }
 
-/// The breakpoint's attributes with a new address and its current state: an exec that was to start it has
-/// already done so.
+/// Returns the breakpoint's attributes with a new address and its current state. If an exec was to start the
+/// breakpoint, it has already done so.
 fn moved(attr: &Attr, address: u64, is_on: bool) -> Attr {
     let mut attr = attr.clone();
     attr.set_breakpoint(attr.bp_type(), address, attr.config2());

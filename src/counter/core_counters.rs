@@ -1,8 +1,9 @@
-//! Finds the number of counters per core, their width, and how many are free, by asking the CPU and by
-//! opening events.
+//! Finds the number of counters per core, their width, and the number of free counters. Asks the CPU and
+//! opens events.
 //!
 //! Takes [`MachineFacts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. It reports
-//! both sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that does not fit:
+//! the results of both sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that does not
+//! fit:
 //!
 //! ```text
 //! leader      pinned  event A   accepted
@@ -11,9 +12,9 @@
 //! member n            event A   EINVAL  -> n general counters
 //! + cycles, instructions, ref-cycles: each one still accepted has a fixed counter
 //! ```
-//! Then it enables ever smaller groups for a short time until the kernel can schedule one; the size of that
-//! group is the number of free counters. This is NetBSD's `pmc_get_num_counters` and its busy state,
-//! without a table of CPUs.
+//! Then it briefly enables smaller and smaller groups until the kernel can schedule one. The size of that
+//! group is the number of free counters. This corresponds to NetBSD's `pmc_get_num_counters` and its busy
+//! state, but needs no table of CPUs.
 
 use std::time::{Duration, Instant};
 
@@ -50,26 +51,26 @@ pub struct CoreUnit {
 pub struct ProbedCounters {
     /// Number of general counters.
     pub general: u32,
-    /// Number of further counters that accepted cycles, instructions or ref-cycles while the general ones
+    /// Number of further counters that accepted cycles, instructions or ref-cycles while the general counters
     /// were full.
     pub fixed: u32,
     /// Number of general counters free at the moment; `None` if unknown.
     pub free: Option<u32>,
-    /// The event used.
+    /// The event used for probing.
     pub event: &'static str,
 }
 
-/// Events that have no fixed counter on any CPU come first. Instructions come last, since they usually have
-/// one.
+/// Generic hardware events for probing general counters. Events without a fixed counter on any CPU come
+/// first. Instructions come last, since they usually have a fixed counter.
 const GENERAL_EVENTS: [u64; 7] = [5, 4, 2, 3, 7, 8, 1];
 
-/// Events that have a fixed counter on many CPUs.
+/// Generic hardware events that have a fixed counter on many CPUs.
 const FIXED_EVENTS: [u64; 3] = [0, 1, 9];
 
 /// Upper bound on the counters of a core.
 const MOST_COUNTERS: usize = 64;
 
-/// How long an event runs for trial.
+/// How long a trial event runs.
 const MOMENT: Duration = Duration::from_micros(300);
 
 /// State of an event, from its times (NetBSD: `pmc_counter_isconfigured`, `pmc_counter_isrunning`).
@@ -104,8 +105,8 @@ pub fn core_units(facts: &MachineFacts) -> Vec<CoreUnit> {
     facts.core_pmus().map(|pmu| on_a_core_of(pmu, || core_unit(pmu, facts))).collect()
 }
 
-/// Runs `ask` on a thread pinned to the CPUs of this PMU. On a hybrid machine, the results are those of the
-/// core that runs it.
+/// Runs `ask` on a thread pinned to the CPUs of this PMU. On a hybrid machine, the results apply to the core
+/// on which `ask` runs.
 fn on_a_core_of<T: Send>(pmu: &KnownPmu, ask: impl Fn() -> T + Send + Sync) -> T {
     let Some(cpus) = pmu.cpus.as_ref().filter(|cpus| !cpus.is_empty()) else { return ask() };
     let moved = || {
@@ -138,7 +139,7 @@ fn core_unit(pmu: &KnownPmu, facts: &MachineFacts) -> CoreUnit {
     }
 }
 
-/// A hardware event on pmc's own process in user mode, which most users may open.
+/// Returns a request for a hardware event on pmc's own process in user mode, which most users may open.
 fn request(config: u64) -> Result<OpenRequest, Box<Refusal>> {
     let spec = EventSpec::generic(kind::HARDWARE, config);
     let mut request = allocate(&spec, Mode::TaskCounting, CounterFlags::default(), None)?;
@@ -146,10 +147,10 @@ fn request(config: u64) -> Result<OpenRequest, Box<Refusal>> {
     Ok(request)
 }
 
-/// Finds the event that fills the most counters; its group size is the number of counters.
+/// Finds the event whose copies fill the most counters. The size of its group is the number of counters.
 fn probe(generic: &impl Fn(u64) -> Option<OpenRequest>) -> Option<ProbedCounters> {
-    // Instructions come last, and only if nothing else opens: a fixed counter of theirs would be counted
-    // with the general ones.
+    // Instructions are tried last, and only if no other event opens. Their fixed counter would be counted as
+    // a general counter.
     let (instructions, others) = GENERAL_EVENTS.split_last()?;
     let mut best: Option<(u64, Vec<EventFd>)> = None;
     for &number in others.iter().chain(std::iter::once(instructions)) {
@@ -179,11 +180,11 @@ fn probe(generic: &impl Fn(u64) -> Option<OpenRequest>) -> Option<ProbedCounters
     })
 }
 
-/// Opens copies of an event in one pinned group until the kernel refuses, at most `most`.
+/// Opens up to `most` copies of an event in one pinned group, until the kernel refuses.
 ///
-/// A pinned group is either scheduled immediately or permanently in error. The leader is disabled until an
-/// exec that never happens: the Arm driver does not count events that are disabled in another way, and
-/// would accept one too many.
+/// A pinned group is either scheduled immediately or permanently in error. The leader waits for an exec that
+/// never happens. The Arm driver ignores events that are disabled in another way, and would accept one event
+/// too many.
 fn fill(request: &OpenRequest, most: usize) -> Vec<EventFd> {
     let mut leader = request.clone();
     leader.pinned(true);
@@ -200,14 +201,14 @@ fn fill(request: &OpenRequest, most: usize) -> Vec<EventFd> {
     group
 }
 
-/// Opens one more member, which starts with its leader.
+/// Opens one more group member, which starts with its leader.
 fn member(request: &OpenRequest, leader: &EventFd) -> Option<EventFd> {
     let mut member = request.clone();
     member.start(CountingStart::AtOnce);
     member.open(TargetSlot::OURSELVES, None, Some(leader)).ok()
 }
 
-/// Whether the kernel can schedule this pinned group now; if not, its leader reads nothing.
+/// Whether the kernel can schedule this pinned group now. If it cannot, a read of the leader returns nothing.
 fn takes(group: &[EventFd]) -> bool {
     let Some(leader) = group.first() else { return false };
     if leader.enable(true).is_err() {
@@ -218,7 +219,7 @@ fn takes(group: &[EventFd]) -> bool {
     matches!(leader.read(&mut words), Ok(3) if words[2] > 0)
 }
 
-/// The counter width, from the shared page, while the event is on a counter.
+/// Returns the counter width from the event's shared page, which is valid while the event is on a counter.
 fn width(mut request: OpenRequest) -> Option<u16> {
     let event = request.open(TargetSlot::OURSELVES, None, None).ok()?;
     let page = HeaderPage::map(&event).ok()?;
@@ -284,7 +285,7 @@ mod tests {
         }
     }
 
-    /// The same search with events that always open. The kernel does not limit software events, so the
+    /// Runs the same search with software events, which always open. The kernel does not limit them, so the
     /// group is as large as requested.
     #[test]
     fn groups_grow_until_the_kernel_refuses() {

@@ -1,7 +1,7 @@
 //! A list of event groups, opened in many slots and read together.
 //!
-//! Takes groups and then, one by one, the slots (threads or CPUs) in which to count. Records for each event
-//! whether the kernel accepted it; a refused event is not tried again. Returns counts by event and slot.
+//! Takes groups and then, one by one, the slots (threads or CPUs) in which to count. Records whether the
+//! kernel accepted each event. A refused event is not tried again. Returns counts by event and slot.
 //! `profile` adds them up.
 //!
 //! ```text
@@ -74,7 +74,7 @@ struct CountedGroup {
 struct CounterSetEvent {
     spec: EventSpec,
     cgroup: Option<Rc<TargetCgroup>>,
-    /// Created on the first open; records what it gave up.
+    /// Created on the first open. Records the parts that were given up.
     request: Option<OpenRequest>,
     /// Why the kernel refused the event. A refused event has no counters.
     refusal: Option<Box<Refusal>>,
@@ -172,8 +172,8 @@ impl CounterSet {
         self.events.iter().map(move |event| given_up(event).has(Fallback::UserOnly))
     }
 
-    /// For each event, in order: whether it counts in kernel mode. `true` for events that were never
-    /// opened.
+    /// For each event, in order: whether it counts in kernel mode. Events that were never opened yield
+    /// `true`.
     pub fn sees_kernel(&self) -> impl ExactSizeIterator<Item = bool> {
         let sees = |request: &OpenRequest| !request.attr().get(Flag::ExcludeKernel);
         self.events.iter().map(move |event| event.request.as_ref().is_none_or(sees))
@@ -219,15 +219,15 @@ impl CounterSet {
         self.bundles.is_empty()
     }
 
-    /// Opens every group in this slot, disabled. In a thread's slot it skips groups that count whole
-    /// devices; see [`CounterSet::open_devices`].
+    /// Opens every group in this slot, disabled. Skips groups that count whole devices if the slot is a
+    /// thread; see [`CounterSet::open_devices`].
     pub fn open(&mut self, slot: TargetSlot) -> SlotOpenResult {
         let mut group = 0;
         while group < self.groups.len() {
             let leader = &self.events[self.groups[group].members[0]].spec;
             let bound = leader.cpus.as_ref();
             let opened = match (slot.tid, slot.cpu) {
-                // A device event is opened once, on the CPUs designated for it.
+                // A device event is opened only once, on the CPUs designated for the device.
                 (Some(_), _) if leader.system_wide => SlotOpenResult::Yes,
                 // `cpu=LIST` on a task: one counter per listed CPU.
                 (Some(_), _) if bound.is_some() => {
@@ -252,7 +252,7 @@ impl CounterSet {
         SlotOpenResult::Yes
     }
 
-    /// Opens the groups that count a whole device on the CPUs designated for it, whatever the target.
+    /// Opens the groups that count a whole device on the CPUs designated for the device, for any target.
     pub fn open_devices(&mut self, online: &CpuList) {
         for group in 0..self.groups.len() {
             let leader = &self.events[self.groups[group].members[0]].spec;
@@ -288,7 +288,7 @@ impl CounterSet {
         }
     }
 
-    /// Splits a weak group that the kernel refused into single events, also in the slots where it was
+    /// Splits a weak group that the kernel refused into single events, even in slots in which the group was
     /// already open.
     fn break_up(&mut self, group: usize) {
         self.broken_groups += 1;
@@ -344,7 +344,7 @@ impl CounterSet {
                 Err(refusal) if refusal.errno == Some(errno::EINVAL) && weak && !leads => {
                     return Attempt::DoesNotFit;
                 }
-                // The group is implicit, or the user allowed breaking it up: each event gets its own
+                // pmc created the group, or the user allowed breaking it up. Each event then gets its own
                 // refusal.
                 Err(_) if weak && leads && grouped => return Attempt::DoesNotFit,
                 Err(refusal) => self.refuse(event, slot, Box::new(refusal.after(opened.len()))),
@@ -368,8 +368,8 @@ impl CounterSet {
         counted.refusal = Some(refusal);
     }
 
-    /// Refuses the groups that would be opened in none of these slots because they are bound to other CPUs.
-    /// Otherwise nothing would explain why they count nothing.
+    /// Refuses the groups that cannot be opened in any of these slots because they are bound to other CPUs.
+    /// The refusal explains their missing counts.
     pub fn refuse_unplaced(&mut self, slots: &[TargetSlot], online: &CpuList) {
         let counted: Option<CpuList> = slots.iter().map(|slot| slot.cpu).collect();
         for group in &self.groups {
@@ -442,7 +442,8 @@ impl CounterSet {
         chosen.try_for_each(|member| member.fd.switch(on))
     }
 
-    /// Changes the event of this name, or all events if there is no name. `is_on` says whether they count.
+    /// Changes the event with this name, or all events if no name is given. `is_on` tells whether they are
+    /// currently counting.
     ///
     /// # Errors
     /// As [`EventChange::make`].
@@ -479,8 +480,8 @@ impl CounterSet {
     /// Reads every counter once, then reports the slots in which refused events should have counted.
     ///
     /// # Errors
-    /// The kernel's error. A read that fails with `ECHILD`, because inherited counters are changing, is
-    /// retried a few times.
+    /// The kernel's error. If inherited counters are changing, a read fails with `ECHILD`; pmc retries it a
+    /// few times.
     pub fn read(&mut self, mut receive: impl FnMut(CounterReading)) -> io::Result<()> {
         for bundle in &self.bundles {
             let GroupCounters { slot, members, grouped, .. } = bundle;
@@ -488,7 +489,7 @@ impl CounterSet {
                 // nr, enabled, running, then value and id for each member
                 self.words.resize(3 + 2 * members.len(), 0);
                 let got = read_again(&members[0].fd, &mut self.words)?.min(self.words.len());
-                // A leader in the error state (pinned, without a counter) reads nothing.
+                // A read of a leader in the error state (pinned, without a counter) returns nothing.
                 let (times, values) = self.words[..got].split_at(got.min(3));
                 for member in members {
                     let value = values.chunks_exact(2).find(|pair| pair[1] == member.id);
@@ -517,9 +518,9 @@ impl CounterSet {
         Ok(())
     }
 
-    /// Number of open tracepoint counters. The kernel takes about 35 ms to close each one, so a child
-    /// process may be left to close them. Returns 0 if pmc defined probes: they can only be removed after
-    /// their counters are closed, so pmc must close them.
+    /// Number of open tracepoint counters. The kernel takes about 35 ms to close each one, so a child process
+    /// may close them instead. Returns 0 if pmc defined probes. Probes can only be removed after their
+    /// counters are closed, so pmc must close those itself.
     pub fn slow_to_close(&self) -> usize {
         if !self.probes.is_empty() {
             return 0;

@@ -1,8 +1,8 @@
 //! Facts that explain a refusal: a snapshot of the machine and of this process, taken when the first event
 //! is refused.
 //!
-//! Takes a [`Host`] (any root) and [`Credentials`]; returns plain values to [`super::refusal`], which is
-//! pure and is tested with snapshots of saved machines.
+//! Takes a [`Host`] (any root) and [`Credentials`]. Returns plain values to [`super::refusal`], which makes
+//! no system calls and is tested with snapshots of saved machines.
 
 use crate::abi::Attr;
 use crate::abi::attr::kind;
@@ -54,7 +54,8 @@ pub struct MachineFacts {
     pub lockdown: Option<String>,
     /// Whether SELinux is enforcing.
     pub selinux: bool,
-    /// The holders of the hardware counter reservation, as text. Set by callers that looked it up.
+    /// The holders of the hardware counter reservation, as text. Set by callers that looked up the
+    /// reservation.
     pub reservation: Option<String>,
 }
 
@@ -91,23 +92,24 @@ impl MachineFacts {
         }
     }
 
-    /// The PMU that takes requests of this `attr.type`, if sysfs lists one.
+    /// Returns the PMU that handles this `attr.type`, if sysfs lists it.
     pub fn pmu(&self, kind: u32) -> Option<&KnownPmu> {
         self.pmus.iter().find(|pmu| pmu.kind == kind)
     }
 
-    /// The core PMUs: none (many virtual machines), one, or several (hybrid).
+    /// Returns the core PMUs: none (in many virtual machines), one, or several (on hybrid machines).
     pub fn core_pmus(&self) -> impl Iterator<Item = &KnownPmu> {
         self.pmus.iter().filter(|pmu| pmu.is_core())
     }
 
-    /// The core PMU that receives generic and raw requests: the one of type 4, otherwise the first.
+    /// Returns the core PMU that receives generic and raw requests: the PMU of type 4, or else the first core
+    /// PMU.
     fn first_core_pmu(&self) -> Option<&KnownPmu> {
         self.pmu(kind::RAW).or_else(|| self.core_pmus().next())
     }
 
-    /// The PMU that receives this request. Generic types go to the PMU in the upper half of config (hybrid
-    /// machines), or else to the first core PMU; all others go to the PMU of their type.
+    /// Returns the PMU that receives this request. Generic types go to the PMU in the upper half of config
+    /// (hybrid machines), or else to the first core PMU. All other types go to the PMU of that type.
     pub fn pmu_of(&self, attr: &Attr) -> Option<&KnownPmu> {
         match attr.kind() {
             kind::HARDWARE | kind::HW_CACHE => match (attr.config() >> 32) as u32 {

@@ -1,8 +1,8 @@
-//! Finds the groups that fit on the counters together.
+//! Finds out which groups fit on the counters together.
 //!
-//! Takes event groups and asks the kernel, which refuses (`EINVAL`) a group that could not be scheduled
-//! even on an empty PMU. Returns the groups in passes, each of which fits. The check ignores counters that
-//! another user holds permanently (a watchdog, a pinned event).
+//! Takes event groups and asks the kernel, which refuses (`EINVAL`) a group that cannot be scheduled even on
+//! an idle PMU. Splits the groups into passes, each of which fits on the counters. The check ignores counters
+//! that another user holds permanently (a watchdog, a pinned event).
 
 use super::facts::MachineFacts;
 use super::request::{CounterFlags, CountingStart, Mode, allocate};
@@ -48,9 +48,8 @@ pub fn passes(groups: &[&EventGroup], facts: &MachineFacts) -> Vec<Vec<usize>> {
     result
 }
 
-/// Disabled kernel groups on pmc's own process, which grow until the kernel refuses. There is one per PMU:
-/// PMUs do not share counters, and the kernel refuses a group across two PMUs however many counters are
-/// free.
+/// Disabled kernel groups on pmc's own process. They grow until the kernel refuses an event. There is one
+/// kernel group per PMU. PMUs do not share counters, and the kernel refuses any group across two PMUs.
 ///
 /// ```text
 /// pass ─┬─ cpu_core      cycles, instructions, …     ourselves
@@ -65,7 +64,7 @@ struct Pass {
 }
 
 impl Pass {
-    /// Adds a group if all of it fits in this pass.
+    /// Adds a group if the whole group fits in this pass.
     fn takes(&mut self, group: &EventGroup, facts: &MachineFacts) -> bool {
         let before: Vec<usize> = self.open.iter().map(|(_, events)| events.len()).collect();
         for event in &group.events {
@@ -78,11 +77,12 @@ impl Pass {
             let Ok(mut request) = allocate(event, mode, CounterFlags::default(), cpu) else { continue };
             let pmu = pmu.map(|pmu| pmu.kind);
             let beside = self.open.iter().position(|(kind, _)| *kind == pmu);
-            // It does not matter whether the events actually count. But on Arm the kernel checks only events
-            // that can be enabled, so the leader waits for an exec that never happens, and the members start
-            // with their leader.
+            // The events need not actually count. But on Arm the kernel checks only events that can be
+            // enabled. So the leader waits for an exec that never happens, and the members start with their
+            // leader.
             request.start(if beside.is_none() { CountingStart::Exec } else { CountingStart::AtOnce });
-            // The whole pass is one group, so no event may be pinned by its text.
+            // The whole pass is one group, so a single event must not be pinned, even if its text requests
+            // it.
             request.pinned(false);
             let leader = beside.and_then(|at| self.open[at].1.first());
             match (request.open(slot, None, leader), beside) {
@@ -93,7 +93,7 @@ impl Pass {
                     self.open.iter_mut().zip(before).for_each(|((_, events), len)| events.truncate(len));
                     return false;
                 }
-                // Refused for another reason: it will have no counter in any pass.
+                // The event was refused for another reason, so it has no counter in any pass.
                 (Err(_), _) => {}
             }
         }

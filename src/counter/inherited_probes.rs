@@ -11,9 +11,9 @@
 //! kprobe PMU: config1 -> "vfs_read", config2 = 0
 //!   └─► kprobe_events: p:pmc_4711/e1 vfs_read+0x0
 //! ```
-//! Takes the events of a measurement and changes those that would break a fork. Returns definitions that
-//! must outlive the counters. The kernel gives each definition a separate tracepoint, so other tools'
-//! probes do not change.
+//! Takes the events of a measurement and changes the events that would break a fork. Returns probe
+//! definitions that must outlive the counters. The kernel gives each definition a separate tracepoint, so
+//! other tools' probes do not change.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -37,7 +37,7 @@ const KPROBES: &str = "kprobe_events";
 /// Number of the next definition of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A probe in tracefs, removed on drop. The kernel allows that once no event of it is open.
+/// A probe in tracefs, removed on drop. The kernel allows the removal once no event of the probe is open.
 #[derive(Debug)]
 pub struct ProbeDefinition {
     list: PathBuf,
@@ -51,8 +51,8 @@ impl Drop for ProbeDefinition {
     }
 }
 
-/// Lets children inherit the probes among these events safely. An event that cannot be converted is not
-/// inherited; its name is returned with the kernel's error.
+/// Converts the probes among these events so that children can inherit them safely. An event that cannot be
+/// converted is not inherited. Its name is returned with the kernel's error.
 pub fn make_inheritable<'a>(
     events: impl Iterator<Item = &'a mut EventSpec>,
     inherit: bool,
@@ -93,7 +93,8 @@ fn list(name: &str, host: &Host) -> io::Result<PathBuf> {
     host.tracefs().map(|events| events.with_file_name(name)).map_err(io::Error::other)
 }
 
-/// Defines the kernel or user probe that was requested from the PMU. Returns it with its tracepoint ID.
+/// Defines the kernel or user probe that the event requests from the PMU. Returns the probe and its
+/// tracepoint ID.
 fn define(attr: &Attr, is_kernel: bool, host: &Host) -> io::Result<(ProbeDefinition, u64)> {
     let what = attr.config1_text().map(|text| text.to_string_lossy()).unwrap_or_default();
     // The kernel splits the line at whitespace and treats everything after a # as a comment.
@@ -112,7 +113,7 @@ fn define(attr: &Attr, is_kernel: bool, host: &Host) -> io::Result<(ProbeDefinit
         let name = format!("{group}/{event}");
         let place = format!("{what}{between}{:#x}{semaphore}", attr.config2());
         match order(&list, &format!("{letter}:{name} {place}")) {
-            // Left by an earlier process with the same pid whose events are still open somewhere.
+            // An earlier process with the same pid left this probe, and its events are still open somewhere.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
             Ok(()) => {
@@ -124,7 +125,7 @@ fn define(attr: &Attr, is_kernel: bool, host: &Host) -> io::Result<(ProbeDefinit
     }
 }
 
-/// The same request as a tracepoint.
+/// Returns the same request as a tracepoint.
 fn as_tracepoint(attr: &Attr, id: u64) -> Attr {
     let mut tracepoint = Attr::new(kind::TRACEPOINT, id);
     for word in (2..WORDS).filter(|word| !matches!(word, 7 | 8)) {

@@ -20,9 +20,9 @@ use crate::host::Host;
 pub struct MetricEventTexts<'a> {
     /// Events for the metric's value, all of which are required.
     pub value: Vec<&'a str>,
-    /// Events for its threshold; missing ones are left out.
+    /// Events for the metric's threshold. Events that this machine lacks are left out.
     pub threshold: Vec<&'a str>,
-    /// Events to count only if they fit into an existing group; they do not justify a group of their own.
+    /// Events to count only if they fit into an existing group. They never get a separate group.
     pub optional: Vec<&'a str>,
 }
 
@@ -38,16 +38,16 @@ pub struct MetricEventGrouping {
 /// The events counted for metrics.
 #[derive(Debug, Default)]
 pub struct MetricEvents {
-    /// The groups; those of several events are weak.
+    /// The groups. Groups of several events are weak.
     pub groups: Vec<EventGroup>,
-    /// For each metric, in order: the first event that cannot be counted, and why.
+    /// For each metric, in order: the first event that cannot be counted, and the reason.
     pub lacking: Vec<Option<(String, Box<ParseError>)>>,
 }
 
 /// Finds the events of metrics and groups them. `is_counted` identifies events that are counted anyway.
 ///
 /// # Errors
-/// None for single events: the result lists the events that this machine lacks.
+/// Returns no error for single events: the result lists the events that this machine lacks.
 pub fn find(
     metrics: &[MetricEventTexts<'_>],
     grouping: MetricEventGrouping,
@@ -68,7 +68,7 @@ pub fn find(
             let mut set = Vec::new();
             for text in texts.iter().filter(|text| !is_counted(text)) {
                 match known.index(text, parser) {
-                    // An event may be requested twice: for its count, and for its counters.
+                    // A metric may name the same event twice.
                     Ok(event) if set.contains(&event) => {}
                     Ok(event) => set.push(event),
                     Err(error) => *lacks = lacks.take().or(Some(((*text).to_owned(), error))),
@@ -124,7 +124,7 @@ pub fn find(
     found
 }
 
-/// The events named by metrics: their texts, and one spec of each.
+/// The events named by metrics: their texts, and one spec per event.
 struct MetricEventSpecs {
     texts: Vec<String>,
     specs: Vec<EventSpec>,
@@ -144,8 +144,8 @@ impl MetricEventSpecs {
         by_text.entry(text.to_ascii_lowercase()).or_insert_with(add).clone()
     }
 
-    /// Adds a set with the slots event for each PMU whose parts of the slots are used, since the parts cannot
-    /// be read without it. Formulas need not name it.
+    /// Adds a set with the slots event for each PMU whose slot parts are used. The parts cannot be read
+    /// without the slots event, but formulas need not name it.
     fn add_slots(&mut self, sets: &mut Vec<Vec<usize>>, slots: &Slots, parser: &mut EventParser<'_>) {
         let pmus: Vec<(u32, Option<String>)> = self
             .specs
@@ -165,7 +165,7 @@ impl MetricEventSpecs {
     }
 }
 
-/// Whether it is known which counters the events can use.
+/// Whether the counters that the events can use are known.
 fn is_limited(group: &EventGroup) -> bool {
     group.events.len() < 2 || group.events.iter().all(|spec| !spec.takes_counter() || spec.counters.is_some())
 }
@@ -183,20 +183,20 @@ fn ask_the_kernel(group: EventGroup, facts: &MachineFacts) -> Vec<EventGroup> {
     passes.iter().map(part).collect()
 }
 
-/// The counters that the vendor's table lists for an event, as bits of [`CounterNeed::OneOf`].
+/// Returns the counters that the vendor's table lists for an event, as bits of [`CounterNeed::OneOf`].
 fn counters(spec: &EventSpec) -> Option<u64> {
     let PmuCounters { general, fixed } = spec.counters?;
     Some(general & !FIXED | fixed.map_or(0, |number| 1 << (FIRST_FIXED + u32::from(number))))
 }
 
-/// Generic events, besides cycles, that have fixed counters on Intel CPUs.
+/// Further generic events (after cycles) that have fixed counters on Intel CPUs.
 const INSTRUCTIONS: u64 = 1;
 const REF_CYCLES: u64 = 9;
 
 /// The bits of all fixed counters.
 const FIXED: u64 = !0 << FIRST_FIXED;
 
-/// What each event requires.
+/// Returns the counters that each event needs.
 fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<CounterNeed> {
     // The kernel's watchdog occupies the cycles counter.
     let is_watched = host.number("/proc/sys/kernel/nmi_watchdog") == Some(1);
@@ -251,8 +251,8 @@ fn kind_of(spec: &EventSpec) -> u32 {
     }
 }
 
-/// `slots` and `topdown-retiring` with its siblings, on the core PMUs of newer Intel CPUs: a fixed counter,
-/// and bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
+/// `slots` and `topdown-retiring` with its siblings, on the core PMUs of newer Intel CPUs. They use a fixed
+/// counter, and bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
 #[derive(Debug)]
 struct Slots {
     /// The `attr.type` of PMUs that have them.
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn vendor_tables_define_the_available_counters() {
-        // Five events for four counters; cycles have a fixed counter.
+        // Five events need four general counters, since cycles have a fixed counter.
         let metric = &[
             "CPU_CLK_UNHALTED.THREAD",
             "UOPS_ISSUED.ANY",

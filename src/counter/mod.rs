@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! EventSpec --allocate(mode, flags, cpu)--> Request --open(slot)--> event | Refusal
-//!                                             | gives up what the kernel refuses: open::FALLBACKS
+//!                                             | gives up the refused parts: open::FALLBACKS
 //! ```
 //! Every request comes from [`allocate`], like FreeBSD's `pmc_allocate(3)`, and is opened by
 //! [`OpenRequest::open`]. These modules use them:

@@ -1,8 +1,8 @@
-//! Opens a checked [`OpenRequest`] on a target. Gives up only those parts that the kernel refuses.
+//! Opens a checked [`OpenRequest`] on a target. Gives up only the parts that the kernel refuses.
 //!
 //! Takes an [`OpenRequest`] and a [`TargetSlot`]; returns an open event or a [`Refusal`]. One table,
-//! [`FALLBACKS`], lists what a request may give up, after which errno, and in which order. A request
-//! remembers what it gave up and does not ask for it again on the next target.
+//! [`FALLBACKS`], lists the parts that a request may give up, the errnos after which it does, and the order.
+//! A request remembers the parts that it gave up and does not request them on the next target.
 //!
 //! ```text
 //! request ──► EACCES ──► without kernel levels ──► EINVAL ──► host and guests together ──► accepted
@@ -26,7 +26,7 @@ use crate::host::CpuList;
 use crate::sys::errno;
 use crate::sys::perf::EventFd;
 
-/// A row of [`FALLBACKS`]: what to give up, after which errnos, for which requests, and how.
+/// A row of [`FALLBACKS`]: the part to give up, the errnos and requests to which it applies, and the change.
 struct FallbackRow {
     what: Fallback,
     after: &'static [i32],
@@ -92,7 +92,7 @@ const FALLBACKS: [FallbackRow; 9] = [
 ];
 
 impl OpenRequest {
-    /// The parts that the kernel refused.
+    /// Returns the parts that the kernel refused.
     pub fn given_up(&self) -> GivenUp {
         self.given_up
     }
@@ -101,8 +101,8 @@ impl OpenRequest {
     /// joins that group.
     ///
     /// # Errors
-    /// The kernel's last error, once nothing more can be given up. `EINVAL` for a slot that names neither a
-    /// task nor a CPU.
+    /// The kernel's last error, if no further part can be given up. `EINVAL` for a slot without a task and
+    /// without a CPU.
     pub fn open(
         &mut self,
         slot: TargetSlot,
@@ -145,14 +145,14 @@ impl OpenRequest {
                 && error.raw_os_error() == Some(errno::EINVAL);
             return Err(Box::new(match for_want_of_privilege {
                 true => self.refusal(&denied(), self.whole.clone(), slot),
-                // The kernel refuses the event without the parts given up as well, so they do not explain
+                // The kernel also refuses the event without the given-up parts, so those parts do not explain
                 // the error.
                 false => self.refusal(&error, attr, slot),
             }));
         }
     }
 
-    /// The first row that may follow this errno for `attr`.
+    /// Returns the first row that applies to `attr` after this errno.
     fn next(&self, errno: i32, attr: &Attr) -> Option<usize> {
         FALLBACKS.iter().position(|row| {
             let changes = || {
@@ -182,7 +182,7 @@ fn denied() -> io::Error {
 /// Checks whether the kernel counts (or samples) cycles on this machine.
 ///
 /// # Errors
-/// The refusal, unless its cause is missing privilege, which says nothing about counters.
+/// The refusal, unless its cause is missing privilege, which does not tell whether there are counters.
 pub fn cycles(mode: Mode) -> Result<(), Box<Refusal>> {
     let cycles = in_user_mode(kind::HARDWARE, CPU_CYCLES, mode, TargetSlot::OURSELVES);
     cycles.or_else(|refusal| if is_privilege(&refusal) { Ok(()) } else { Err(refusal) })
@@ -202,7 +202,7 @@ fn is_privilege(refusal: &Refusal) -> bool {
 /// Opens an event for trial in user mode, which needs the least privilege. The kernel checks privilege
 /// first.
 fn in_user_mode(kind: u32, config: u64, mode: Mode, slot: TargetSlot) -> Result<(), Box<Refusal>> {
-    /// A long period, so that the sample rate limit cannot be the cause of a refusal.
+    /// A long period avoids refusals that are caused by the sample rate limit.
     const PERIOD: u64 = 1 << 20;
     let mut request = allocate(&EventSpec::generic(kind, config), mode, CounterFlags::default(), slot.cpu)?;
     request.levels(Levels::User);
@@ -226,9 +226,9 @@ pub enum TrialOpen {
 /// Opens events for trial, each distinct request once. It opens them on pmc's own process, or on a CPU if
 /// the PMU counts a whole device.
 ///
-/// Closing a tracepoint takes the kernel about 35 ms, so only the first one is opened; its result is used
-/// for all others. Its descriptor stays open until the cache is dropped, so that closing it delays no
-/// answer.
+/// Closing a tracepoint takes the kernel about 35 ms, so only the first tracepoint is opened. Its result is
+/// used for all other tracepoints. Its descriptor stays open until the cache is dropped, so closing it does
+/// not delay any answer.
 #[derive(Debug, Default)]
 pub struct OpenCache {
     online: CpuList,
@@ -243,7 +243,7 @@ impl OpenCache {
         Self { online: online.clone(), ..Self::default() }
     }
 
-    /// Whether the cache holds a tracepoint open, which the kernel is slow to close.
+    /// Whether the cache keeps a tracepoint open, which the kernel is slow to close.
     pub fn is_slow_to_close(&self) -> bool {
         !self.held.is_empty()
     }
@@ -313,7 +313,8 @@ mod tests {
         }
     }
 
-    /// Answers requests by `rule`. Returns the parts given up before it succeeded, or the refusal's errno.
+    /// Answers requests by `rule`. Returns the parts that were given up before the request succeeded, or the
+    /// refusal's errno.
     fn given_up(text: &str, rule: impl Fn(&Attr) -> Option<i32>) -> Result<Vec<Fallback>, Option<i32>> {
         let spec = parse(text, &Host::live()).unwrap()[0].events[0].clone();
         let role = SampleRole { tracks: true, leads: true, ..SampleRole::default() };

@@ -1,8 +1,8 @@
 //! Sampling events, opened in many slots, whose records go to a few rings.
 //!
-//! Takes groups of events, [`SampleOptions`], and the slots (threads or CPUs) in which to sample. Returns
-//! the records as they lie in the rings and, at the end, the number of lost records. If the kernel refuses
-//! an event in every slot, it refuses the recording, since users would trust an incomplete profile.
+//! Takes groups of events, [`SampleOptions`], and the slots (threads or CPUs) in which to sample. Returns the
+//! records as stored in the rings and, at the end, the number of lost records. If the kernel refuses an
+//! event, the whole recording fails, since users would trust an incomplete profile.
 //!
 //! ```text
 //!                      CPU 0             CPU 1
@@ -83,8 +83,8 @@ struct MappedRing {
     slot: TargetSlot,
     direction: Direction,
     ring: Option<Ring>,
-    /// The event whose descriptor is polled. Any event that writes into the ring will do while its thread
-    /// lives.
+    /// The event whose descriptor is polled. It can be any event that writes into the ring and whose thread
+    /// is alive.
     watched: usize,
 }
 
@@ -141,16 +141,16 @@ pub struct RingOptions {
     pub tracks_apart: bool,
     /// Keep events on their threads. If a thread inherits all its events, a context switch to a child swaps
     /// the events of both instead of removing them from the counters. An event opened here may then end on
-    /// another thread, and the kernel writes no `READ` record for it. One event that is not inherited
-    /// prevents the swap. Before Linux 6.2, hardware events have a separate context, so it takes one event
-    /// of each sort.
+    /// another thread, and the kernel writes no `READ` record for it. A single event that is not inherited
+    /// prevents the swap. Before Linux 6.2, hardware events have a separate context, so this needs a hardware
+    /// event and a software event.
     pub keeps_contexts: bool,
     /// AUX areas for hardware traces.
     pub aux: Option<AuxOptions>,
 }
 
 impl Rings {
-    /// Builds the requests. Opens nothing.
+    /// Builds the requests without opening events.
     ///
     /// # Errors
     /// The refusal of an event that cannot be sampled because the kernel does not count it.
@@ -190,7 +190,7 @@ impl Rings {
                     leads: !grouped || place == 0,
                     read_by_leader: group.leader_sampling,
                     grouped,
-                    // Events on a CPU are not started by exec.
+                    // Exec does not start events on a CPU.
                     on_exec: setting.on_exec && !is_beside,
                     ..base
                 };
@@ -214,7 +214,7 @@ impl Rings {
         Ok(rings)
     }
 
-    /// Whether the recording has both events of whole CPUs (`system`) and events of tasks.
+    /// Whether the recording has both events on whole CPUs (`system`) and events on tasks.
     pub fn is_mixed(&self) -> bool {
         self.is_mixed
     }
@@ -230,8 +230,8 @@ impl Rings {
         self.probes = probes;
     }
 
-    /// Checks that every event can be opened on the CPUs it is bound to, and that at least one of them is
-    /// in `sampled`. `None` means that tasks are sampled on any CPU.
+    /// Checks that every event can be opened on the CPUs to which it is bound. At least one of these CPUs
+    /// must be in `sampled`. If `sampled` is `None`, tasks are sampled on any CPU.
     ///
     /// # Errors
     /// As [`check_cpus`].
@@ -291,14 +291,14 @@ impl Rings {
         !self.is_mixed || event >= self.sampled_events() || is_system == slot.tid.is_none()
     }
 
-    /// Opens the guard events that keep a thread's events on it, if requested. If the thread has gone,
+    /// Opens the guard events that keep events on their thread, if requested. If the thread no longer exists,
     /// opening its events detects that.
     fn guard(&mut self, slot: TargetSlot) {
         let Some(tid) = slot.tid.filter(|_| self.keeps_contexts) else { return };
         if self.guards.last().is_some_and(|(last, _)| *last == tid) {
             return;
         }
-        // It is never enabled, so it takes no hardware counter.
+        // The guard is never enabled, so it uses no hardware counter.
         let hardware = self.events.iter().find(|event| event.spec.takes_counter());
         let hardware = hardware.map(|event| event.request.attr()).map(|attr| (attr.kind(), attr.config()));
         for (kind, config) in [(kind::SOFTWARE, DUMMY)].into_iter().chain(hardware) {
@@ -347,8 +347,8 @@ impl Rings {
             let direction = self.events[self.open[at].event].direction();
             let slot = self.open[at].slot;
             let is_apart = |at: usize| self.tracks_apart && self.open[at].event + 1 == self.events.len();
-            // Searches the newest rings first: slots come thread by thread, CPU by CPU, so these match most
-            // often.
+            // Searches the newest rings first. Slots are opened thread by thread and CPU by CPU, so new rings
+            // match most often.
             let same = |mapped: &MappedRing| {
                 mapped.direction == direction
                     && is_apart(mapped.open) == is_apart(at)
@@ -383,8 +383,8 @@ impl Rings {
         Ok(())
     }
 
-    /// Opens every event in one more slot after the rings are mapped. Returns `false` if the thread has
-    /// gone.
+    /// Opens every event in one more slot after the rings are mapped. Returns `false` if the thread no longer
+    /// exists.
     ///
     /// # Errors
     /// As [`Rings::open`]. Also the kernel's error when redirecting events into a ring, with the first
@@ -430,7 +430,7 @@ impl Rings {
         let MappedRing { open, direction, .. } = &self.rings[ring];
         let mut ring = Ring::map(&self.open[*open].fd, pages, *direction)?;
         self.map_aux(&mut ring, *open)?;
-        // Also find records that the kernel does not publish.
+        // Also find records that the kernel has not published.
         Ok(if self.keeps_contexts { ring.keeping() } else { ring })
     }
 
@@ -439,7 +439,7 @@ impl Rings {
         self.rings.len()
     }
 
-    /// Number of rings that the events opened so far need.
+    /// Number of rings needed by the events opened so far.
     pub fn count(&self) -> usize {
         let mut keys: Vec<_> = self
             .open
@@ -471,7 +471,7 @@ impl Rings {
         let of_task = self.leaders().filter(|open| open.slot.tid.is_some());
         let limited = of_task.filter_map(|open| Some((open, self.most_samples(open)?)));
         for (SampledSlot { fd, .. }, most) in limited {
-            // The task is held meanwhile. The kernel keeps the limit until it starts the event.
+            // The task has not started yet. The kernel keeps the limit until it starts the event.
             fd.refresh(most)?;
             fd.switch(false)?;
         }
@@ -514,8 +514,8 @@ impl Rings {
         chosen.try_for_each(|open| self.switch_one(open, on))
     }
 
-    /// Changes the event of this name, or all sampling events if there is no name. `is_on` says whether
-    /// they count.
+    /// Changes the event with this name, or all sampling events if no name is given. `is_on` tells whether
+    /// they are currently counting.
     ///
     /// # Errors
     /// As [`EventChange::make`].
@@ -551,8 +551,9 @@ impl Rings {
         })
     }
 
-    /// The descriptors to poll, with their ring's index. Each becomes readable when its ring reaches the
-    /// wake-up threshold, and hangs up when its thread and all tasks that inherited from it have ended.
+    /// The descriptors to poll, with their ring's index. Each descriptor becomes readable when its ring
+    /// reaches the wake-up threshold. It hangs up when its thread and all tasks that inherited the event have
+    /// ended.
     pub fn descriptors_to_watch(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
         let rings = self.rings.iter().enumerate();
         rings
@@ -560,8 +561,8 @@ impl Rings {
             .map(|(ring, mapped)| (ring, self.open[mapped.watched].fd.as_fd()))
     }
 
-    /// Returns the next event descriptor to poll for a ring whose current one has hung up; `None` if no
-    /// event is left.
+    /// Returns the next event descriptor to poll for a ring whose current descriptor has hung up. Returns
+    /// `None` if no event is left.
     pub fn watch_next(&mut self, ring: usize) -> Option<BorrowedFd<'_>> {
         let mapped = self.rings.get_mut(ring)?;
         let next = (mapped.watched + 1..self.open.len()).find(|&at| self.open[at].ring == ring)?;
@@ -593,7 +594,7 @@ impl Rings {
         &self.groups
     }
 
-    /// Number of sampled events. They come first, the tracker last.
+    /// Number of sampled events. These events come first, and the tracker is last.
     pub fn sampled_events(&self) -> usize {
         self.events.len() - usize::from(self.has_tracker)
     }
@@ -608,8 +609,9 @@ impl Rings {
         })
     }
 
-    /// For each ring, the ID of its only event if the kernel delivers that event's samples to one listener
-    /// after the other: software events other than clocks. `None` if there is no such event, or several.
+    /// For each ring, returns the ID of its only event whose samples the kernel delivers to one listener
+    /// after the other. These are software events other than clocks. `None` if the ring has no such event, or
+    /// several.
     pub fn passed_on(&self) -> Vec<Option<u64>> {
         /// Software events that are driven by a timer or never sample: cpu-clock, task-clock, dummy,
         /// bpf-output.
@@ -627,7 +629,7 @@ impl Rings {
         (0..self.rings.len()).map(only).collect()
     }
 
-    /// Closes everything, on a separate thread if the kernel is slow to close it.
+    /// Closes everything. Uses a separate thread if closing is slow.
     pub fn close_aside(mut self) {
         if self.slow_to_close() == 0 {
             return;
@@ -635,13 +637,13 @@ impl Rings {
         // A mapping keeps its event open too.
         self.rings.clear();
         let open: Vec<EventFd> = self.open.drain(..).map(|open| open.fd).collect();
-        // If no thread can be started, they are closed here.
+        // If the thread cannot be started, the events are closed here.
         let _ = std::thread::Builder::new().name("closing".into()).spawn(move || drop(open));
     }
 
     /// Number of open tracepoint events. The kernel takes about 35 ms to close each one, so a child process
-    /// may be left to close them. Returns 0 if pmc defined probes: they can only be removed after their
-    /// events are closed, so pmc must close them.
+    /// may close them instead. Returns 0 if pmc defined probes. Probes can only be removed after their events
+    /// are closed, so pmc must close those itself.
     pub fn slow_to_close(&self) -> usize {
         if !self.probes.is_empty() {
             return 0;

@@ -21,10 +21,10 @@ pub const FIRST_FIXED: u32 = 32;
 pub enum CounterNeed {
     /// No hardware counter; can join any group: a software event.
     Nothing,
-    /// No group: counted by pmc itself, or by a device whose counters need no scheduling.
+    /// No group: pmc itself counts the event, or a device whose counters need no scheduling does.
     Alone,
-    /// One of these counters of the PMU with this `attr.type`: bit n is general counter n, bit
-    /// [`FIRST_FIXED`] + n is fixed counter n.
+    /// One of these counters of the PMU with this `attr.type`. Bit n stands for general counter n, and bit
+    /// [`FIRST_FIXED`] + n for fixed counter n.
     OneOf(u32, u64),
     /// The slots counter, which must lead its group.
     Slots(u32),
@@ -45,15 +45,15 @@ impl CounterNeed {
 /// Returns the groups. `sets` holds the events of each metric as indices into `needs`; sets that must be
 /// exact come first. Each event is in exactly one group, its leader first.
 ///
-/// For each set and PMU, the events that are in no group yet join the group that shares most events with
-/// the set, if they fit. Otherwise they form a new group, or several if they are too many for one.
+/// For each set and PMU, the events without a group join the group that shares most events with the set, if
+/// they fit. Otherwise they form a new group, or several groups if they do not fit in one.
 pub fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for pmu in sets.iter().flatten().filter_map(|&event| match needs[event] {
         CounterNeed::Slots(pmu) | CounterNeed::PartOfSlots(pmu) => Some(pmu),
         _ => None,
     }) {
-        // Slots and their parts must be read together, whichever metrics need them.
+        // Slots and their parts must be read together, even if different metrics need them.
         let of_slots = |event: &usize| matches!(needs[*event], CounterNeed::Slots(p) | CounterNeed::PartOfSlots(p) if p == pmu);
         let mut group: Vec<usize> = sets.iter().flatten().copied().filter(of_slots).collect();
         sort::by_key(&mut group, |&event| (!matches!(needs[event], CounterNeed::Slots(_)), event));
@@ -69,8 +69,8 @@ pub fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usize>> {
         pmus.sort_unstable();
         pmus.dedup();
         for &pmu in &pmus {
-            // Events that need no counter join the hardware events of their metric, so that both cover the
-            // same time.
+            // Events that need no counter join the hardware events of their metric. Both then cover the same
+            // time.
             let beside = |need| need == CounterNeed::Nothing && pmus.len() == 1;
             let part = |event: &usize| needs[*event].pmu() == Some(pmu) || beside(needs[*event]);
             let part: Vec<usize> = set.iter().copied().filter(part).collect();
@@ -113,7 +113,7 @@ pub fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[CounterNeed
     }
 }
 
-/// Places those events of a set that are in no group yet.
+/// Places the events of a set that are not in any group yet.
 fn place(groups: &mut Vec<Vec<usize>>, part: &[usize], mut missing: Vec<usize>, needs: &[CounterNeed]) {
     let shared = |group: &Vec<usize>| group.iter().filter(|event| part.contains(event)).count();
     while !missing.is_empty() {
@@ -150,7 +150,7 @@ fn fits(needs: impl Iterator<Item = CounterNeed>) -> bool {
     (0..wanted.len()).all(|event| assign_counter(event, &wanted, &mut holders, &mut 0))
 }
 
-/// Finds a counter for an event; the event that holds it may have to move to another one.
+/// Finds a counter for an event. The event that holds this counter may have to move to another counter.
 fn assign_counter(event: usize, wanted: &[u64], holders: &mut [Option<usize>; 64], tried: &mut u64) -> bool {
     for counter in 0..holders.len() {
         if (wanted[event] & !*tried) >> counter & 1 == 0 {
@@ -176,9 +176,9 @@ mod tests {
     fn fitting_metric_is_one_group_without_duplicates() {
         let needs = [CYCLES, ANY, ANY, ANY, ANY, CounterNeed::Nothing];
         assert_eq!(groups(&[vec![0, 1, 2, 3, 4, 5], vec![0, 2]], &needs), [vec![0, 1, 2, 3, 4, 5]]);
-        // Another set that shares an event, with room for it.
+        // The second set shares an event with the first, whose group has room.
         assert_eq!(groups(&[vec![0, 1], vec![0, 2]], &needs), [vec![0, 1, 2]]);
-        // No shared event: separate groups are easier to schedule.
+        // The sets share no event, and separate groups are easier to schedule.
         assert_eq!(groups(&[vec![1], vec![2]], &needs), [vec![1], vec![2]]);
     }
 
@@ -194,7 +194,7 @@ mod tests {
         // Two events that need counter 2.
         let needs = [CounterNeed::OneOf(4, 0b100), CounterNeed::OneOf(4, 0b100), ANY];
         assert_eq!(groups(&[vec![0, 1, 2]], &needs), [vec![0, 2], vec![1]]);
-        // An event with a choice does not block them.
+        // An event that can use several counters does not block them.
         let needs = [
             CounterNeed::OneOf(4, 0b11),
             CounterNeed::OneOf(4, 0b11),

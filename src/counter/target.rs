@@ -46,8 +46,8 @@ impl TargetSlot {
     /// The calling thread on any CPU, used for trials.
     pub const OURSELVES: Self = Self { tid: Some(0), cpu: None };
 
-    /// The arguments for `perf_event_open(2)`. A cgroup's tasks can only be counted on a CPU. `None` if the
-    /// slot is empty.
+    /// The arguments for `perf_event_open(2)`. A cgroup's tasks can only be counted on a CPU. Returns `None`
+    /// if the slot is empty.
     pub(super) fn target(self, cgroup: Option<&TargetCgroup>) -> Option<OpenTarget<'_>> {
         Some(match (self.tid, self.cpu, cgroup) {
             (_, Some(cpu), Some(cgroup)) => OpenTarget::CgroupOnCpu(cgroup.as_fd(), cpu),
@@ -115,7 +115,7 @@ pub enum TargetError {
 /// The threads of these processes. A process that has just exited is not an error.
 ///
 /// # Errors
-/// The process that never existed or cannot be examined.
+/// A process never existed or cannot be examined.
 pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError> {
     let mut all = Vec::new();
     for &pid in pids {
@@ -139,7 +139,7 @@ pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>,
         for (pid, _) in parents.iter().filter(|(_, own)| *own == parent) {
             if !family.contains(pid) {
                 family.push(*pid);
-                // A child that has exited meanwhile is ignored.
+                // A child may have exited in the meantime, which is not an error.
                 all.extend(host.threads(*pid).unwrap_or_default());
             }
         }
@@ -185,7 +185,8 @@ fn sorted(mut threads: Vec<ThreadInfo>) -> Vec<ThreadInfo> {
     threads
 }
 
-/// Whether any of these threads is alive. Checks from the end of the list and removes dead threads.
+/// Whether any of these threads is alive. Checks from the end of the list, and removes threads that have
+/// ended.
 pub fn any_lives(host: &Host, threads: &mut Vec<ThreadInfo>) -> bool {
     while let Some(thread) = threads.last() {
         if host.lives(thread.tid) {
@@ -199,7 +200,7 @@ pub fn any_lives(host: &Host, threads: &mut Vec<ThreadInfo>) -> bool {
 /// Returns the requested CPUs, or all online CPUs without a list. Every requested CPU must be online.
 ///
 /// # Errors
-/// Lists the requested CPUs that are not online, or says that the online CPUs are unknown.
+/// Requested CPUs are not online, or the online CPUs are unknown.
 pub fn cpus(host: &Host, wanted: Option<&CpuList>) -> Result<CpuList, TargetError> {
     let online = host.online_cpus();
     if online.is_empty() {

@@ -4,13 +4,13 @@ use unicode_width::UnicodeWidthChar;
 
 use super::{clean, is_plain, width};
 
-/// Maximum number of combining characters per letter: enough for any script, too few to cover the lines
-/// above.
+/// Maximum number of combining characters per letter: enough for any script, but too few to draw over the
+/// lines above.
 const COMBINING: usize = 2;
 
 /// Cleans the text and cuts it to at most `most` columns. An ellipsis marks the cut.
 pub fn cut(text: &str, most: usize) -> String {
-    // The usual case, in tables of thousands of rows.
+    // Fast path for the usual case, since tables may have thousands of rows.
     if text.len() <= most && is_plain(text) {
         return text.to_owned();
     }
@@ -40,7 +40,7 @@ pub fn shifted(text: &str, skip: usize, most: usize) -> String {
         if used + wide > most || used + wide == most && chars.clone().any(|c| c.width().unwrap_or(0) > 0) {
             return with_ellipsis(out, most);
         }
-        // The right half of a wide character that is cut on the left.
+        // The cut goes through a wide character: a blank replaces its right half.
         if column - wide < skip {
             out.push(' ');
             used += column - skip;

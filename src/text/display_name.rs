@@ -5,8 +5,8 @@
 //!   bool std::operator< <char, std::char_traits<char> >(std::basic_string<char> const&)
 //!        '-scope -' '- function' '---------------- details ----------------------------'
 //! ```
-//! Receives a demangled name of any language (C++, Rust, Go, Java, generated code). A name that cannot
-//! be parsed stays whole. The caller adds colours. Files for programs keep full names.
+//! Receives a demangled name of any language (C++, Rust, Go, Java, generated code). A name that cannot be
+//! parsed stays whole. The caller adds colours. Machine-readable output keeps full names.
 
 use super::names::folded;
 use super::{clean, cut, width};
@@ -71,8 +71,8 @@ impl DisplayName {
     }
 }
 
-/// Returns the last component of a scope, cut to `columns`; only a mark if that would be too short to be
-/// useful.
+/// Returns the last component of a scope, cut to `columns`. If that would be too short to be useful, returns
+/// only an ellipsis.
 fn innermost(scope: &str, columns: usize) -> String {
     let separators = [':', '.', '/'];
     let inner = scope.trim_end_matches(separators);
@@ -319,13 +319,13 @@ fn take_apart(name: &str) -> Option<DisplayName> {
     Some(DisplayName { scope, function: function.to_owned(), details: behind + &details + closure })
 }
 
-/// Whether the part is `operator()`, the only name that a lambda has.
+/// Whether the part is `operator()`, which is the only name of a lambda.
 fn is_call(part: &[NamePiece<'_>]) -> bool {
     matches!(part, [NamePiece::Word("operator()"), ..])
 }
 
-/// Splits a function of a package or a class (`runtime.mallocgc`): the part up to the last dot, the
-/// rest, and the suffix of a compiler or linker.
+/// Splits the name of a function in a package or class (`runtime.mallocgc`). Returns the part up to the last
+/// dot, the function's name, and the suffix added by a compiler or linker.
 fn dotted(word: &str, has_package: bool) -> (&str, &str, &str) {
     let cold = word.match_indices('.').map(|(at, _)| at).find(|at| is_compiler_suffix(&word[*at..]));
     let end = cold.or(word.rfind("@plt")).filter(|at| *at > 0).unwrap_or(word.len());

@@ -1,5 +1,5 @@
-//! The only JSON writer for output that a person may read. It uses serde and escapes untrusted text
-//! without loss.
+//! The JSON writer for all output that people may read. It uses serde and escapes untrusted text without
+//! loss.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -10,8 +10,8 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
 use super::hostile;
 
-/// Returns a value that prints as JSON on one line, or indented with `{:#}`. Escapes, as `\uXXXX`, characters
-/// that a terminal would interpret, so that a parser still reads the original string.
+/// Returns a value that prints as JSON on one line, or indented with `{:#}`. Characters that a terminal would
+/// interpret are escaped as `\uXXXX`. A parser still reads the original string.
 pub fn as_json<T: Serialize + ?Sized>(value: &T) -> JsonDisplay<'_, T> {
     JsonDisplay(value)
 }

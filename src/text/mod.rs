@@ -32,8 +32,8 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether the text is printable ASCII only, as nearly all texts are. Testing all bytes is faster than
-/// stopping at the first other one.
+/// Whether the text is printable ASCII only, which is the usual case. Testing all bytes is faster than
+/// stopping at the first mismatch.
 fn is_plain(text: &str) -> bool {
     text.bytes().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'))
 }

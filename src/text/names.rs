@@ -1,12 +1,12 @@
-//! Names: shortens long ones, and suggests corrections for mistyped ones.
+//! Shortens long names, and suggests corrections for mistyped names.
 
 use std::borrow::Cow;
 
 use super::width;
 use crate::sort;
 
-/// Replaces the template or type arguments of a function's name with `<…>` if it is wider than `most`
-/// columns: the names of nested containers are screens long and differ only in details.
+/// Replaces the template or type arguments of a function's name with `<…>` if the name is wider than `most`
+/// columns. The names of nested containers can fill several screens and differ only in details.
 ///
 /// Keeps angle brackets without a name before them (`<T as Trait>::call`), and operators.
 pub(super) fn folded(name: &str, most: usize) -> Cow<'_, str> {

@@ -2,9 +2,9 @@
 
 use super::{clean, width};
 
-/// Cleans `text` and wraps it into lines of at most `columns`. The first line begins with `first`, the
-/// others with `rest`. Lines do not end in a blank. A word that is wider than a line stays whole. Keeps
-/// several blanks in a row within a line, so that columns stay aligned.
+/// Cleans `text` and wraps it into lines of at most `columns`. The first line begins with `first`, and all
+/// other lines begin with `rest`. Lines do not end in a blank. A word that is wider than a line stays whole.
+/// Runs of blanks within a line are kept, so columns stay aligned.
 pub fn wrap(first: &str, rest: &str, text: &str, columns: usize) -> Vec<String> {
     let text = clean(text);
     let mut lines = Vec::new();

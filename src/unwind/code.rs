@@ -1,8 +1,8 @@
 //! Checks a program's code to tell whether an address is a return address.
 //!
 //! Without tables, unwinding follows frame pointers, which may lead to any value. A real return address
-//! follows a call. An artificial one that ends a stack (Go's `goexit`) follows a no-op, so that a lookup one
-//! byte earlier finds its function.
+//! follows a call. An artificial return address at the end of a stack (Go's `goexit`) follows a no-op. A
+//! lookup one byte earlier therefore finds the right function.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -33,7 +33,8 @@ impl fmt::Debug for ProgramCode {
 const LONGEST_CALL: u64 = 7;
 
 impl ProgramCode {
-    /// Whether the instruction before this address (in the file's numbering) is a call, or that no-op.
+    /// Whether the instruction before this file address is a call, or the no-op before an artificial return
+    /// address.
     pub(super) fn is_behind_call(&self, address: u64) -> bool {
         let covers = |(file, start): &&(Range<u64>, u64)| {
             address.checked_sub(*start).is_some_and(|at| at <= file.end.saturating_sub(file.start))

@@ -4,7 +4,7 @@
 //!   address -> index -> place of the function's entry -> row: where the caller's frame and registers are
 //! ```
 //!
-//! framehop unwinds 64-bit stacks, and reads the same sections. For such files pmc uses only
+//! framehop unwinds 64-bit stacks, and reads the same sections itself. For 64-bit files pmc uses only
 //! [`Entries::frame_pointer`], which tells whether the kernel's frame-pointer chain is reliable.
 
 use std::sync::Arc;
@@ -39,7 +39,8 @@ pub(super) enum EntryIndex {
     Linkers { header: Arc<[u8]>, address: u64, eh_frame: u64 },
 }
 
-/// Number of bytes before the linker's table of functions and entries, which are 4 bytes each.
+/// Size of the header before the linker's table. The table contains pairs of function and entry, 4 bytes
+/// each.
 const INDEX_HEADER: usize = 12;
 
 /// The content of the frame-pointer register in a function, according to its tables.
@@ -85,7 +86,8 @@ impl EntryIndex {
 }
 
 impl Entries {
-    /// Returns the content of the frame-pointer register at an address; `None` if the tables do not tell.
+    /// Returns the content of the frame-pointer register at an address; `None` if the tables do not specify
+    /// it.
     pub(super) fn frame_pointer(&self, address: u64) -> Option<FramePointer> {
         let place = self.index.place(address).filter(|_| self.tell_frame_pointers)?;
         match (&self.eh_frame, &self.debug_frame) {
@@ -167,7 +169,7 @@ mod tests {
     ///
     /// ```text
     ///   1000  rsp+8                        just called: the register is the caller's
-    ///   1001  rsp+16, rbp at cfa-16        it is kept, and may hold anything
+    ///   1001  rsp+16, rbp at cfa-16        it is saved, and may hold any value
     ///   1004  rbp+16, rbp at cfa-16        it points to the record
     ///   1010  rbp by expression (rbp+0)    the same in a function that aligns its stack
     ///   1020  rbp by expression (rbp+8)

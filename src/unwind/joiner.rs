@@ -9,13 +9,13 @@
 //!          _start   7ff8                                   _start  )
 //! ```
 //!
-//! Receives walks, each thread's in time order. Remembers one stack per thread up to its root, as last seen.
-//! A frame is the same if its return address and stack pointer are equal. If the outermost frame of a
-//! truncated walk is known, the walk continues with that frame's callers.
+//! Receives the walks of each thread in time order. Remembers the last known stack of each thread up to its
+//! root. Two frames are the same if their return addresses and stack pointers are equal. If the outermost
+//! frame of a truncated walk is known, the walk continues with that frame's callers.
 //!
-//! Every walk invalidates the remembered frames further in than its outermost frame, and replaces them with
-//! its own. If that frame is unknown, the walk is not joined, but the frames further out stay remembered
-//! until a later walk reaches them. Another space (an exec, other files) starts anew.
+//! Every walk replaces the remembered frames inside its outermost frame. If the outermost frame is unknown,
+//! the walk is not joined. The remembered frames outside it then stay until a later walk reaches them. A new
+//! address space (after an exec, or with other files) starts without remembered frames.
 //!
 //! The joiner invents no frames. A frame larger than the copies, or callers that changed between two samples,
 //! leave a stack truncated.
@@ -46,8 +46,8 @@ struct LastStack {
 
 impl Joiner {
     /// Remembers a walk. If it is truncated and can be joined, appends the reused callers and returns the
-    /// previous number of frames. `space` is a number that changes when addresses may change their meaning.
-    /// `most` is the maximum length of a chain.
+    /// number of frames before them. `space` is a number that changes when addresses may change their
+    /// meaning. `most` is the maximum length of a chain.
     pub(super) fn join(
         &mut self,
         thread: i32,
@@ -64,7 +64,7 @@ impl Joiner {
         if known.space != space {
             *known = LastStack { space, frames: Vec::new() };
         }
-        // A sampled address does not identify a caller. If unwinding failed, the last frame may be false.
+        // A sampled address does not identify a caller. If unwinding failed, the last frame may be wrong.
         let can_go_on = matches!(end, ChainEnd::Cut | ChainEnd::Long) && chain.len() > 1;
         let from = if can_go_on { outermost.sp } else { innermost.sp };
         let outer = known.frames.partition_point(|frame| frame.sp > from);
@@ -120,12 +120,12 @@ mod tests {
     fn truncated_stack_is_joined_with_an_earlier_one() {
         let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
         assert_eq!(after(&[whole], &[(b'h', 150), (b'n', 80), (b'i', 40)]), "hni+m");
-        // A joined stack serves as well as a complete one.
+        // A later stack can be joined with a joined stack as with a complete one.
         let deeper: (&[_], ChainEnd) = (&[(b'h', 150), (b'n', 80), (b'i', 40)], ChainEnd::Cut);
         assert_eq!(after(&[whole, deeper], &[(b'x', 300), (b'n', 80)]), "xn+im");
-        // So does one that exceeds the maximum length: its inner frames count.
+        // It can also be joined with a stack that exceeds the maximum length, through its inner frames.
         assert_eq!(after(&[whole, (deeper.0, ChainEnd::Long)], &[(b'x', 300), (b'n', 80)]), "xn+im");
-        // A walk with an unknown last frame: removes the frames further in, and keeps the others.
+        // A walk with an unknown last frame removes the frames further in, and keeps all other frames.
         let lost: (&[_], ChainEnd) = (&[(b'q', 50), (b'?', 3)], ChainEnd::Lost);
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'i', 40)]), "hi+m");
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'p', 60)]), "hp+");
@@ -134,7 +134,8 @@ mod tests {
     #[test]
     fn different_frames_are_not_joined() {
         let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
-        // Nothing seen before; another address at the same place; the same address elsewhere; no caller.
+        // No earlier stack; another address at the same place; the same address elsewhere; no caller; no
+        // frame.
         assert_eq!(after(&[], &[(b'h', 150), (b'i', 40)]), "hi+");
         assert_eq!(after(&[whole], &[(b'h', 150), (b'j', 40)]), "hj+");
         assert_eq!(after(&[whole], &[(b'h', 150), (b'i', 41)]), "hi+");
@@ -154,7 +155,7 @@ mod tests {
         for between in [other, cut, shallow] {
             assert_eq!(after(&[whole, between], &[(b'h', 150), (b'p', 60)]), "hp+", "{between:?}");
         }
-        // The frames further out than an unknown one stay valid.
+        // The frames further out than an unknown frame stay valid.
         assert_eq!(after(&[whole, cut], &[(b'h', 150), (b'i', 40)]), "hi+m");
     }
 

@@ -1,15 +1,15 @@
 //! Unwinds stacks that the kernel copied with a sample: converts registers and stack bytes to a chain of
 //! addresses.
 //!
-//! Receives each module's unwind tables once ([`UnwindTables`]), the modules of a process at one time
+//! Receives each module's unwind tables once ([`UnwindTables`]), the modules of a process at a point in time
 //! ([`Space`]), and samples. Returns chains with the reason why each ends ([`ChainEnd`]). Opens no files and
-//! knows nothing about recordings: the caller finds the files. Makes no decisions about symbols.
+//! knows nothing about recordings: the caller finds the files. Does not resolve symbols.
 //!
 //! ```text
-//!   Tables (one a file, shared)  --+
-//!   Tables                       --+--> Space (one an epoch) -----------+
-//!                                            sample (regs, stack) -+--> Walker (one a thread) --> walk
-//!   StackUnwinder: many samples at once, and what cut stacks are joined with --> chains
+//!   Tables (one per file)        --+
+//!   Tables                       --+--> Space (one per epoch) ----------+
+//!                                            sample (regs, stack) -+--> Walker (one per thread) --> walk
+//!   StackUnwinder: walks many samples, and joins truncated stacks --> chains
 //! ```
 
 mod arch;

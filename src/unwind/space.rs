@@ -14,7 +14,7 @@ use super::entries::{Entries, FramePointer};
 use super::tables::{SharedBytes, UnwindTables};
 use crate::address::{IntervalMap, Mapping};
 
-/// The modules of a process at one time.
+/// The modules of a process at a point in time.
 #[derive(Clone)]
 pub struct Space {
     pub(super) unwinder: ArchUnwinder,
@@ -48,10 +48,10 @@ pub(super) enum Coverage {
     Nowhere,
 }
 
-/// framehop distinguishes cached rules by a 16-bit counter, which all unwinders share and which each new
-/// unwinder and each new module increments. After 65,536 increments two spaces may have the same number. So
-/// pmc keeps the full counter next to framehop's. This lock covers each increment, to keep the counters in
-/// step. pmc drops cached rules when a number is reused for another space.
+/// framehop distinguishes cached rules by a 16-bit counter that all unwinders share. Each new unwinder and
+/// each new module increments it. After 65,536 increments two spaces may have the same number, so pmc keeps a
+/// wider counter next to framehop's. This lock covers each increment, to keep the counters in step. pmc drops
+/// cached rules when a number is reused for another space.
 static GENERATIONS: Mutex<u64> = Mutex::new(0);
 
 /// Runs an action that increments framehop's counter, and increments pmc's.
@@ -81,8 +81,8 @@ impl Space {
         let (unwinder, generation) = step(|| match arch {
             Arch::X86_64 => ArchUnwinder::X86_64(UnwinderX86_64::new()),
             Arch::X86 => {
-                // pmc's 32-bit unwinder has no number, so it takes one from framehop to keep the counters in
-                // step.
+                // pmc's 32-bit unwinder does not use framehop's counter, so increment it here to keep the
+                // counters in step.
                 drop(UnwinderX86_64::<SharedBytes>::new());
                 ArchUnwinder::X86
             }
@@ -139,8 +139,9 @@ impl Space {
         Some((&covered.entries, covered.slide))
     }
 
-    /// Whether an address found by a frame pointer may be a caller. It must be code, and follow a call if the
-    /// file's code is available. Otherwise the file's tables must cover it, or the file must have no tables.
+    /// Whether an address found through a frame pointer may be a caller. It must be code, and follow a call
+    /// if the file's code is available. Otherwise the file's tables must cover it, or the file must have no
+    /// tables.
     pub(super) fn is_caller(&self, address: u64) -> bool {
         let is_code = || matches!(self.coverage(address.wrapping_sub(1)), Coverage::Entry | Coverage::Bare);
         self.is_behind_call(address).unwrap_or_else(is_code)

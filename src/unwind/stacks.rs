@@ -6,7 +6,8 @@
 //!                      +--> walker: a walk each --+--> joiner, in order --> chains
 //! ```
 //!
-//! Receives samples with stack copies, and the space of each; returns chains with the reason why each ends.
+//! Receives samples with stack copies and the space of each sample. Returns chains with the reason why each
+//! ends.
 
 use std::ops::Range;
 
@@ -79,9 +80,10 @@ impl StackUnwinder {
         Self { most, walkers: Vec::new(), each: 1, joiner, frames: Vec::new(), chain: Vec::new() }
     }
 
-    /// Walks samples that are later than all previous ones, `in_parallel` if useful. For each sample, `walk`
-    /// must call [`StackWalker::walk`] or [`StackWalker::take_empty`] at most once; without a call the
-    /// sample's stack stays unchanged. [`stack`](Self::stack) returns the results.
+    /// Walks samples that are later than all previous ones, and uses several threads if `in_parallel` is set
+    /// and they help. For each sample, `walk` must call [`StackWalker::walk`] or [`StackWalker::take_empty`]
+    /// at most once; without a call the sample's stack stays unchanged. [`stack`](Self::stack) returns the
+    /// results.
     pub fn walk<T: Sync>(
         &mut self,
         samples: &[T],
@@ -145,8 +147,8 @@ impl StackUnwinder {
 
 impl StackWalker {
     /// Walks the stack copy of a thread's sample, and continues with the kernel's frame-pointer chain.
-    /// `space` comes with a number that changes when addresses in it may change their meaning; without a
-    /// space, only the kernel's chain counts. Adds nothing if registers are missing, or if `is_believed`
+    /// `space` comes with a number that changes when addresses in it may change their meaning. Without a
+    /// space, only the kernel's chain is used. Adds nothing if registers are missing, or if `is_believed`
     /// rejects a frame.
     pub fn walk(
         &mut self,
@@ -171,7 +173,7 @@ impl StackWalker {
         };
         let stack = parts.user_stack.map_or(&[][..], |stack| stack.bytes);
         let end = match self.walker.walk(space, &registers, stack, self.most, &mut self.chain) {
-            // The copy is shorter than requested, so there is no stack beyond it.
+            // The copy is shorter than requested, so the stack ends with it.
             ChainEnd::Cut if parts.user_stack.is_some_and(|stack| stack.bytes.len() < stack.asked) => {
                 ChainEnd::Lost
             }

@@ -1,19 +1,20 @@
 //! Completes calls that the processor recorded (LBR call stacks) with those of earlier samples.
 //!
-//! The processor has a few records: each call fills the next one, and each return frees one. So it has only
-//! the innermost calls of a deep stack. An earlier sample of the same thread may have the missing ones:
+//! The processor has only a few records. Each call fills the next record, and each return frees one. A deep
+//! stack therefore has records of its innermost calls only. An earlier sample of the same thread may contain
+//! the missing calls:
 //!
 //! ```text
 //!   record        0      1      2      3
 //!   earlier       main   read   parse  item          newest: 3
-//!   now           next   hash   parse  item          newest: 1, so that the outermost is parse
-//!                                                    parse is known from before: main, read are taken over
+//!   now           next   hash   parse  item          newest: 1, so the outermost is parse
+//!                                                    parse is known from before: main and read are reused
 //! ```
 //!
-//! Receives samples, each thread's in time order. The depth of a call (from an arbitrary start) follows from
-//! its record: either the previous sample had the call too, or nothing is known about it. The [`Joiner`] does
-//! the rest. It recognizes a call by its origin and depth. It cannot detect a recursion that cycled through
-//! all records between two samples. Stitching is therefore off by default.
+//! Receives the samples of each thread in time order. The depth of a call (from an arbitrary start) follows
+//! from its record. Either the previous sample contained the call too, or nothing is known about the call.
+//! The [`Joiner`] then joins the stacks. It recognizes a call by its origin and depth. It cannot detect a
+//! recursion that refilled all records between two samples. Stitching is therefore off by default.
 
 use rustc_hash::FxHashMap;
 
@@ -21,9 +22,9 @@ use super::joiner::MOST_THREADS;
 use super::{ChainEnd, Joiner, StackFrame};
 use crate::address::Avma;
 
-/// More than any processor records.
+/// Maximum number of recorded calls; no processor records more.
 const MOST_KEPT: u64 = 1 << 16;
-/// Depth of the innermost call in a thread's first sample, far from both ends.
+/// Depth of the innermost call in a thread's first sample, far from both ends of the `u64` range.
 const START: u64 = 1 << 62;
 
 /// The calls last seen in each thread.

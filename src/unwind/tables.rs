@@ -31,10 +31,10 @@ pub struct UnwindTables {
 /// An entry's offset in its section, and the start of its function.
 type EntryPosition = (usize, u64);
 
-/// Maximum alignment of functions; the padding before the next function is never called.
+/// Maximum alignment of functions; the padding before the next function is never executed.
 const PADDING: u64 = 64;
 
-/// Maximum size of a section of unwind data; pmc ignores larger ones.
+/// Maximum size of a section of unwind data. pmc ignores larger sections.
 const MOST_BYTES: u64 = 512 << 20;
 
 impl UnwindTables {
@@ -120,7 +120,7 @@ impl UnwindTables {
         &self.entries
     }
 
-    /// Whether they are from a 32-bit x86 file.
+    /// Whether the tables are from a 32-bit x86 file.
     pub(super) fn is_x86(&self) -> bool {
         self.entries.arch == Arch::X86
     }
@@ -164,9 +164,9 @@ fn bytes(file: &File<'_>, name: &str) -> Option<SharedBytes> {
     Some(packed.decompress().ok()?.as_ref().into())
 }
 
-/// Checks that the linker's index is usable. It must have the form that all linkers write, a sorted table of
-/// 4-byte values relative to itself, and each entry must point to a checked frame. Otherwise pmc builds its
-/// own index of the frames.
+/// Checks that the linker's index is usable. It must be a sorted table of 4-byte values relative to itself,
+/// which is the form that all linkers write. Each entry must point to a checked frame. Otherwise pmc builds
+/// its own index of the frames.
 ///
 /// ```text
 ///   u8 version 1 | u8 | u8 0x03 | u8 0x3b | i32 to .eh_frame | u32 count | count × (i32 function, i32 frame)

@@ -1,9 +1,9 @@
 //! Walks one stack copy with the tables of its process.
 //!
 //! ```text
-//!   sp ->  +-------+ low           the copy: what was at sp and above it, as much as the dump size allows
+//!   sp ->  +-------+ low           the copy: the bytes from sp upwards, at most the dump size
 //!          | stack |
-//!          +-------+ sp + copied   a read beyond it ends the chain: cut by the dump size
+//!          +-------+ sp + copied   a read beyond it ends the chain, which is then cut
 //! ```
 
 use std::fmt;
@@ -31,7 +31,8 @@ pub struct StackFrame {
 }
 
 impl StackFrame {
-    /// The address for table lookups: for callers, one inside the call before the return address.
+    /// Returns the address for table lookups. For callers, it is inside the call instruction before the
+    /// return address.
     fn lookup(self, is_sampled: bool) -> u64 {
         if is_sampled { self.address.0 } else { self.address.0.wrapping_sub(1) }
     }
@@ -44,9 +45,9 @@ pub enum ChainEnd {
     Root,
     /// The next frame is beyond the copied bytes.
     Cut,
-    /// The code at this address has no unwind tables, and the frame pointer led nowhere.
+    /// The code at this address has no unwind tables, and the frame pointer did not lead to a caller.
     NoTables(Avma),
-    /// The tables led nowhere: they are wrong, or the stack is damaged.
+    /// The tables did not lead to a caller, because they are wrong or the stack is damaged.
     Lost,
     /// The chain reached its maximum length.
     Long,
@@ -56,18 +57,18 @@ pub enum ChainEnd {
 pub struct Walker {
     x86_64: CacheX86_64,
     aarch64: CacheAarch64,
-    /// Space for a row; allocated for the first 32-bit process.
+    /// Storage for an unwind row; allocated for the first 32-bit process.
     x86: Option<UnwindContext<usize>>,
-    /// The full counter for each 16-bit one whose rules may be cached.
+    /// The wide counter for each 16-bit counter whose rules may be cached.
     seen: FxHashMap<u16, u64>,
-    /// By space and address.
+    /// Cached coverage by space and address.
     coverage: FxHashMap<(u64, u64), Coverage>,
     /// See [`Space::frame_pointer`]; by space and address.
     frame_pointers: FxHashMap<(u64, u64), Option<FramePointer>>,
     /// Return addresses of the frame records that the last walk passed, from the sampled frame pointer on.
     records: Vec<u64>,
-    /// Whether these lead to a record beyond the copy that belongs to the walk's outermost frame or a caller
-    /// of it.
+    /// Whether these lead to a record beyond the copy that belongs to the walk's outermost frame or to one of
+    /// its callers.
     leads_on: bool,
 }
 
@@ -101,20 +102,20 @@ impl Walker {
     ///
     /// ```text
     ///   frame   what the kernel found   record
-    ///   hash    hash, sampled           -                   it has none: the register is its caller's
+    ///   hash    hash, sampled           -                   it has no record: the register is its caller's
     ///   sort    sort                    sort's, in the copy the same caller at the same place as the walk's
     ///   run     run                     run's, beyond it    from here on only the kernel's chain
     ///   -       main                    main's
     ///   -       0x1234                                      not code: the rest is rejected
     /// ```
     ///
-    /// The frame-pointer register may contain any value, and what the kernel finds through it may look like
-    /// code. So a caller is accepted only if:
+    /// The frame-pointer register may contain any value, and the kernel may follow it to words that look like
+    /// code addresses. So a caller is accepted only if:
     ///
-    /// * Each record in the copy returns to a frame of the walk, at the same stack pointer, and leads further
-    ///   out, until one is outside the copy (or on another stack, if the stack was switched).
-    /// * The tables agree: the function of the record keeps a frame pointer. Or it leaves the register to its
-    ///   caller, which keeps one, and is missing between them. Without tables, the kernel is trusted.
+    /// * Each record in the copy returns to a frame of the walk, at the same stack pointer. Each record leads
+    ///   further out, until one is outside the copy (or on another stack, if the stack was switched).
+    /// * The tables agree: the record's function keeps a frame pointer, or it leaves the register to a caller
+    ///   that keeps one. (The chain then lacks that caller.) Without tables, the kernel is trusted.
     /// * The caller is code after a call.
     pub fn complete(
         &mut self,
@@ -156,8 +157,8 @@ impl Walker {
         *self.frame_pointers.entry(key).or_insert_with(|| space.frame_pointer(address))
     }
 
-    /// Collects the frame records of a walk in its copy in `records`; returns whether they agree with the
-    /// walk and lead beyond the copy. `end` is the register's value in the outermost frame.
+    /// Collects in `records` the frame records that lie in the copy. Returns whether they agree with the walk
+    /// and lead beyond the copy. `end` is the register's value in the outermost frame.
     fn follow_records(
         &mut self,
         space: &Space,
@@ -178,7 +179,7 @@ impl Walker {
                 let is_place = !has_record_at_end || frame.sp == at.wrapping_add(2 * width);
                 is_place && is_same(frame.address.0, caller)
             };
-            // The walk has reached and rejected a record that is further out than its outermost frame.
+            // The walk already rejected a record that is further out than its outermost frame.
             let goes_out = next > at || record(next).is_none();
             if at >= outermost.sp || !goes_out || !walked.any(&mut is_walked) {
                 return false;
@@ -286,7 +287,7 @@ impl Walker {
     }
 }
 
-/// Maximum distance of a frame above the copy: stacks usually have 8 MiB.
+/// Maximum distance of a frame above the copy. Stacks are usually limited to 8 MiB.
 const FAR: usize = 8 << 20;
 
 /// The registers by DWARF number that need to be set separately.
@@ -436,7 +437,7 @@ fn follow<R: FrameRegisters>(
 }
 
 /// Whether two addresses refer to the same code. arm64 signs return addresses in unused address bits, and the
-/// kernel removes the signature.
+/// kernel's chain contains them without the signature.
 fn is_same(one: u64, other: u64) -> bool {
     (one ^ other) & ADDRESS_BITS == 0
 }
@@ -519,8 +520,8 @@ mod tests {
         space.add(&mapping, Some(&tables));
         let entry = tables.covered()[0].start + tables.slide(&mapping) + 1;
         let sp = 0x7ffe_0000u64;
-        // The code without tables is called by other code without tables, which this address calls. Frame
-        // pointers lead through both.
+        // The sampled code without tables is called by other code without tables. That code is called from
+        // `address`. Frame pointers lead through both.
         let callers = |address: u64| {
             let words: [u64; 6] = [0, 0, sp + 32, bare + 0x1234, 0, address];
             let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -532,7 +533,8 @@ mod tests {
         };
         assert_eq!(callers(bare + 0x2345).0, Some(bare + 0x2345));
         assert_eq!(callers(entry).0, Some(entry));
-        // Unmapped, non-canonical, on the stack, and in a file outside of all functions.
+        // Addresses that are unmapped, non-canonical, on the stack, or in a file but outside of all
+        // functions.
         for address in [8, 0x50_0000, 1 << 63 | 5, 0x1234_5678_9abc_def0, sp + 8, covered + 8] {
             assert_eq!(callers(address), (None, ChainEnd::NoTables(Avma(bare + 0x1234))), "{address:x}");
         }
@@ -557,7 +559,7 @@ mod tests {
         };
         let (call, other) = (find(true), find(false));
         let sp = 0x7ffe_0000u64;
-        // A frame pointer to the third word, or none; words on the stack.
+        // Returns the caller found with this frame pointer and these words on the stack.
         let callers = |fp: u64, words: [u64; 5]| {
             let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             let registers = UnwindRegisters { ip: bare, sp, fp, ..UnwindRegisters::default() };
@@ -568,7 +570,7 @@ mod tests {
         let fp = sp + 16;
         assert_eq!(callers(fp, [0, 0, 0, call, 0]), Some((call, 32)));
         assert_eq!(callers(fp, [0, 0, 0, other, 0]), None);
-        // One word, then the return address: without a frame pointer, or with an invalid one.
+        // One word, then the return address. The frame pointer is 0 or invalid.
         for fp in [0, 0x5500_0000, fp] {
             assert_eq!(callers(fp, [0, call, 0, other, 0]), Some((call, 16)), "{fp:x}");
             assert_eq!(callers(fp, [call, other, call, other, 0]), None, "{fp:x}");
@@ -593,8 +595,8 @@ mod tests {
             addresses(&chain)[3..].to_vec()
         };
         assert_eq!(after(&[ip, first, second, 0x40_3456, 0x40_4567]), [0x40_3456, 0x40_4567]);
-        // From another time; with one address too many (a kernel that also reads the word on the stack); too
-        // short.
+        // A chain from another time; a chain with one address too many (from a kernel that also reads the
+        // word on the stack); a chain that is too short.
         assert!(after(&[ip, first, 0x40_9999, 0x40_3456]).is_empty());
         assert!(after(&[ip, 0x40_0100, first, second, 0x40_3456]).is_empty());
         assert!(after(&[ip, first]).is_empty());

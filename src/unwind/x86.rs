@@ -17,7 +17,7 @@ use gimli::{
 
 use super::entries::{Entries, debug_frame, eh_frame};
 
-/// Maximum number of operations in an expression; real ones have about three.
+/// Maximum number of operations in an expression. Compilers write about three.
 const MOST_OPERATIONS: u32 = 1000;
 
 /// Registers by DWARF number: eax, ecx, edx, ebx, esp, ebp, esi, edi, eip.
@@ -74,11 +74,11 @@ impl DwarfRegisters {
     }
 }
 
-/// Unwinds to the caller and returns the return address; `None` at the root. `entries` belong to the file
-/// mapped at the address, and come with the difference between the mapped addresses and the file's.
+/// Unwinds to the caller and returns the return address; `None` at the root. `entries` holds the entries of
+/// the file mapped at the address, and the difference between the mapped addresses and the file's.
 ///
 /// # Errors
-/// If the rules or the frame pointer lead nowhere.
+/// If the rules or the frame pointer do not lead to a caller.
 pub(super) fn unwind_frame(
     entries: Option<(&Entries, u64)>,
     frame: FrameAddress,
@@ -339,11 +339,11 @@ mod tests {
         let at = |entries, frame, fp| caller(entries, frame, fp).map(|all| all.map(|a| (a[4], a[5], a[8])));
         let by_frame_pointer = Ok(Some((SP + 16, 0x33, 0x44)));
         assert_eq!(at(None, ip, SP + 8), by_frame_pointer);
-        // In a gap of a file's tables, a sampled function was called just now.
+        // In a gap of a file's tables, a sampled function counts as called just now.
         assert_eq!(at(Some(&entries), ip, SP + 8), Ok(Some((SP + 4, SP + 8, 0x11))));
         assert_eq!(at(Some(&entries), returned, SP + 8), by_frame_pointer);
         assert_eq!(at(None, ip, 0), Ok(None));
-        // Beyond the copy, below it, backwards, and past the end of memory.
+        // Frame pointers beyond the copy, below it, backwards, and past the end of memory.
         for fp in [SP + 28, SP + 4000, SP - 4, SP - 8, 8, u32::MAX, u32::MAX - 7] {
             assert_eq!(at(None, ip, fp), Err(()), "{fp:x}");
         }

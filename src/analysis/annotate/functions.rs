@@ -1,7 +1,7 @@
-//! The functions that the samples hit, with the sampled addresses of each.
+//! The functions that samples hit, with the sampled addresses in each function.
 //!
-//! Receives the rows of pass 2 with their stacks resolved; returns one [`SampledFunction`] per function,
-//! costliest first. Also resolves function names that users type.
+//! Receives the rows of pass 2 with resolved stacks. Returns one [`SampledFunction`] per function, costliest
+//! first. Also finds functions by the names that users type.
 
 use rustc_hash::FxHashMap;
 
@@ -26,7 +26,7 @@ pub struct SampledFunction {
     pub dso: String,
     /// The module's path.
     pub path: String,
-    /// Start address of the code, as numbered in the module's file.
+    /// Start address of the code in the module's file.
     pub start: u64,
     /// Size of the code in bytes.
     pub size: u64,
@@ -84,7 +84,7 @@ pub fn functions(
     }
     let mut all: Vec<SampledFunction> = found.into_values().collect();
     sort::by(&mut all, |a, b| {
-        // Periods of different events are not comparable: the first event with samples decides.
+        // Periods of different events are not comparable, so the first event with samples decides the order.
         let weight = |of: &SampledFunction| of.own.iter().map(|value| value.period).collect::<Vec<u64>>();
         weight(b).cmp(&weight(a)).then_with(|| (&a.name, &a.path, a.start).cmp(&(&b.name, &b.path, b.start)))
     });
@@ -120,7 +120,7 @@ fn plain(name: &str) -> &str {
 }
 
 /// Returns the functions whose name is exactly `typed`, or else those whose name without parameters is
-/// `typed`. If there are none, returns the most similar names.
+/// `typed`. If no function matches, returns the most similar names.
 fn named<'a>(
     all: &'a [SampledFunction],
     typed: &str,
@@ -143,8 +143,8 @@ pub fn find<'a>(all: &'a [SampledFunction], dso: &str, name: &str) -> Option<&'a
     all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it))
 }
 
-/// Returns the function into which the function with this name is inlined. Among several, returns the one
-/// in which the inlined code costs most.
+/// Returns the function into which the function with this name is inlined. If there are several, returns the
+/// function in which the inlined code costs most.
 pub fn host<'a>(
     all: &'a [SampledFunction],
     name: &str,

@@ -1,8 +1,8 @@
 //! The listing of a sampled function: fetches and merges its bytes, instructions, line numbers and source
 //! text.
 //!
-//! Receives a function with its samples and asks the symbolizer for the rest. Adds notes about missing or
-//! doubtful data.
+//! Receives a function with its samples, and gets all other data from the symbolizer. Adds notes about
+//! missing or doubtful data.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub struct ListingOptions {
     pub kcore: Option<PathBuf>,
 }
 
-/// Returns the name, total and skid of each event, with no costs of a function yet.
+/// Returns the name, total and skid of each event. The costs of a function are added later.
 ///
 /// `leader` maps an event's index to the index of its group leader.
 pub fn events(
@@ -101,7 +101,8 @@ pub fn listing(
     merge(head, MergeInput { instructions, places, samples: function.samples.clone(), sources })
 }
 
-/// Path of the code's file for display: the name that the process used, rather than its path through /proc.
+/// Returns the path of the code's file for display: the path that the process used, not the one through
+/// /proc.
 fn shown(symbols: &RecordingSymbols, function: &SampledFunction, code: &MachineCode) -> String {
     let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
     let trusted = symbols.symbolizer.quality(function.id).binary.filter(|_| own);
@@ -194,7 +195,7 @@ fn places(
     asked.into_iter().enumerate().map(|(at, address)| InlineStack { address, steps: steps(at) }).collect()
 }
 
-/// Returns the place of generated code: a jitdump has its own line table.
+/// Returns the source line of generated code, from the jitdump's line table.
 fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> InlineStack {
     let at = code.lines.partition_point(|(from, ..)| *from <= address).checked_sub(1);
     let line = at.map(|at| &code.lines[at]);

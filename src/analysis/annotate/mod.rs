@@ -1,5 +1,5 @@
-//! Annotated code of sampled functions: finds the functions ([`functions`]) and lists what their
-//! instructions and lines cost ([`listing`]).
+//! Annotated code of sampled functions: finds the functions ([`functions`]) and lists the costs of their
+//! instructions and lines ([`listing`]).
 //!
 //! Receives an [`Analysis`] without callers (or the rows of the live state, through
 //! [`functions::functions`]); returns listings.
@@ -25,11 +25,11 @@ pub struct AnnotationRequest {
     pub dsos: Vec<String>,
     /// Maximum number of functions; 0 for all.
     pub most: usize,
-    /// Minimum share of an event's total, in percent: functions below it for every event are left out.
+    /// Minimum share of an event's total, in percent. Functions below it for all events are left out.
     pub limit: f64,
     /// Whether to leave out functions whose instructions are unavailable.
     pub skip_missing: bool,
-    /// What to show of each function.
+    /// Options for each function's listing.
     pub options: ListingOptions,
 }
 
@@ -59,7 +59,7 @@ impl Analysis {
     }
 
     /// Returns the listing of the function with this name, preferably from the given module. For an inlined
-    /// function, returns the listing of the function into which it is inlined.
+    /// function, returns the listing of the function that contains the inlined code.
     ///
     /// # Errors
     /// When no sample hit the function itself; the text is for the user.

@@ -1,5 +1,5 @@
-//! Generated code as files: writes each piece of code in a jitdump as a shared library next to the jitdump,
-//! mapped from the time at which the compiler created it.
+//! Generated code as files: writes each piece of code in a jitdump as a shared library next to the jitdump.
+//! The library is mapped from the time at which the compiler created the code.
 //!
 //! ```text
 //!   jit-77.dump  | load main | lines | load loop | move main | …
@@ -28,7 +28,8 @@ const MONOTONIC: i32 = 1;
 /// Mappings of generated code that are not yet written.
 #[derive(Debug, Default)]
 pub(super) struct JitCodes {
-    /// Time of each record and its range in `records`, latest first, so that the next is the last.
+    /// Time of each record and its range in `records`, latest first. The next record to write is therefore
+    /// the last entry.
     waiting: Vec<(u64, std::ops::Range<usize>)>,
     records: Vec<u8>,
     files: u64,
@@ -71,8 +72,8 @@ impl JitCodes {
         Ok(codes)
     }
 
-    /// Adds the code of a dump. `path` holds the dump's path on the recorded machine, which the mappings
-    /// name, and its path on this machine.
+    /// Adds the code of a dump. `path` holds the dump's path on the recorded machine (used in the mappings)
+    /// and its path on this machine.
     fn add(&mut self, pid: u32, path: (&Path, &Path), dump: &Jitdump, layout: &SampleLayout) -> Result<()> {
         let [folder, here] = [path.0, path.1].map(|path| path.parent().unwrap_or(Path::new(".")));
         let thread = Thread { pid: pid as i32, tid: pid as i32 };
@@ -81,7 +82,7 @@ impl JitCodes {
             let name = format!("jitted-{pid}-{}.so", code.number);
             let (file, made) = (folder.join(&name), here.join(&name));
             let id = elf_file::build_id(dump, code);
-            // A move reuses the file of its load, which precedes it.
+            // A move reuses the file of the preceding load.
             if code.number >= written {
                 replace(&made, &elf_file::of(dump, code, &id))
                     .map_err(|error| Error::io(format!("writing {}", made.display()), error))?;

@@ -48,7 +48,7 @@ pub enum FileSelection {
     All,
 }
 
-/// What to write, and how to change it.
+/// The output of `pmc inject`, and the changes to the recording.
 #[derive(Debug, Clone)]
 pub struct InjectRequest {
     /// Path of the new recording; `-` is standard output.
@@ -110,7 +110,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
         reader.events().iter().chain(reader.fallback_events()).map(changed).collect();
     let features = features(reader, &events, listed.as_deref());
     let form = Writer::form_at(&request.output);
-    // A file has its sections at the end; sections among the records come from the recorder.
+    // A file has its sections at the end. Sections between the records come from the original recorder.
     let nothing = Features::default();
     let at_the_start = if form == RecordingLayout::Pipe { &features } else { &nothing };
     let options = WriteOptions { hold: true, whole: true, ..WriteOptions::default() };
@@ -191,12 +191,12 @@ fn warn_of_ends(ends: &crate::profile::sampled::quality::UnwindEnds) {
     }
 }
 
-/// Finds build-ids: those given by the user, those in the recording, then those of the files on this
-/// machine.
+/// Finds build-ids: first those given by the user, then those in the recording, then those of the files on
+/// this machine.
 struct FileIds<'a> {
     given: FxHashMap<&'a [u8], BuildId>,
     listed: FxHashMap<&'a [u8], &'a [u8]>,
-    /// Whether this machine's files are those that were recorded.
+    /// Whether this machine's files are the recorded files.
     is_from_here: bool,
 }
 
@@ -233,7 +233,7 @@ fn features(reader: &Reader, events: &[RecordedEvent], listed: Option<&[BuildIdE
     let mut features = reader.features().clone();
     // The new recording is one uncompressed file.
     (features.compressed, features.dir_format) = (None, None);
-    // In a stream, names may come from other records only.
+    // In a stream, names may be in other records only.
     let described = |event: &RecordedEvent| (event.attr.clone(), event.name(), event.ids.clone());
     features.event_desc = Some(EventDesc(events.iter().map(described).collect()));
     for row in listed.into_iter().flatten() {
@@ -281,7 +281,8 @@ impl RecordEditor<'_> {
         output.push_all(&self.record)
     }
 
-    /// Whether to keep a record. Drops records that the writer creates itself or that became meaningless.
+    /// Whether to keep a record. Drops records that the writer creates itself, and records that no longer
+    /// apply.
     fn is_kept(&self, raw: &RawRecord<'_>) -> bool {
         let was = self.session.reader.form();
         match raw.kind {

@@ -27,7 +27,7 @@ use crate::session::samples::{NAMELESS, RowKey, SampleAttribute};
 use crate::session::{CodeLocation, Module, ModuleKind};
 use crate::sys::page_size;
 
-/// Address of the first module, and the distance between modules: no file is larger.
+/// Address of the first module, and the distance between modules. No file is larger than this distance.
 const BASE: u64 = 0x1000_0000_0000;
 const STRIDE: u64 = 1 << 36;
 /// Maximum number of samples to write one by one. Above it, each row becomes a single sample.
@@ -151,7 +151,8 @@ fn ends(snapshot: &LiveSnapshot) -> FxHashMap<u32, u64> {
 /// The mappings and threads written so far.
 struct WrittenRecords<'a> {
     modules: &'a [Module],
-    /// The threads (with module `u32::MAX`), the modules of processes, and the pages of generated code.
+    /// The threads (with module `u32::MAX`), the modules of processes, and the pages of generated code that
+    /// have been written.
     known: FxHashSet<(i32, u32, u64)>,
     ends: FxHashMap<u32, u64>,
 }
@@ -192,7 +193,7 @@ impl WrittenRecords<'_> {
                 (base, len, base.wrapping_add(place), module.path.as_os_str().as_encoded_bytes())
             }
             ModuleKind::Anonymous(_) => (place / page * page, page, place, &b"//anon"[..]),
-            // The kernel's mappings are written first; opaque locations keep their address.
+            // The kernel's mappings have already been written. Opaque locations keep their address.
             _ => return place,
         };
         if self.known.insert((thread.pid, number, addr)) {

@@ -1,7 +1,8 @@
 //! Annotated code of a function, with the current costs of its instructions.
 //!
 //! Receives a function with its samples from a snapshot; returns its listing. Uses a separate symbolizer,
-//! because the one for names keeps no tables. The caller runs this slower one on its own thread.
+//! because the symbolizer for names keeps no tables. The caller runs this slower symbolizer on its own
+//! thread.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
-//! From the live state to answers: the data that `pmc top` shows.
+//! Answers from the live state: the data that `pmc top` shows.
 //!
 //! ```text
 //! Live ─┬─► names (thread) ─► NameTable ─┐
 //!       └────────────────────────────────┴─► snapshot ─► a query's answer │ row history │ listing │ file
 //! ```
 //! Receives a [`LiveState`](crate::session::live::LiveState) that the sampler fills. Returns snapshots that
-//! answer queries, the history of rows, annotated code, and snapshots as recordings. Never blocks;
-//! `command` decides when to look and where to show the result.
+//! answer queries, the history of rows, annotated code, and snapshots as recordings. Never blocks; `command`
+//! decides when to take a snapshot and where to show the result.
 
 pub mod export;
 pub mod listing;

@@ -1,9 +1,9 @@
 //! Names for locations, found by a background thread. Readers see the names known so far and never wait.
 //!
-//! Receives locations as they appear ([`NameRequests::ask`]); stores the calls at each of them
-//! ([`NameTable`]). Limits the CPU time spent on names: searching a large symbol table takes milliseconds,
-//! and new addresses keep appearing. Also decides which names to look up first, and when to retry generated
-//! code, whose names appear later than the code.
+//! Receives locations as they appear ([`NameRequests::ask`]). Stores the function calls at each location
+//! ([`NameTable`]). Limits the CPU time spent on names, since searching a large symbol table takes
+//! milliseconds and new addresses keep appearing. Also decides which names to look up first, and when to
+//! retry generated code, whose names appear later than the code.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ const GATHER: Duration = Duration::from_secs(2);
 pub struct NameOptions {
     /// Where to look for symbols.
     pub options: SymbolOptions,
-    /// Depth of the names.
+    /// Level of detail of the names.
     pub depth: Depth,
     /// Whether to show names as they are in the files.
     pub raw_names: bool,
@@ -51,7 +51,8 @@ struct NameMessage {
     ksymbols: Vec<AddedSymbol>,
     jitdumps: Vec<(u32, std::path::PathBuf)>,
     locations: Vec<CodeLocation>,
-    /// Whether these are all unnamed locations. Earlier requests that are not repeated here are obsolete.
+    /// Whether the message lists all unnamed locations. Earlier requests that it does not repeat are then
+    /// obsolete.
     are_all: bool,
 }
 
@@ -74,8 +75,8 @@ pub struct NameTable {
     /// All strings.
     pub texts: StringTable,
     calls: Vec<LocationCall>,
-    /// Address ranges with a single call at every address, by module. Most names are found here, including
-    /// those of code that was never requested.
+    /// Address ranges in which every address has the same single call, by module. Most names are found here,
+    /// including names of code that was never requested.
     stretches: FxHashMap<(u32, CpuMode), IntervalMap<u32>>,
     /// Index ranges in `calls` for all other locations.
     places: FxHashMap<CodeLocation, (u32, u32)>,
@@ -173,7 +174,8 @@ impl NameRequests {
         let are_all = generation != self.generation;
         if are_all {
             (self.generation, self.locations) = (generation, 0);
-            // Named locations keep their names under any number; names that are no longer used are dropped.
+            // Locations have new numbers. Names are stored by location, so they stay valid; unused names are
+            // dropped.
             lock(&self.named).keep(locations);
         }
         if self.locations < locations.len() {
@@ -200,7 +202,7 @@ impl NameTable {
         &self.modules
     }
 
-    /// Returns the calls at a location, innermost first; at least one.
+    /// Returns the calls at a location (at least one), innermost first.
     fn of(&self, location: &CodeLocation) -> Option<&[LocationCall]> {
         let (start, end) = match self.stretch(location) {
             Some((_, call)) => (call, call + 1),
@@ -235,7 +237,7 @@ impl NameTable {
         }
     }
 
-    /// Drops all locations except these, if these are fewer than half of the known ones.
+    /// Keeps only these locations, if they are fewer than half of the known locations.
     fn keep(&mut self, locations: &[CodeLocation]) {
         let known = self.places.len() + self.stretches.values().map(|map| map.iter().count()).sum::<usize>();
         if known < 2 * locations.len() {
@@ -252,7 +254,7 @@ impl NameTable {
     }
 
     /// Updates `code` with the known calls at these locations. Changes only new or newly named entries,
-    /// because most locations stay the same between two looks.
+    /// because most locations stay the same between two snapshots.
     pub fn code(
         &mut self,
         locations: &[CodeLocation],
@@ -306,20 +308,20 @@ impl NameTable {
 pub struct CopiedNames {
     generation: u32,
     renamed: u32,
-    /// Numbers of locations without a name so far.
+    /// Numbers of locations that have no name yet.
     soon: Vec<u32>,
 }
 
 /// Share of elapsed time that may be spent as CPU time on names.
 const SHARE: f64 = 0.005;
-/// Maximum CPU time that may be spent in one go, as at the start.
+/// Maximum CPU time that may be spent without a pause, for example at the start.
 const CREDIT: Duration = Duration::from_millis(100);
-/// Cost of reading a module's files, as a share of the rest that follows. Reading takes as long for one
-/// address as for hundreds, so addresses are gathered in the meantime. [`LONGEST_REST`] bounds the wait for
+/// Time spent reading a module's files, as a share of the pause that follows. Reading takes as long for one
+/// address as for hundreds, so addresses are gathered during the pause. [`LONGEST_REST`] bounds the wait for
 /// a name.
 const READING: f64 = 0.001;
 const LONGEST_REST: Duration = Duration::from_secs(8);
-/// Interval between checks while requests are pending: the CPU limit may be lifted.
+/// Interval between checks while requests are pending, because the CPU limit may be lifted.
 const NAP: Duration = Duration::from_millis(200);
 
 /// State of the naming thread.
@@ -330,7 +332,7 @@ struct NameFinder {
     named: Arc<Mutex<NameTable>>,
     waiting: Arc<AtomicUsize>,
     modules: Vec<Module>,
-    /// Locations that require reading files, by module, and the time since which they have been waiting.
+    /// Locations that require reading files, by module, and the time at which the wait began.
     pending: FxHashMap<u32, (Vec<CodeLocation>, Instant)>,
     start: Instant,
     /// Earliest time at which a module's files may be read again.
@@ -371,7 +373,7 @@ impl NameFinder {
         lock(&self.named).modules.extend(news.modules.iter().cloned());
         self.modules.extend(news.modules);
         if news.are_all {
-            // Keeps the time since which a module has been waiting.
+            // Keeps the time at which a module's wait began.
             let given_up: usize = self.pending.values_mut().map(|(waiting, _)| waiting.drain(..).len()).sum();
             self.waiting.fetch_sub(given_up, Ordering::Relaxed);
         }
@@ -430,7 +432,7 @@ impl NameFinder {
                 let rest = Duration::from_secs_f64(cost / READING).min(LONGEST_REST);
                 self.rests.insert(module, Instant::now() + rest);
             }
-            // The names of newly arrived locations may be known by now.
+            // Locations may have arrived in the meantime, and their names may already be known.
             while let Ok(news) = come.try_recv() {
                 self.take(news);
             }

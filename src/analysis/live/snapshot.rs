@@ -57,7 +57,7 @@ const IDLE: &[&str] = &[
 /// How long older samples count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retention {
-    /// Older samples count 7/8 as much in each following table, as in perf.
+    /// The weight of older samples falls to 7/8 with each table, as in perf.
     Decays,
     /// Older samples count as much as new ones.
     Lasts,
@@ -113,7 +113,7 @@ struct PreviousCounters {
     counts: LiveCounts,
 }
 
-/// The rows at one time with the names known then. Answers any number of queries.
+/// The rows at a point in time, with the names known at that time. Answers any number of queries.
 pub struct LiveSnapshot {
     /// Empty after the snapshot was released.
     look: LiveRows,
@@ -164,7 +164,7 @@ impl SnapshotMaker {
                 let all = words(rows.attributes.get(list).1);
                 ids.extend(ids_at.iter().filter_map(|at| Some(all.get(*at)? as i32)));
             }
-            // A task that has exited and was dropped keeps its last name.
+            // A task that has exited keeps its last name.
             let names = ids.into_iter().filter_map(|id| {
                 let name = live.history().task_name(id);
                 let name = name.map(|name| String::from_utf8_lossy(name).into_owned());
@@ -319,8 +319,8 @@ impl SnapshotMaker {
 }
 
 impl LiveSnapshot {
-    /// Releases the data shared with the sampling thread, which otherwise must copy all of it before adding
-    /// samples. The names stay for the next snapshot.
+    /// Releases the data shared with the sampling thread. Otherwise that thread must copy all of the data
+    /// before it adds samples. The names stay for the next snapshot.
     pub fn release(&mut self) {
         self.look = LiveRows::default();
         self.is_released = true;
@@ -348,7 +348,7 @@ impl LiveSnapshot {
     }
 
     /// Returns the samples in a function: location, event index and cost. For an inlined function, returns
-    /// the samples of the function into which it is inlined, or of the costliest one among several.
+    /// the samples of the function that contains it, or of the costliest such function.
     pub fn samples_of(&self, function: &FunctionRef) -> Vec<(CodeLocation, usize, SampleValue)> {
         let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
             return Vec::new();
@@ -405,7 +405,8 @@ impl LiveSnapshot {
     pub fn comm(&self, comm: u32) -> String {
         match self.comms.get(comm as usize) {
             Some(name) => name.clone(),
-            // perf's name for unnamed threads; restores the sign bit that the mark replaced.
+            // perf's name for unnamed threads. Restores the sign bit, which the mark for unnamed threads
+            // replaced.
             None => format!(":{}", (comm << 1) as i32 >> 1),
         }
     }

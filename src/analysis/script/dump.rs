@@ -1,4 +1,4 @@
-//! Dump of every record as stored, with its owner: the output of `-D`.
+//! Dump of every record as stored, with the thread that owns it: the output of `-D`.
 //!
 //! Visits [`DumpedRecord`] records in time or file order, then the places where records are cut off. The view
 //! prints bytes and fields.
@@ -30,7 +30,7 @@ pub enum DumpOrder {
 /// Visits all records.
 ///
 /// # Errors
-/// When the file cannot be read, and the errors of `visit`.
+/// When the file cannot be read, or when `visit` fails.
 pub fn dump(
     session: &Session,
     by: DumpOrder,
@@ -47,7 +47,8 @@ pub(super) struct Dumper<'a> {
     names: RecordingNames<'a>,
     events: Vec<String>,
     is_aarch64: bool,
-    /// Whether other records have a CPU and a time, for perf's own records, which have neither.
+    /// Whether the kernel's records have a CPU and a time. The dump then shows both for perf's own records
+    /// too, which have neither.
     stamps: [bool; 2],
     has_trailers: bool,
 }
@@ -92,7 +93,8 @@ impl<'a> Dumper<'a> {
             raw: *raw,
             file: &file.to_string_lossy(),
             offset: place.offset.saturating_sub(start),
-            // A stream has neither before its first event is known; a file always has them.
+            // In a stream, CPU and time are missing until its first event is known. In a file they are always
+            // present.
             cpu: stamp(cpu, own_cpu),
             time: stamp(time, own_time),
             record,
@@ -135,7 +137,7 @@ impl<'a> Dumper<'a> {
     }
 }
 
-/// Whether the branches of samples are their callers.
+/// Whether the branch stacks of samples are call stacks.
 fn has_calls(layout: &SampleLayout) -> bool {
     layout.branch_sample_type() & crate::abi::branch_sample_type::CALL_STACK != 0
 }

@@ -1,5 +1,5 @@
-//! From a record to an entry: finds its thread, its names and its other fields, and passes it to the
-//! visitor.
+//! Turns records into entries: finds the thread, the names and the other fields of each record, and passes
+//! the entry to the visitor.
 
 use std::borrow::Cow;
 
@@ -20,10 +20,10 @@ use crate::session::order::SampleUnwinding;
 use crate::session::samples::{ChainCompleter, Readings};
 use crate::session::{CommId, Session, Timestamp, location, order};
 
-/// Software events whose address is a data address: all kinds of page faults, but not alignment faults.
+/// Software events whose address is a data address: all page-fault events, but not alignment faults.
 const FAULTS: [u64; 3] = [PAGE_FAULTS, MINOR_FAULTS, MAJOR_FAULTS];
 
-/// Sample fields that require parsing past the first fields.
+/// Sample fields that come after the first fields and require more parsing.
 const LATE: u64 = sample_type::RAW
     | sample_type::WEIGHT
     | sample_type::WEIGHT_STRUCT
@@ -40,7 +40,7 @@ impl NamedRecording<'_> {
     /// Visits all requested samples and records in time order.
     ///
     /// # Errors
-    /// When the file cannot be read, and the errors of `visit`.
+    /// When the file cannot be read, or when `visit` fails.
     pub fn entries(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let (session, request) = (&*self.session, self.request);
         let mut unwinder = RecordingUnwinder::new(session, &self.symbols, request.max_stack, request.joins);

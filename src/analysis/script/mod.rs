@@ -40,15 +40,16 @@ pub struct ScriptRequest {
     pub callers: bool,
     /// Maximum length of a call chain, in frames.
     pub max_stack: usize,
-    /// Whether to complete stacks that end with their copy from earlier samples of the same thread.
+    /// Whether to use earlier samples of the same thread to complete stacks that are truncated at the end of
+    /// their copy.
     pub joins: bool,
-    /// Whether to complete calls that the processor recorded from earlier samples of the same thread.
+    /// Whether to use earlier samples of the same thread to complete call stacks that the processor recorded.
     pub stitches: bool,
     /// Names of the functions to include samples of; empty for all.
     pub functions: Vec<String>,
     /// Paths or short names of the modules to include samples of; empty for all.
     pub dsos: Vec<String>,
-    /// Whether to show inlined functions; `None`: if stacks were copied or lines are shown.
+    /// Whether to show inlined functions. `None` shows them if stacks were copied or lines are shown.
     pub inlines: Option<bool>,
     /// Whether to show names as the compiler wrote them.
     pub raw_names: bool,
@@ -56,7 +57,8 @@ pub struct ScriptRequest {
     pub records: Vec<u32>,
     /// Whether to also dump all records byte by byte, and in which order.
     pub dump: Option<DumpOrder>,
-    /// Where to look for symbols. Whether the recording is from this machine is detected.
+    /// Where to look for symbols. [`NamedRecording::load`] detects whether the recording is from this
+    /// machine.
     pub symbols: SymbolOptions,
 }
 
@@ -65,7 +67,7 @@ pub struct ScriptRequest {
 pub enum ScriptLine<'a> {
     /// A sample.
     Sample(&'a ScriptEntry<'a>),
-    /// A record of another kind: its thread and time, its kind, and its contents.
+    /// Any other record: its thread and time, its kind, and its contents.
     Record(&'a ScriptEntry<'a>, u32, &'a Record<'a>),
     /// Any record, as stored.
     Dumped(&'a DumpedRecord<'a>),
@@ -144,7 +146,7 @@ impl<'a> NamedRecording<'a> {
         Ok(Self { session, request, wanted, symbols, fields, kinds, addresses, places })
     }
 
-    /// Warns about the file's notes, losses, and names that could not be read. Returns the exit status.
+    /// Warns about problems of the file, losses, and names that could not be read. Returns the exit status.
     pub fn warn(&self) -> Exit {
         quality::warn_of_names(self.symbols.symbolizer.failures());
         quality::warn(&self.session)
@@ -160,8 +162,8 @@ impl<'a> NamedRecording<'a> {
         &self.places
     }
 
-    /// Returns for each address whether it is in one of the requested functions and modules; `None` if all
-    /// are included.
+    /// Returns for each address whether it is in a requested function and module. Returns `None` if all are
+    /// included.
     fn leaves(&self) -> Option<Vec<bool>> {
         let ScriptRequest { functions, dsos, .. } = self.request;
         if functions.is_empty() && dsos.is_empty() {

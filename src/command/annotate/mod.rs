@@ -1,5 +1,5 @@
-//! `pmc annotate`: opens a recording, lists the code of the functions that have samples, and passes it
-//! to a view.
+//! `pmc annotate`: opens a recording, lists the code of the sampled functions, and passes the listings to a
+//! view.
 
 mod plan;
 

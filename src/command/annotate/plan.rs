@@ -24,7 +24,7 @@ const FUNCTIONS: usize = 3;
 #[derive(Debug)]
 pub(in crate::command) struct AnnotatePlan {
     pub(super) input: PathBuf,
-    /// Whether to show the screen on a terminal: no typed option requires text.
+    /// Whether to show the screen on a terminal, because no typed option requires text output.
     pub(super) browses: bool,
     pub(super) background: Option<Background>,
     pub(super) request: AnalysisRequest,
@@ -101,8 +101,8 @@ impl AnnotatePlan {
         })
     }
 
-    /// Converts to a plan for the screen, which starts with the code and has everything that a report's
-    /// screen has.
+    /// Converts to a plan for the screen. The screen starts with the code, and otherwise offers the same as
+    /// the screen of `pmc report`.
     pub(super) fn screen(self) -> ScreenPlan {
         let request = AnalysisRequest {
             usual_keys: true,

@@ -1,6 +1,6 @@
 //! `pmc archive`: packs the symbol files of a recording for another machine, in perf's format.
 //!
-//! Connects the reader, the build-id cache and the system's tar, like perf's script of the same name.
+//! Connects the reader, the build-id cache and the system's tar, like the script `perf-archive`.
 
 mod plan;
 
@@ -70,8 +70,8 @@ fn pack(recording: &Path, all: bool, excluded: &HashSet<String>, cache: &BuildId
     std::io::stdout().write_all(said.as_bytes()).map_err(|error| Error::output("how to unpack it", error))
 }
 
-/// Returns the paths to archive, relative to the cache. First adds missing files to the cache, if they
-/// still exist.
+/// Returns the paths to archive, relative to the cache. First adds files that the cache lacks, if they still
+/// exist.
 fn places(recording: &Path, excluded: &HashSet<String>, cache: &BuildIdCache) -> Result<Vec<PathBuf>> {
     let rows = header::build_ids(&Reader::open(recording)?, true)?;
     if rows.is_empty() {
@@ -135,10 +135,11 @@ fn run_tar(command: &mut Command, archive: &Path, input: &[u8]) -> Result<()> {
     let run = || -> std::io::Result<bool> {
         let mut tar = command.stdin(Stdio::piped()).spawn()?;
         if let Some(mut pipe) = tar.stdin.take() {
-            // If tar has exited, its status tells.
+            // If tar has exited early, its exit status reports the failure.
             let _ = pipe.write_all(input);
         }
-        // Status 1 warns of a changed file. Each new hard link to a cached file changes its metadata.
+        // Status 1 is a warning that a file changed. Each new hard link to a cached file changes the file's
+        // metadata.
         tar.wait().map(|status| matches!(status.code(), Some(0 | 1)))
     };
     let error = match { run }() {

@@ -1,7 +1,7 @@
 //! `pmc buildid-cache`: caches files of recordings by build ID in perf's cache directory.
 //!
-//! Connects the cache, the reader of recordings and the view. A file that fails is reported and does not
-//! stop the others; the exit status then shows the failure.
+//! Connects the cache, the reader of recordings and the view. Reports a file that fails, and continues with
+//! the next file. The exit status then shows the failure.
 
 mod plan;
 
@@ -20,7 +20,7 @@ use crate::view;
 /// Runs the command.
 ///
 /// # Errors
-/// There is no place for a cache, a recording cannot be read, or a write fails.
+/// No cache directory is known, a recording cannot be read, or a write fails.
 pub(super) fn run(plan: &BuildidCachePlan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
         Error::new("no build-id cache directory")

@@ -51,7 +51,7 @@ impl BuildidCachePlan {
             .chain(typed.missing.map(CacheStep::Missing))
             .chain(all(typed.update, CacheStep::Update))
             .chain(typed.list.then_some(CacheStep::List));
-        // Servers are asked only on request.
+        // Servers are used only on request.
         let servers = match &typed.debuginfod {
             Some(urls) => plan::debuginfod(Some(urls))?,
             None => None,

@@ -1,7 +1,7 @@
 //! Options of `pmc config`, and the effect of settings on the other commands.
 //!
-//! Each setting replaces an option that was not typed. [`apply`] fills it in before a command makes its
-//! plan, so the plan cannot tell the two apart.
+//! Each setting replaces an option that was not typed. [`apply`] fills in the settings before a command makes
+//! its plan. The plan therefore cannot distinguish settings from typed options.
 
 use std::path::PathBuf;
 
@@ -96,7 +96,7 @@ pub(super) fn is_supported(key: &str) -> bool {
     SUPPORTED.contains(&key) || pages(key)
 }
 
-/// Whether to page text: as typed, or else as `pager.COMMAND` says.
+/// Whether to page text: by the typed option, or else by the setting `pager.COMMAND`.
 ///
 /// # Errors
 /// The value is neither on nor off.
@@ -230,7 +230,7 @@ fn percentage(config: &Config) -> Result<Option<&'static str>> {
     word(config, "hist.percentage", &["absolute", "relative"])
 }
 
-/// Returns the call-chain mode for `-g`; `own` is the command's key.
+/// Returns the call-chain mode for `-g`. `own` is the command's key for this setting.
 fn stacks(config: &Config, own: &str) -> Option<String> {
     let mode = config.get(own).or_else(|| config.get("call-graph.record-mode"))?.to_owned();
     match config.get("call-graph.dump-size") {

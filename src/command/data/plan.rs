@@ -28,7 +28,7 @@ impl DataPlan {
     /// Converts the parsed options.
     ///
     /// # Errors
-    /// No format or an unsupported one is requested.
+    /// No format is requested, or the format is not supported.
     pub(in crate::command) fn new(typed: &DataArgs) -> Result<Self> {
         let DataCommand::Convert(typed) = &typed.command;
         if typed.to_ctf.is_some() {

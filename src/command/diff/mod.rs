@@ -13,7 +13,7 @@ pub(super) use plan::DiffPlan;
 /// Runs the command.
 ///
 /// # Errors
-/// A recording cannot be read, no event is in two recordings, or the output cannot be written.
+/// A recording cannot be read, the recordings have no event in common, or the output cannot be written.
 pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
     let sides = DiffSides::load(&plan.request, &Bars).map_err(|error| match plan.names_both {
         true => error,

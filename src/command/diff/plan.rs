@@ -112,7 +112,7 @@ impl DiffPlan {
                 streams: typed.stream.then(|| plan::rows(typed.max_rows, true, STREAMS)),
                 compute: match (&typed.compute, &layout.form) {
                     (Some(how), _) => Some(compute(how)?),
-                    // Programs read shares; the output format for them must not change.
+                    // Programs parse shares, so their output format must not change.
                     (None, ReportFormat::Text) if !typed.stream => None,
                     (None, _) => Some(Compute::default()),
                 },

@@ -117,7 +117,8 @@ impl LinkAddresses for LinkTimeAddresses<'_> {
     }
 }
 
-/// Returns the recording's metadata and its date: from its clocks, or else from the file.
+/// Returns the recording's metadata and date. The date comes from the recording's clocks, or else from the
+/// file.
 fn circumstances(analysis: &Analysis, path: &Path) -> RecordingCircumstances {
     let reader = &analysis.session().reader;
     let span = analysis.span();
@@ -143,7 +144,7 @@ impl LoadedRecording {
         let session = Arc::new(Session::open(Reader::open(path)?)?);
         let mut request = plan.request.clone();
         request.resolve(&session.reader)?;
-        // Without times all samples would seem simultaneous.
+        // If samples have no times, all of them would seem simultaneous.
         request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
         let question = request.question(&plan.query, &session.reader);
         let query = Query { event: plan.event(&session.reader)?, ..question };
@@ -154,12 +155,12 @@ impl LoadedRecording {
     }
 }
 
-/// Returns the event for formats that hold only one.
+/// Returns the event for formats that can contain only one.
 fn event(query: &Query, stacks: &StackProfile<'_>) -> usize {
     query.event.unwrap_or(stacks.first_event())
 }
 
-/// Stacks with their counts of the event.
+/// Stacks, each with its count of the selected event.
 type FoldedStacks = Vec<(String, u64)>;
 
 /// Returns the folded stacks of the recording to compare with, and the errors from reading symbol files.

@@ -38,7 +38,7 @@ pub(in crate::command) struct ExportPlan {
     pub(super) request: AnalysisRequest,
     /// The query, except for the event; see [`ExportPlan::event`].
     pub(super) query: Query,
-    /// Depth of names, if specified.
+    /// Level of detail of names, if specified.
     pub(super) depth: Option<Depth>,
     /// Layout of tables.
     pub(super) layout: ReportLayout,
@@ -104,7 +104,7 @@ impl ExportPlan {
         let request = AnalysisRequest {
             selection: plan::selection_of_stacks(&typed.filter, &typed.stacks)?,
             usual_keys: true,
-            // Tables match those of a report, which may count branches. Stacks are of samples.
+            // Tables match those of `pmc report`, which may count branches. Stacks always count samples.
             measure: if format.is_table() { CostMeasure::BranchesIfRecorded } else { CostMeasure::Period },
             max_stack: typed.stacks.max_stack,
             joins: !typed.filter.no_join,
@@ -180,7 +180,7 @@ impl ExportPlan {
     }
 }
 
-/// Returns the attributes that separate rows, in addition to those of the request's facets.
+/// Returns the attributes that distinguish rows, in addition to those of the request's facets.
 fn apart(detail: RowDetail) -> Vec<SampleAttribute> {
     let all = [
         (RowDetail::Threads, SampleAttribute::Pid),

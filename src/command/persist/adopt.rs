@@ -38,7 +38,7 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     sent.map_err(|error| Error::io(format!("asking process {pid}"), error))?;
     let (given, begun) = (handover::names(pid), Instant::now());
     let (directory, entry) = loop {
-        // Check the process first: one that has ended has already published its events.
+        // Check the process first, since a process that has ended has already published its events.
         let is_there = hears(host, pid);
         if let Some(found) = given.iter().find_map(|given| find(given, host).ok()) {
             break found;
@@ -49,7 +49,8 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
         }
         sleep(Duration::from_millis(10));
     };
-    // Renames from the first name. If two commands adopt the same events, only one of them renames them.
+    // Passes the first name to the rename. If two commands adopt the same events, only one rename then
+    // succeeds.
     let given = entry.definition.name.clone();
     let renamed = ask(&directory, &HolderRequest::Rename { entry: given.clone(), name: name.to_owned() });
     if let Err(error) = renamed {
@@ -62,8 +63,8 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the recorder uses the same holder as this process. Runs before the signal, so that a
-/// refusal leaves the recorder unaffected.
+/// Checks that the recorder uses the same holder as this process. Runs before the signal is sent, so a
+/// refusal does not affect the recorder.
 fn serves_us(pid: u32, host: &Host) -> Result<()> {
     let (theirs, ours) = (host.run_directory_of(pid), host.own_run_directory());
     let same_user = host.owner(pid) == Some(rustix::process::geteuid().as_raw());
@@ -90,7 +91,7 @@ fn serves_us(pid: u32, host: &Host) -> Result<()> {
     })
 }
 
-/// Whether a process handles SIGUSR1 like `pmc record` and `pmc stat`; the signal would kill other
+/// Whether a process handles SIGUSR1, as `pmc record` and `pmc stat` do. The signal would kill other
 /// processes.
 fn hears(host: &Host, pid: u32) -> bool {
     let is_perf = |file: fs::DirEntry| {

@@ -27,7 +27,7 @@ const PROFILE: &str = "profile";
 /// Name prefix of the counting entries; a number follows.
 const COUNTER: &str = "counter";
 
-/// Starts the counters, all or none.
+/// Starts all counters, or no counter if one of them fails.
 ///
 /// # Errors
 /// Counters are already running, an event is invalid, or the holder refuses.

@@ -1,8 +1,8 @@
 //! `pmc persist`: events that a holder keeps open.
 //!
-//! Connects the run directories ([`persistent`](crate::persistent)), the holder, the evaluation of its
-//! snapshots, and the view. New entries go to the user's own holder. Existing entries are searched for
-//! in the user's run directory, then in root's.
+//! Connects the run directories ([`persistent`](crate::persistent)), the holder, the evaluation of the
+//! holder's snapshots, and the view. New entries go to the user's own holder. Existing entries are searched
+//! for in the user's run directory, then in root's.
 
 mod adopt;
 mod detached;
@@ -32,7 +32,7 @@ use crate::view;
 /// Runs the command.
 ///
 /// # Errors
-/// There is no holder or entry of this name, the holder refuses, or a write fails.
+/// There is no holder, no entry has this name, the holder refuses, or a write fails.
 pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
     let host = Host::live();
     match plan {
@@ -62,7 +62,7 @@ pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
         }
         PersistPlan::Remove(names) => {
             for word in names {
-                // A holder does not know lost entries.
+                // The holder does not know entries that were lost.
                 let directory = find(&word, &host).map(|(directory, _)| directory);
                 let directory = directory.or_else(|error| {
                     let is_lost =

@@ -1,6 +1,6 @@
 //! Translates advice to pmcstat's options.
 //!
-//! pmcstat records and reads with pmc's own commands. Their advice names pmc's options, which have other
+//! The pmcstat personality runs pmc's own commands. Their advice names pmc's options, which have different
 //! letters in pmcstat or do not exist there. This module rewords the advice before it is printed.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,7 +26,7 @@ pub(super) fn speak(written_by: char) {
 fn translated(advice: &str, written_by: char) -> String {
     let mut text = String::new();
     let mut is_known = true;
-    // After a program's name, the words up to a comma are its own options.
+    // After a program's name, the words up to a comma are that program's options.
     let mut is_program_s = false;
     for word in advice.split_inclusive(' ') {
         let start = word.find(|c: char| c.is_alphanumeric() || c == '-').unwrap_or(word.len());

@@ -4,7 +4,7 @@
 //! #             p/instructions               p/branches
 //!                      1234567                    12345
 //! ```
-//! A column is as wide as its name, or as the largest 64-bit number.
+//! A column is as wide as its name, and at least as wide as the largest 64-bit number.
 
 use std::fs::File;
 use std::io::{Write, stderr};
@@ -30,7 +30,7 @@ const WIDTH: usize = (64.0 / std::f64::consts::LOG2_10) as usize + 1;
 /// Lines per header, unless the terminal's height is known.
 const SCREEN: usize = 23;
 
-/// Counts until the end.
+/// Counts and prints until the run ends.
 pub(super) fn run(plan: &PmcstatColumns, host: &Host) -> Result<Exit> {
     let (counted, mut table) = prepare(plan, host)?;
     let signals = launch::signals(&[])?;
@@ -51,7 +51,7 @@ pub(super) fn run(plan: &PmcstatColumns, host: &Host) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Counts while `record` records.
+/// Counts and prints while `record` records.
 pub(in crate::command) fn beside(
     plan: &PmcstatColumns,
     record: impl FnOnce((CountPlan, &mut dyn Observer)) -> Result<Exit>,
@@ -116,11 +116,11 @@ struct PmcstatTable<'a> {
     out: File,
     /// The counter and, for system-wide counters, the CPU of each column.
     columns: Vec<(usize, Option<u32>)>,
-    /// For each event, the value of one count, and whether it uses a hardware counter.
+    /// For each event, the value of one count, and whether the event uses a hardware counter.
     scales: Vec<(f64, bool)>,
     /// Last total of each column.
     before: Vec<u64>,
-    /// Lines since the header, if there has been one.
+    /// Lines printed since the last header, if any.
     lines: Option<usize>,
 }
 
@@ -137,7 +137,7 @@ impl Observer for PmcstatTable<'_> {
             let why = refusal.clone().isolate().explain(&MachineFacts::own(self.host));
             return Err(why.into_error(doing(of)).exit(Exit::Command(OS_ERROR)));
         }
-        // A 0 from an event that cannot see the kernel would be misleading.
+        // A count of 0 would be misleading if the event cannot observe the kernel.
         let seen = set.specs().zip(set.sees_kernel()).zip(set.user_only()).zip(&self.of_counter);
         let mut unseen = seen.filter(|(((spec, sees), _), _)| !sees && spec.is_of_kernel());
         match unseen.next() {
@@ -203,8 +203,8 @@ fn name(counters: &[PmcstatColumn], (counter, cpu): (usize, Option<u32>)) -> Str
     cpu.map_or_else(|| format!("p/{spec}"), |cpu| format!("s/{cpu:02}/{spec}"))
 }
 
-/// Returns the sum of the readings in the event's unit: whole ticks for a clock. Scales multiplexed
-/// events. Returns `None` if none of the readings was counted.
+/// Returns the sum of the readings in the event's unit (whole ticks for a clock). Scales multiplexed events.
+/// Returns `None` if none of the readings was counted.
 fn total<'a>(scales: &[(f64, bool)], readings: impl Iterator<Item = &'a CounterReading>) -> Option<u64> {
     let counted = readings.filter_map(|reading| {
         let (scale, takes_counter) = scales[reading.event];

@@ -1,6 +1,6 @@
-//! The `pmcstat` personality: under that name, pmc takes FreeBSD's options ([`plan`]). Sampling, reading
-//! recordings and listing are pmc's own commands, whose advice [`advice`] rewords for pmcstat. Only the
-//! counters in [`columns`] are implemented here.
+//! The `pmcstat` personality: under that name, pmc takes FreeBSD's options ([`plan`]). pmc's own commands
+//! sample, read recordings and list; [`advice`] rewords their advice for pmcstat. Only the counters in
+//! [`columns`] are implemented here.
 
 mod advice;
 mod columns;
@@ -21,9 +21,9 @@ use crate::view::pmcstat::PmcstatFormat;
 
 const NAME: &str = "pmcstat";
 
-/// Remaining work of the personality.
+/// The work that remains after parsing.
 pub(super) enum Personality {
-    /// None.
+    /// No work remains.
     Done(Exit),
     /// Commands of pmc to run, and counters to print during the recording.
     Steps(Vec<PmcstatStep>, Option<PmcstatColumns>),
@@ -63,7 +63,7 @@ pub(super) fn carry_out(
     print: impl Fn(Vec<OsString>, PmcstatFormat, &mut dyn Write) -> Result<Exit>,
 ) -> Exit {
     let mut exit = Exit::Done;
-    // A file that several steps share gets the output of all of them.
+    // Several steps may share an output file, which then gets the output of all of them.
     let mut begun = Vec::new();
     for PmcstatStep { words, output, written_by, form, log: _log } in steps {
         advice::speak(written_by);

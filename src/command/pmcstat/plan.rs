@@ -1,8 +1,7 @@
 //! `pmcstat`: converts FreeBSD's options to pmc commands.
 //!
-//! Receives the command line and finds the processes of `-t`. Returns command lines for pmc with their
-//! output files, or the counters of a table in columns. Reports every option that Linux or pmc does not
-//! support.
+//! Receives the command line and finds the processes of `-t`. Returns command lines for pmc with their output
+//! files, or the counters of a table in columns. Reports all options that Linux or pmc does not support.
 
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
@@ -147,8 +146,8 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
         return Err(Error::usage("ERROR: -T shows processes or CPUs")
             .try_this("-O FILE in place of -T; or pmcstat -T -S …"));
     }
-    // Logged counters get their own table at the end, which requires no second counter. Without a log,
-    // -o is the file for this text.
+    // Logged counters get a separate table at the end, which requires no second counter. Without a log, `-o`
+    // names the file for this text.
     let has_columns = counted.iter().any(|one| !logs(one))
         || typed.interval.is_some()
         || typed.has('o') && typed.has('O')
@@ -187,8 +186,8 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     })
 }
 
-/// Checks the typed counters before anything is appended to them. Adds the default rate: FreeBSD takes
-/// it from its tables, or else uses 65536. A clock is sampled at each tick.
+/// Checks the typed counters before settings are appended to their text. Adds the default rate, which FreeBSD
+/// takes from its tables, or else 65536. A clock is sampled at each tick.
 fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()> {
     let scope =
         if pids.is_empty() { MeasurementScope::Command } else { MeasurementScope::Processes(pids.to_vec()) };
@@ -196,7 +195,7 @@ fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()
     for counter in &mut typed.counters {
         let letter = counter.letter();
         let groups = parser.parse_single(&counter.spec, &format!("give -{letter} once per event"));
-        // pmc_allocate(3) rejects it on FreeBSD.
+        // On FreeBSD, pmc_allocate(3) rejects such a counter.
         let groups = groups.map_err(|error| Error::from(error).exit(Exit::Command(OS_ERROR)))?;
         let spec = groups.iter().flat_map(|group| &group.events).next();
         let of_event = spec.and_then(|spec| spec.tick_ns.map(|_| 1).or(spec.recommended_period));
@@ -230,7 +229,7 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds * S as f64) as u64
 }
 
-/// Converts `-R`: returns the commands that read recordings, one per output.
+/// Converts `-R`. Returns the commands that read recordings, one for each output.
 fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     let refused = [
         ('C', "a log has no counters to show in columns", "pmcstat -C -p …"),
@@ -314,7 +313,8 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
         }
         step.words.extend(typed.cpus.iter().flat_map(|cpus| ["--cpu".into(), cpus.into()]));
     }
-    // Redirecting standard output to a file is permanent, so steps for the real one go first.
+    // Redirecting standard output to a file is permanent, so steps that use the original standard output run
+    // first.
     sort::by_key(&mut steps, |step| step.output != PmcstatOutput::Standard);
     Ok(steps)
 }
@@ -415,7 +415,7 @@ fn text(counter: &PmcstatCounter) -> String {
         add(counter.log_exit, "log-exit");
         add(counter.log_cswitch, "log-cswitch");
     }
-    // Needed if other counters are per process; otherwise -a already selects all CPUs.
+    // Needed if other counters count processes. Otherwise -a already selects all CPUs.
     add(counter.system, "system");
     add(counter.samples, &format!("period={}", counter.rate.unwrap_or(65536)));
     add(counter.samples, if counter.chains { "callchain" } else { "callchain=0" });

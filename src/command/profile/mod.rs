@@ -1,7 +1,7 @@
 //! `pmc profile`: records and shows the result in one step.
 //!
-//! [`plan`] converts it into a `pmc record` and a `pmc report` or `pmc export`. The dispatcher runs one
-//! after the other.
+//! [`plan`] converts the options into those of `pmc record` and of `pmc report` or `pmc export`. The
+//! dispatcher runs both commands in turn.
 
 mod plan;
 

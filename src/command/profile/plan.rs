@@ -1,7 +1,7 @@
-//! `pmc profile`: turns its options into those of two commands.
+//! `pmc profile`: turns the options into those of two other commands.
 //!
-//! Receives the parsed options. Returns the options of `pmc record` and of `pmc report` or `pmc export`.
-//! The only logic of its own selects the runtimes to ask for the names of generated code.
+//! Receives the parsed options. Returns the options of `pmc record` and of `pmc report` or `pmc export`. Also
+//! selects the language runtimes that are asked to write the names of generated code.
 
 use std::ffi::{OsStr, OsString};
 
@@ -63,7 +63,7 @@ impl ProfilePlan {
             ])?;
             return Ok(Self { record, answer: ViewCommand::Export(Box::new(export)) });
         }
-        // Text output is one page of self costs. The screen and pmc report show callers.
+        // Text output is a single page of self costs. The screen and `pmc report` also show callers.
         let is_page = asked.stdio || !screen::is_there();
         let mut report: ReportArgs = typed([
             option("input", Some(&asked.output)),
@@ -96,8 +96,8 @@ fn typed<A: Args>(words: impl IntoIterator<Item = Option<OsString>>) -> Result<A
         .map_err(|complaint| usage::error(&complaint, [&[], &[]], |_| false))
 }
 
-/// Returns the environment variables that make the command's runtime write names. Prints a note about
-/// the variables that it sets and about names that it cannot get.
+/// Returns the environment variables that make the command's runtime write names. Prints a note about the
+/// variables that are set, and about names that are not available.
 fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
     match runtime::of(command) {
         Some(RuntimeDetection::Writes(runtime)) => {

@@ -1,7 +1,7 @@
 //! `pmc record`: samples into a file that pmc and perf can read.
 //!
 //! ```text
-//! plan ── recording: rings ──► one file, or one after the other ──► one line of truth
+//! plan ── recording: rings ──► one file, or several in turn ──► summary line
 //! ```
 //! [`plan`] interprets the options, [`recording`](crate::recording) records, and [`status`] shows the
 //! progress.
@@ -35,8 +35,8 @@ use crate::terminal::Stream;
 use crate::text::as_json;
 use crate::units;
 
-/// Runs the command. `counted` holds the events to count during the recording, and the observer of the
-/// counts.
+/// Runs the command. `counted` holds the events to count during the recording, and the observer that receives
+/// the counts.
 pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
     let host = Host::live();
     if plan.file.is_stream() && Stream::Output.is_terminal() {
@@ -52,7 +52,7 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
     let mut groups = if attached.is_some() { Vec::new() } else { open::groups(&plan.sample, &host)? };
     trace::adjust_to_trace(&mut plan.sample, &mut groups, &host)?;
     if plan.sample.trace.is_some() && plan.file.build_ids == BuildIdChoice::Hit {
-        // Only the decoder knows which files a trace passes through.
+        // Only the decoder can tell which files a trace passes through.
         plan.file.build_ids = BuildIdChoice::All;
     }
     sources::adjust_to_held_events(&mut plan.sample, &groups, &host)?;
@@ -96,7 +96,7 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
         control: control.as_mut(),
         watcher: prepared.watcher.as_mut(),
         status: &mut status,
-        // Rebuilds the option, since the observer outlives this value.
+        // Rebuilds the option, because the observer has a longer lifetime than this struct.
         counted: match counted {
             Some((counted, observer)) => Some((counted, observer)),
             None => None,

@@ -38,8 +38,8 @@ pub(in crate::command) struct RecordPlan {
     pub(super) realtime: Option<i32>,
     pub(super) dry_run: bool,
     pub(super) quiet: bool,
-    /// Whether to print perf's lines about the files even if stderr is not a terminal, for scripts that
-    /// search for them.
+    /// Whether to print perf's lines about the files even if stderr is not a terminal, because scripts search
+    /// for these lines.
     pub(in crate::command) prints_perf_summary: bool,
     /// Whether to print a JSON summary.
     pub(super) json: bool,
@@ -63,7 +63,7 @@ impl RecordPlan {
         if let (true, true, MeasurementScope::Command) =
             (are_held(&typed.events), typed.command.is_empty(), &scope)
         {
-            // The targets were chosen when the events were added.
+            // The targets were chosen when the events were added to the holder.
             scope = MeasurementScope::Cpus(host.online_cpus());
         }
         let mut warnings: Vec<Warning> = overridden.into_iter().collect();
@@ -108,7 +108,8 @@ impl RecordPlan {
             user_regs: typed.user_regs.as_deref().map(|text| registers("--user-regs", text)).transpose()?,
             clock: match typed.clockid.as_deref() {
                 Some(text) => Some(clock_of(text)?),
-                // pmc records the times of gaps, and cannot read the kernel's own clock.
+                // pmc records the times of gaps, so it needs a clock that it can read, unlike the kernel's
+                // default clock.
                 None => (typed.reserve == "yield").then_some(clock::MONOTONIC),
             },
             build_ids: true,
@@ -134,7 +135,7 @@ impl RecordPlan {
             Some(Err(ring)) => (Some(ring), None),
             Some(Ok((ring, area))) => (Some(ring), Some(area)),
         };
-        // perf's `e` (snapshot at the end too) is always on.
+        // perf's flag `e` (also take a snapshot at the end) is always on.
         let kept = typed.recording.snapshot.as_deref().map(|text| text.trim_start_matches('e'));
         let kept = kept.filter(|text| !text.is_empty()).map(|text| size("-S", text)).transpose()?;
         let area = area.filter(|text| !text.is_empty()).map(ring_pages).transpose()?;
@@ -195,7 +196,7 @@ impl RecordPlan {
         })
     }
 
-    /// Converts the options of `pmc persist attach`, which lacks those that apply when events are
+    /// Converts the options of `pmc persist attach`, which lacks the options that apply when events are
     /// opened.
     pub(in crate::command) fn attaching(typed: AttachArgs, host: &Host) -> Result<Self> {
         let AttachArgs { name, recording, command } = typed;
@@ -232,7 +233,7 @@ impl RecordPlan {
     }
 }
 
-/// Returns the plan for the output files. `carries_ids` tells that mmap records carry build IDs.
+/// Returns the plan for the output files. `carries_ids` tells whether mmap records contain build IDs.
 fn file(typed: &RecordingOptions, carries_ids: bool) -> Result<FilePlan> {
     let is_stream = typed.output.as_os_str() == "-";
     let rotation = typed.switch_output.as_deref().map(rotation).transpose()?;

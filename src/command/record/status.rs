@@ -1,7 +1,7 @@
 //! The status line during a recording, and the summary line at the end.
 //!
-//! Receives the totals, and shows them only on a terminal. A command that pmc runs shares its stderr and
-//! may use the terminal, so there is no status line then.
+//! Receives the totals, and shows them only on a terminal. A command that pmc runs shares pmc's stderr and
+//! may use the terminal, so there is no status line in this case.
 
 use serde_json::{Value as Json, json};
 
@@ -27,7 +27,7 @@ pub(super) struct RecordStatusLine {
 }
 
 impl RecordStatusLine {
-    /// Creates a status line. It appears only if `may_show` is set and stderr is a screen.
+    /// Creates a status line. It appears only if `may_show` is set and stderr is a terminal.
     pub(super) fn new(may_show: bool) -> Self {
         let now = monotonic_ns();
         let is_on = may_show && Stream::Error.is_screen();

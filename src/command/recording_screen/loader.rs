@@ -68,11 +68,12 @@ impl Loader {
             status.lost = quality::lost(&session);
             status.notes = quality::notes(&session);
         });
-        // Avoids waiting for downloads: asks the servers only after there is something to see.
+        // Asks the servers only after the first results are on the screen, since downloads take time.
         let mut request = request.clone();
         let servers = request.symbols.debuginfod.take();
         let mut analysis = Analysis::load(session, &request, &progress)?;
-        // Sort keys may need lines and inlined functions right away. Otherwise these come after the names.
+        // Sort keys may require lines and inlined functions right away. Otherwise these are resolved after
+        // the names.
         let first = if request.needs_deep_names() { *depth } else { Depth::Names };
         self.stage(&mut analysis, first);
         let open = |analysis: &mut Analysis| -> Result<()> {
@@ -107,7 +108,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Resolves names to this depth, and has the query answered again.
+    /// Resolves names at this level of detail, and has the query answered again.
     fn stage(&self, analysis: &mut Analysis, depth: Depth) {
         let mut named = analysis.name(depth, StringTable::default(), &BoardProgress(&self.board));
         analysis.assess(&mut named, depth == Depth::Inlines);

@@ -1,4 +1,4 @@
-//! The screen of a recording. `report` shows its tables with it, and `annotate` the code of a function.
+//! The screen of a recording. `report` uses it to show tables, and `annotate` to show a function's code.
 //!
 //! ```text
 //!   loader thread     file ─> samples ─> names ─stage─> inlines ─stage─> then the code of functions
@@ -41,15 +41,15 @@ const BRANCH: f64 = 0.0002;
 pub(super) struct ScreenPlan {
     pub(super) title: String,
     pub(super) request: AnalysisRequest,
-    /// The first query. Its keys are the request's.
+    /// The first query. Its keys are those of the request.
     pub(super) query: Query,
-    /// Final depth of names.
+    /// Final level of detail of names.
     pub(super) depth: Depth,
     /// Layout of exported files.
     pub(super) layout: ReportLayout,
     /// The terminal's background, if specified.
     pub(super) background: Option<Background>,
-    /// The function whose code to show first, if any.
+    /// The function whose code is shown first, if any.
     pub(super) opening: Option<AnnotationRequest>,
 }
 
@@ -73,10 +73,10 @@ impl ScreenPlan {
         }
     }
 
-    /// Returns the first query for a recording that has resolved the request.
+    /// Returns the first query for a recording, once the request is resolved.
     fn first(&self, reader: &Reader) -> Query {
         let question = self.request.question(&self.query, reader);
-        // Takes the tree's order; the screen requests a tree when it shows one.
+        // Keeps the direction of the tree. The screen requests a tree only when it shows one.
         let tree = self.query.tree.filter(|_| !self.request.counts_branches());
         let row_limit = self.layout.row_limit / 100.0;
         Query { event: Some(0), limit: BRANCH, row_limit, tree, ..question }
@@ -86,7 +86,7 @@ impl ScreenPlan {
 /// Shows a recording on the terminal.
 ///
 /// # Errors
-/// The recording cannot be read, lacks the requested branches, or has no function to start with.
+/// The recording cannot be read, lacks the requested branches, or lacks the function to start with.
 pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
     plan.request.facets = true;
     plan.request.resolve(&reader)?;
@@ -95,7 +95,7 @@ pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
     screen::catch_signals(inbox.waker())?;
     let board =
         Board::new(inbox.waker(), EngineStatus { title: plan.title.clone(), ..EngineStatus::default() });
-    // The function's name on the screen until it is found.
+    // The name that the screen shows until the function is found.
     board.put(|poll| poll.opens = plan.opening.as_ref().map(function_of));
     let (handle, jobs) = EngineHandle::new(board.clone());
     let newest = NewestStage::default();

@@ -55,8 +55,8 @@ pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
                     quality::warn(&session)
                 }
                 false => {
-                    // The report names the other failures where names are missing. The kernel may have
-                    // all its names without the file that the user gave.
+                    // The report shows other failures next to the missing names. Names of the kernel may be
+                    // complete even without the file that the user gave.
                     let is_given =
                         |failure: &MissingDataReason| matches!(failure, MissingDataReason::GivenVmlinux(_));
                     quality::warn_of_names(failures.into_iter().filter(is_given));

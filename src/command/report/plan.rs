@@ -32,7 +32,7 @@ pub(in crate::command) struct ReportPlan {
     pub(super) listing: Option<ListKind>,
     /// Whether to also show the threads' final counts.
     pub(super) thread_counts: bool,
-    /// Whether to show the screen on a terminal: no typed option requires text.
+    /// Whether to show the screen on a terminal, because no typed option requires text output.
     pub(super) browses: bool,
     /// The terminal's background, if specified.
     pub(super) background: Option<Background>,
@@ -55,7 +55,7 @@ pub(super) enum HeaderChoice {
 pub(super) enum ListKind {
     /// The number of records of each type.
     Records,
-    /// A hex dump of the records, then their number.
+    /// A hex dump of the records, then the number of records.
     Dump,
     /// Tasks, with or without their mappings.
     Tasks { maps: bool },
@@ -163,7 +163,7 @@ impl ReportPlan {
                 _ => CostMeasure::BranchesIfRecorded,
             },
             latency: if wants_latency { LatencyMode::Wanted } else { LatencyMode::IfRecorded },
-            // The page of `pmc profile` shows no callers, but shows how many stacks are complete.
+            // The page of `pmc profile` does not show callers, but it shows how many stacks are complete.
             callers: order.is_some() || children || stack_changes.changes_any() || typed.is_page,
             max_stack: typed.stacks.max_stack,
             joins: !typed.filter.no_join,
@@ -195,7 +195,7 @@ impl ReportPlan {
             }),
             collapse: typed.collapse_recursion,
             limit: layout.branch_limit / 100.0,
-            // Only for people; rows in a pipe match perf's.
+            // Only for terminals; rows in a pipe match perf's.
             language_functions: !parseable && !is_piped && !typed.quiet && request.callers,
             // The report excludes samples without names, as in perf.
             relative: typed.percentage == "relative" || typed.stacks.hide_unresolved,
@@ -240,7 +240,7 @@ impl ReportPlan {
         })
     }
 
-    /// Returns the depth of names.
+    /// Returns the level of detail of names.
     pub(super) fn depth(&self, reader: &Reader) -> Depth {
         self.depth.unwrap_or(self.request.depth(reader))
     }

@@ -62,7 +62,7 @@ pub(super) fn write(script: &NamedRecording<'_>, layout: &ScriptLayout, input: &
     let recording = if input.as_os_str() == "-" { Path::new("perf.data") } else { input };
     let path = |event: usize| {
         let mut path = recording.as_os_str().to_owned();
-        // An event name must not lead to another directory.
+        // An event name must not select another directory.
         path.push(format!(".{}.dump", clean(&layout.events[event]).replace('/', "_")));
         PathBuf::from(path)
     };

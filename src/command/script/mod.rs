@@ -1,4 +1,4 @@
-//! `pmc script`: opens a recording, symbolizes and sorts its records, and prints each.
+//! `pmc script`: opens a recording, symbolizes and sorts its records, and prints each record.
 
 mod dump;
 mod plan;
@@ -120,7 +120,7 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
     }
     let print = if is_json { view::script::counts::json } else { view::script::counts::line };
     let mut line = |tid, at_ns, event: usize, cpu, count| {
-        // A file may also count events that only supply task records; these are not in
+        // A recording may also contain events that only supply task records. They are not in
         // `recorded.events`.
         let Some(CountsEvent { name: event, .. }) = recorded.events.get(event) else { return Ok(()) };
         print(out, &CountLine { cpu, tid, count, at_ns, event }).map_err(written)

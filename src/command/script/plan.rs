@@ -24,7 +24,7 @@ pub(in crate::command) struct ScriptPlan {
     /// Whether each event gets its own file.
     pub(super) per_event: bool,
     pub(super) request: ScriptRequest,
-    /// The layout, except for the part that depends on the recording; see [`ScriptPlan::layout`].
+    /// The layout, without the parts that depend on the recording; see [`ScriptPlan::layout`].
     layout: ScriptLayout,
 }
 
@@ -55,7 +55,7 @@ impl ScriptPlan {
                 (_, true) => Some(DumpOrder::Time),
                 _ => None,
             },
-            // perf's scripts parse this text, so names that perf does not show are omitted.
+            // Scripts for perf parse this text, so names that perf does not show are omitted.
             symbols: SymbolOptions { placeholders: false, ..plan::symbol_options(&typed.symbol_files)? },
         };
         let layout = ScriptLayout {

@@ -34,8 +34,8 @@ pub(super) struct StatMachine<'a> {
     first_cpu: OnceCell<Option<u32>>,
     /// Level and index of each CPU's cache, for rows per cache.
     caches: OnceCell<BTreeMap<u32, (u32, u32)>>,
-    /// Whether this is the machine of a recording. The current state of this machine then explains
-    /// nothing.
+    /// Whether the counts come from a recording. The current state of this machine then explains no missing
+    /// values.
     is_elsewhere: bool,
 }
 
@@ -88,15 +88,15 @@ impl<'a> StatMachine<'a> {
 /// The events of a table, and the sources of their counts.
 pub(super) struct ShownEvents {
     events: Vec<StatEvent>,
-    /// Column of each event of the set, and how its counts join others in the column.
+    /// Column of each event of the set, and how its counts join the counts of other events in the column.
     columns: Vec<(usize, CountJoin)>,
     /// Reason why the kernel refused each event of the set, if it did.
     refused: Vec<Option<MissingValueReason>>,
-    /// Whether the counter of each event of the set always stays at 0.
+    /// Whether the counter of each event of the set always stays 0.
     blind: Vec<bool>,
     /// Whether each event of the set may wait for a hardware counter, so that its count is scaled.
     waits: Vec<bool>,
-    /// The event of each column, to find out why it never ran.
+    /// The event of each column, used to find out why it never ran.
     specs: Vec<EventSpec>,
     /// Values that pmc measures itself: event, column and kind.
     tools: Vec<(usize, usize, Tool)>,
@@ -107,7 +107,7 @@ pub(super) struct ShownEvents {
     scale: bool,
 }
 
-/// The period that a table covers.
+/// The time span that a table covers.
 pub(super) struct TablePeriod<'a> {
     pub(super) threads: &'a [ThreadInfo],
     /// End of the interval; `None` for a whole run.
@@ -130,7 +130,7 @@ pub(super) struct EventColumn<'a> {
     pub(super) refused: Option<MissingValueReason>,
     /// Whether the kernel part was excluded.
     pub(super) user_only: bool,
-    /// Whether it counts what happens in the kernel.
+    /// Whether the event counts in kernel mode.
     pub(super) sees_kernel: bool,
 }
 
@@ -276,7 +276,7 @@ impl ShownEvents {
             if readings.iter().any(|reading| reading.event == event) {
                 continue;
             }
-            // A clock ran for exactly the time that it shows. A time of 0 is a count too.
+            // A clock's count is exactly its running time. A time of 0 is a valid count.
             let count =
                 value.map(|value| Count { value, enabled_ns: value.max(1), running_ns: value.max(1) });
             let slot = self.tool_slot(machine);
@@ -371,7 +371,8 @@ impl ShownEvents {
         }
     }
 
-    /// Returns the slot for values without a place: the first row, without counting as a CPU there.
+    /// Returns the slot for values that have no CPU: the first row. The slot does not increase that row's
+    /// number of CPUs.
     fn tool_slot(&self, machine: &StatMachine<'_>) -> TargetSlot {
         let cpu = if self.aggregation == Aggregation::Global { None } else { machine.first_cpu() };
         TargetSlot { tid: None, cpu }
@@ -420,13 +421,13 @@ fn reason(why: Explanation) -> MissingValueReason {
     MissingValueReason { errno: why.errno_name(), cause: why.cause, remedy: why.remedy }
 }
 
-/// Whether each of these events may wait for a hardware counter. Groups of only software events do not
-/// wait: while they were off (a cgroup that did not run), there was nothing to count.
+/// Whether each of these events may wait for a hardware counter. Groups with only software events do not
+/// wait. While such a group was off (a cgroup that did not run), there was nothing to count.
 fn wait_for_counters(events: &[EventColumn<'_>]) -> Vec<bool> {
     let is_software = |spec: &EventSpec| match &spec.source {
         EventSource::Kernel(attr) => matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT),
         EventSource::Tool(_) => true,
-        // The holder knows, and reports events that do not wait as counted all the time.
+        // The holder reports events that never wait as counted all the time.
         EventSource::Held(_) => false,
     };
     let waits = |event: &EventColumn<'_>| {

@@ -1,4 +1,4 @@
-//! Selects the events that `pmc stat` counts: the requested events, those of metrics, or the machine's
+//! Selects the events that `pmc stat` counts: the requested events, the events of metrics, or the machine's
 //! default set.
 //!
 //! Receives the plan's texts. Returns parsed groups bound to their cgroups, and the metrics to derive.
@@ -67,7 +67,8 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
     if events.is_empty() && plan.selection.perfevent_conf.is_none() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
         let whole_cpus = matches!(plan.scope, MeasurementScope::Cpus(_) | MeasurementScope::AllThreads);
-        // Text output has one note about missing hardware. Data output has the rows, as in perf.
+        // Text output has a single note about missing hardware. Data output has a row for each event, as in
+        // perf.
         let hardware = no_hardware.is_none() || plan.output.is_data();
         let set = default_set(*detailed, whole_cpus, hardware, host).into_iter();
         // Clocks do not distinguish privilege levels.
@@ -87,7 +88,7 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
     let found = add(&mut chosen, &metrics.formulas, &plan.selection, &mut parser, host);
     if chosen.is_empty() && metrics.shares.is_none() && !null {
         lacks_all(&metrics.formulas, &found)?;
-        // A metric without events (`#num_cpus`) needs a row. This one is perf's.
+        // A metric without events (`#num_cpus`) needs a row. perf uses this event for the row.
         if !metrics.formulas.is_empty() {
             chosen.extend(parser.parse("duration_time")?);
         }
@@ -162,7 +163,7 @@ fn narrow(groups: &mut Vec<EventGroup>, selection: &EventSelection, host: &Host)
         group.events.retain(|spec| {
             let own = spec.pmu.as_deref();
             let is_core = |kind: &String| own.is_some_and(|own| own == kind || own == format!("cpu_{kind}"));
-            // Events of a single PMU, or of none, were requested explicitly.
+            // Events of a single PMU, or without a PMU, were requested explicitly.
             let fits_core = spec.core_cpus.is_none() || core_kind.as_ref().is_none_or(is_core);
             let fits_pmu =
                 spec.merge.is_none() || spec.core_cpus.is_some() || pmu.is_none() || own == pmu.as_deref();
@@ -221,7 +222,7 @@ fn of_groups(groups: &[EventGroup]) -> impl Iterator<Item = &EventSpec> {
     groups.iter().flat_map(|group| &group.events)
 }
 
-/// Refuses metrics if none can be computed and there is nothing else to count.
+/// Reports an error if no metric can be computed and there is nothing else to count.
 fn lacks_all(formulas: &[Formula], lacking: &[Option<MissingValueReason>]) -> Result<()> {
     let Some(reason) = lacking.iter().flatten().next().filter(|_| lacking.iter().all(Option::is_some)) else {
         return Ok(());
@@ -259,7 +260,7 @@ fn default_set(detailed: u8, whole_cpus: bool, hardware: bool, host: &Host) -> V
     set
 }
 
-/// Binds groups to cgroups: one by one in order, or each group to every cgroup.
+/// Binds groups to cgroups: either pairwise in order, or each group to every cgroup.
 fn bind(
     groups: Vec<EventGroup>,
     cgroups: &CgroupChoice,

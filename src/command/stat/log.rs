@@ -1,8 +1,8 @@
 //! `pmc stat --log-exit` and `--log-cswitch`: records the counts of each thread.
 //!
 //! Connects the plan and its events to the recorder ([`PreparedRecording`]), whose ring buffers receive the
-//! kernel's records about threads. Prints the sums of the same counters. [`report`](super::report) shows
-//! the log.
+//! kernel's records about threads. Prints the sums of the counters at the end. [`report`](super::report)
+//! shows the log.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -134,7 +134,7 @@ pub(super) fn run(
         control: control.as_mut(),
         watcher: watcher.as_mut(),
         status: &mut (),
-        // Rebuilds the option, since the observer outlives this value.
+        // Rebuilds the option, because the observer has a longer lifetime than this struct.
         counted: match counted {
             Some((counted, observer)) => Some((counted, observer)),
             None => None,

@@ -39,11 +39,11 @@ pub(super) struct TableMetrics {
     /// For each formula, the reason why it has no value on this machine. Empty until its events are
     /// looked up.
     pub(super) lacking: Vec<Option<MissingValueReason>>,
-    /// The kernel's events for the top-down analysis, if there are no formulas for it.
+    /// The kernel's events for the top-down analysis, if the tables have no formulas for it.
     pub(super) shares: Option<&'static [&'static str]>,
     /// The tree of the top-down analysis, if requested.
     pub(super) tree: Option<TopdownTree>,
-    /// Invalid metrics of the tables, which may be imported, if other metrics are requested too.
+    /// Invalid metrics in the tables (which may be imported), if other metrics are requested too.
     pub(super) left_out: Vec<Warning>,
 }
 
@@ -82,7 +82,7 @@ impl TableMetrics {
                     let levels = (1..=level).map(|level| format!("TopdownL{level}"));
                     levels.for_each(|group| chosen.extend(library.of_group(&group)));
                 }
-                // A lookup in the recording shows later which of them it has.
+                // A later lookup shows which of the events the recording contains.
                 None if matches!(of, CountSource::Recorded { .. }) => found.shares = Some(&[]),
                 None => {
                     let shares = topdown::events(|name| EventParser::new(host).parse(name).is_ok());
@@ -202,7 +202,7 @@ fn no_shares() -> Error {
 
 impl CountSource<'_> {
     /// Returns the values of `#literals` for the machine and the targets. A recording contains its CPU
-    /// topology. The other values are known only if it is read on a machine of the same kind.
+    /// topology. The other values are known only if the recording is read on a machine of the same kind.
     fn literals(&self, host: &Host, vendor: &Vendor) -> Literals {
         let (topology, whole_cpus, is_here) = match self {
             Self::Here(MeasurementScope::Cpus(cpus)) => (Topology::read(host), Some(cpus.clone()), true),

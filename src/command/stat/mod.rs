@@ -5,7 +5,7 @@
 //! ```
 //! [`plan`] interprets the options and [`events`] selects the events.
 //! [`counting`](crate::recording::counting) measures once, [`collect`] converts readings to tables, and
-//! [`sink`] and [`serve`] output text. This file repeats, compares and prints.
+//! [`sink`] and [`serve`] output text. This file repeats runs, compares commands and prints.
 
 mod collect;
 mod events;
@@ -55,11 +55,11 @@ use crate::sys::process::{self, Ended, PausedChild, Streams};
 use crate::sys::signal::{self, Signals};
 use crate::units::{self, MS};
 
-/// Number of open tracepoints whose closing (some 0.3 s) would noticeably delay the prompt.
+/// Number of open tracepoints that take noticeably long to close (about 0.3 s), and so delay the prompt.
 const MANY_TRACEPOINTS: usize = 8;
 
-/// Maximum number of tracepoints of earlier runs left open with `-r`, instead of waiting for their
-/// closing.
+/// Maximum number of tracepoints of earlier runs to leave open with `-r`, instead of waiting until they are
+/// closed.
 const MOST_LEFT_OPEN: usize = 20_000;
 
 /// Runs the command. `counted` holds events to count alongside a log of counts, and the observer that
@@ -130,14 +130,14 @@ struct StatSession<'a> {
     machine: &'a StatMachine<'a>,
     signals: Signals,
     control: Option<Control>,
-    /// With `--reserve=yield`, watches for other processes that request the hardware.
+    /// With `--reserve=yield`, watches for other processes that reserve the hardware counters.
     watcher: Option<Watcher>,
     printer: StatPrinter,
     /// The cgroup of each event.
     cgroups: Vec<Option<String>>,
     /// Groups that are counted in the same run.
     passes: Vec<Vec<usize>>,
-    /// Whether this run's output is shown, if runs on a terminal show it only once.
+    /// Whether this run's output is shown. Set only if repeated runs on a terminal show their output once.
     is_heard: Option<bool>,
 }
 
@@ -152,7 +152,7 @@ struct RunOutcome {
 }
 
 impl StatSession<'_> {
-    /// Runs the command as often as requested, and prints the result.
+    /// Runs the command the requested number of times, and prints the result.
     fn repeat(&mut self) -> Result<Exit> {
         let mut runs = Vec::new();
         let mut exit = Exit::Done;
@@ -200,7 +200,7 @@ impl StatSession<'_> {
             texts.push(words.join(" "));
             commands.push(self.plan.command.clone());
         }
-        // A shell takes time itself, so either every command uses one, or none does.
+        // A shell adds time, so either all commands use a shell, or none does.
         let shell = self.plan.repeat.versus.iter().any(|text| needs_shell(text));
         for text in &self.plan.repeat.versus {
             texts.push(text.clone());
@@ -444,8 +444,8 @@ fn needs_shell(text: &str) -> bool {
         || text.split_whitespace().next().is_none_or(|first| first.contains('='))
 }
 
-/// Runs `--pre` or `--post`. A failure ends pmc, as in perf. The hook is started like the command: it
-/// must not inherit pmc's blocked signals, so that Ctrl-C ends it.
+/// Runs `--pre` or `--post`. A failure ends pmc, as in perf. The hook is started like the command. It must
+/// not inherit pmc's blocked signals, because Ctrl-C must end it.
 fn hook(option: &str, command: Option<&str>) -> Result<()> {
     let Some(command) = command else { return Ok(()) };
     let failed = |error| Error::io(format!("{option}: running `{command}`"), error);
@@ -502,8 +502,7 @@ struct StatObserver<'a> {
 }
 
 impl Observer for StatObserver<'_> {
-    /// Ends the run before it begins if nothing can be counted because of missing permissions or
-    /// resources.
+    /// Ends the run before it begins if missing permissions or resources prevent all counting.
     fn opened(&mut self, set: &CounterSet, threads: &[ThreadInfo]) -> Result<()> {
         let hopeless = |errno: i32| matches!(errno, errno::EMFILE | errno::ENFILE | errno::ENOMEM);
         let denied = |errno: i32| matches!(errno, errno::EACCES | errno::EPERM | errno::ENOSYS);

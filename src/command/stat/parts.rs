@@ -1,16 +1,16 @@
 //! Counts in parts: `--children` (self, children, sum) and `--user-kernel`.
 //!
-//! Receives the groups to count. Returns each with a group that counts the other part; a common `merge`
-//! number shows both in the same row.
+//! Receives the groups to count. Returns each group together with a group that counts the other part. Both
+//! have the same `merge` number, so they share a row.
 //!
 //! ```text
-//! --children      {cycles}            inherited by all that is started    sum
-//!                 {cycles}            inherited by threads alone          self      children = sum - self
+//! --children      {cycles}            inherited by threads and processes  sum
+//!                 {cycles}            inherited by threads only           self      children = sum - self
 //! --user-kernel   {cycles:u, cycles:k}
 //! ```
-//! The copy (`inherit_thread`) is a separate group, because the kernel inherits all members of a group
-//! in the same way as the leader. One event that a child does not inherit prevents the kernel from
-//! exchanging the contexts of parent and child, which would mix up their counts.
+//! The copy (`inherit_thread`) is a separate group, because the kernel inherits all members of a group in the
+//! same way as the leader. If a child does not inherit some event, the kernel cannot swap the contexts of
+//! parent and child, which would mix up their counts.
 
 use crate::abi::attr::Flag;
 use crate::command::plan;
@@ -66,7 +66,7 @@ pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result
         let pairs: Vec<Vec<EventSpec>> = group.events.iter().map(levels).collect();
         match group.braces {
             true => parted.push(EventGroup { events: pairs.concat(), ..group }),
-            // Counts both together if the hardware has enough counters.
+            // Counts both parts at the same time if the hardware has enough counters.
             false => parted.extend(pairs.into_iter().map(|events| EventGroup {
                 braces: events.len() > 1,
                 weak: true,

@@ -1,7 +1,7 @@
 //! `pmc stat`: turns the parsed options into a [`StatPlan`] without clap's types.
 //!
-//! Checks what clap cannot. Resolves the names of the control channel and the output, but opens nothing
-//! else. Every error here is a usage error (status 2).
+//! Checks what clap cannot. Resolves the names of the control channel and the output, but opens no other
+//! files. Every error here is a usage error (status 2).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(in crate::command) struct StatPlan {
     pub(super) timing: StatTiming,
     pub(super) repeat: Repeat,
     pub(super) aggregation: Aggregation,
-    /// Whether `-a` was given, not a list of CPUs.
+    /// Whether `-a` was given instead of a list of CPUs.
     pub(super) all_cpus: bool,
     pub(super) no_merge: bool,
     pub(super) control: Option<String>,
@@ -186,17 +186,17 @@ impl StatOutput {
         })
     }
 
-    /// Whether OpenMetrics is the result's own format (`--openmetrics` without a file).
+    /// Whether OpenMetrics is the format of the result (`--openmetrics` without a file).
     pub(super) fn openmetrics_is_the_form(&self) -> bool {
         self.openmetrics.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// Whether the result is for programs. It then also contains all warnings in its own format.
+    /// Whether the result is for programs. The result then also contains all warnings, in the same format.
     pub(super) fn is_data(&self) -> bool {
         self.form != StatFormat::Text || self.openmetrics_is_the_form()
     }
 
-    /// Whether data goes to stderr and no terminal user can tell pmc's messages apart from it.
+    /// Whether data goes to stderr but not to a terminal, so that pmc's messages would get mixed with it.
     pub(super) fn takes_stderr(&self) -> bool {
         let to_stderr = matches!(self.to, OutputTarget::Stderr | OutputTarget::Descriptor(2));
         self.is_data() && to_stderr && !Stream::Error.is_terminal()

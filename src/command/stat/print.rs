@@ -10,7 +10,7 @@ use crate::recording::plan::MeasurementScope;
 use crate::view::openmetrics;
 use crate::view::stat::{StatStyle, StatSubject, TopdownTree, csv, document, json, text, versus};
 
-/// The output of one `pmc stat`.
+/// The output of one `pmc stat` command.
 pub(super) struct StatPrinter {
     output: StatOutput,
     subject: StatSubject,

@@ -29,7 +29,7 @@ use crate::view::stat::StatSubject;
 /// Runs the command.
 ///
 /// # Errors
-/// The recording has no counts, or not the requested ones.
+/// The recording has no counts, or lacks the requested counts.
 pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
     let session = Session::open(Reader::open(&plan.input)?)?;
     if plan.log.is_none() {
@@ -188,7 +188,7 @@ fn columns(events: &[CountsEvent]) -> Vec<EventColumn<'static>> {
         let attr = &event.attr;
         let sees_kernel = !attr.get(Flag::ExcludeKernel);
         let source = tool(event).map_or_else(|| EventSource::Kernel(attr.clone()), EventSource::Tool);
-        // The instances of a PMU share one name. The first one represents all of them.
+        // The instances of a PMU share one name, and the first instance represents all of them.
         let same = |other: &&CountsEvent| other.name == event.name && other.attr.kind() != attr.kind();
         let first = events.iter().position(|other| other.name == event.name).unwrap_or(index);
         let spec = EventSpec {
@@ -217,8 +217,8 @@ fn columns(events: &[CountsEvent]) -> Vec<EventColumn<'static>> {
 /// PMU type of tool events in newer versions of perf.
 const TOOL_PMU: u32 = 0xffff_fffe;
 
-/// Returns the value that the recorder should have measured itself. Newer versions of perf do not store
-/// it.
+/// Returns the kind of value that the recorder measures itself. Newer versions of perf do not store such
+/// values.
 fn tool(event: &CountsEvent) -> Option<Tool> {
     let attr = &event.attr;
     let is_measured =

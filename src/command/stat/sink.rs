@@ -1,7 +1,7 @@
 //! Outputs of `pmc stat`: stderr, a file or a descriptor, and also a scrape file or a small web server.
 //!
-//! Receives finished text. A failed write is reported once and ends the run with status 1; a broken pipe
-//! ends it silently.
+//! Receives finished text. A failed write is reported once and ends the run with status 1. A broken pipe ends
+//! the run silently.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::terminal::{self, Paint, Stream};
 pub(super) struct ResultSink {
     to: Box<dyn Write>,
     name: String,
-    /// The standard stream of the sink, if it is one.
+    /// The standard stream to which the sink writes, if any.
     stream: Option<Stream>,
 }
 
@@ -82,7 +82,7 @@ impl ResultSink {
         self.stream.is_some_and(Stream::is_screen)
     }
 
-    /// Writes one piece of output in a single write, so that lines of other writers do not come between.
+    /// Writes one piece of output in a single write, so that other writers cannot interleave lines.
     pub(super) fn print(&mut self, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         let mut text = Vec::new();
         fill(&mut text)

@@ -204,7 +204,7 @@ impl TopPlan {
         &self.sample.run_schedule.command
     }
 
-    /// Returns the sampler's plan; the command gets these standard streams.
+    /// Returns the sampler's plan. The command gets the standard streams `streams`.
     pub(super) fn live(&self, streams: Streams) -> LivePlan {
         LivePlan {
             sample: self.sample.clone(),
@@ -240,7 +240,7 @@ impl TopPlan {
         }
     }
 
-    /// Returns the contents that snapshots of the live state need.
+    /// Returns the options for snapshots of the live state.
     pub(super) fn snapshots(&self) -> SnapshotOptions {
         SnapshotOptions {
             attributes: self.wanted.attributes.clone(),
@@ -255,7 +255,7 @@ impl TopPlan {
         NameOptions { options: self.symbols.clone(), depth: self.depth, raw_names: self.raw_names }
     }
 
-    /// Makes rows keep their process and thread, so that the user can filter by them later.
+    /// Makes rows keep their process and thread, which lets the user filter by them later.
     pub(super) fn tell_threads(&mut self) {
         self.wanted.ignore_comms = false;
         for attribute in [SampleAttribute::Pid, SampleAttribute::Tid] {
@@ -323,7 +323,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         branches: None,
         intr_regs: None,
         user_regs: None,
-        // A clock that pmc can read too: records older than a timestamp taken by pmc are complete.
+        // pmc can read this clock too. Records older than a timestamp that pmc took are complete.
         clock: clock::number("monotonic"),
         // Requests no build IDs, since the mapped files are present. This also leaves other recorders
         // unaffected.

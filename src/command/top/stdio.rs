@@ -1,7 +1,7 @@
 //! Prints one plain table per interval, for pipes, files and terminals without cursor control.
 //!
-//! Does not read standard input, so it may be closed. Ends when the reader of the output is gone, on a
-//! signal, at the time limit, or when all sampled processes have ended.
+//! Does not read standard input, which may be closed. Ends when the output's reader exits, on a signal, at
+//! the time limit, or when all sampled processes have ended.
 
 use std::io::{BufWriter, Write, stdout};
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ pub(super) fn run(
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        // After an interruption, further output is unintended.
+        // After an interruption, the user does not expect further output.
         if !matches!(caught, Some(signal::TERM | signal::HUP)) {
             let mut snapshot = maker.take(last.take());
             let answer = maker.answer(&snapshot, &query);
@@ -76,7 +76,7 @@ pub(super) fn run(
     }
 }
 
-/// Sleeps until `until`, a signal, the end of the reader or the end of sampling.
+/// Sleeps until the time `until`, a signal, the exit of the output's reader, or the end of sampling.
 fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<i32>> {
     let out = stdout();
     loop {
@@ -94,7 +94,7 @@ fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::io("waiting", std::io::Error::from(error))),
         }
-        // The other end of the pipe is closed: poll reports this without a write.
+        // The reader has closed the pipe. poll reports this without a write.
         if fds[1].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
             return Err(Error::output("the table", std::io::ErrorKind::BrokenPipe.into()));
         }

@@ -35,7 +35,7 @@ use crate::tui::board::{latest, serve};
 use crate::tui::engine::CpuTimeSplit;
 use crate::tui::{Board, Engine, EngineHandle, EngineStatus, Inbox, LiveCommand, ViewFormat};
 
-/// Shorter intervals before the first snapshots.
+/// Shorter intervals for the first snapshots.
 const FIRST: [Duration; 3] =
     [Duration::from_millis(80), Duration::from_millis(170), Duration::from_millis(400)];
 /// Refresh interval while the first names are resolved.
@@ -269,7 +269,7 @@ impl WatchState {
             self.first.next().map_or(self.next_turn, |after| (self.start + *after).min(self.next_turn));
     }
 
-    /// Takes a snapshot and shows it; `turns` marks the last one of an interval.
+    /// Takes a snapshot and shows it; `turns` marks the last snapshot of an interval.
     fn show(&mut self, turns: bool) {
         let is_over = self.shared.is_over();
         let last = self.snapshot.take();
@@ -293,7 +293,7 @@ impl WatchState {
         self.tell_status();
     }
 
-    /// Ensures that there is a snapshot to answer queries from, unless none has been taken yet.
+    /// Ensures that the last snapshot can answer queries. Does nothing before the first snapshot.
     fn hold(&mut self) {
         if self.snapshot.as_ref().is_some_and(LiveSnapshot::is_released) {
             let last = self.snapshot.take();

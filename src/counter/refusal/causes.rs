@@ -13,9 +13,9 @@ use crate::counter::facts::{KnownPmu, MachineFacts};
 use crate::sys::credentials::Seccomp;
 use crate::sys::errno;
 
-/// The explanation of this errno.
+/// Returns the explanation of this errno.
 pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
-    // A missing CPU is the cause whatever errno the kernel returns.
+    // If the CPU is missing, that is the cause, regardless of the kernel's errno.
     if refusal.call == FailedCall::Open
         && let Some(explained) = refusal.slot.cpu.and_then(|cpu| missing_cpu(cpu, facts))
     {
@@ -223,7 +223,8 @@ fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     }
 }
 
-/// No core PMU: common in virtual machines; elsewhere the interrupt or the driver is missing.
+/// There is no core PMU. This is common in virtual machines; elsewhere the interrupt or the driver is
+/// missing.
 fn no_core_pmu(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     const SOFTWARE: &str = "count software events such as task-clock and page-faults";
     if let Some(named) =
@@ -415,7 +416,7 @@ fn notsupp(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     explained(NoCapability, format!("{pmu} lacks a feature that this request requires"), "")
 }
 
-/// The CPU or the driver has gone.
+/// The CPU or the driver is gone.
 fn nodev(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     match (refusal.slot.cpu, facts.pmu_of(&refusal.attr)) {
         (cpu, Some(pmu)) => wrong_core(pmu, cpu, facts).unwrap_or_else(|| {
@@ -488,7 +489,7 @@ pub(super) fn never_ran(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     explained(Busy, cause, remedy)
 }
 
-/// The PMU in a sentence: "the PMU `cpu`", or "this kind of event".
+/// Returns words for the PMU in a sentence: "the PMU `cpu`", or "this kind of event".
 fn pmu_words(attr: &Attr, facts: &MachineFacts) -> String {
     facts
         .pmu_of(attr)

@@ -1,8 +1,8 @@
 //! Finds the part of a request that the kernel rejects, by retrying the request with one feature removed at a
 //! time.
 //!
-//! Takes a refused request and a closure that tries another one; returns the feature without which the
-//! kernel accepts the request. The errno does not say which bit of an attr is wrong, so this module tests
+//! Takes a refused request, and a closure that tries a changed request. Returns the feature without which the
+//! kernel accepts the request. The errno does not identify the wrong bit of an attr, so this module tests
 //! instead of guessing.
 
 use crate::abi::attr::{Flag, WORDS};
@@ -105,7 +105,7 @@ impl OmittableFeature {
         (without != *attr).then_some(without)
     }
 
-    /// The cause of the refusal, if the kernel accepts the request without the feature.
+    /// Returns the cause of the refusal, for a kernel that accepts the request without the feature.
     pub(super) fn cause(self) -> &'static str {
         match self {
             Self::Precise => "the PMU does not support this precision for the event",
@@ -125,7 +125,7 @@ impl OmittableFeature {
         }
     }
 
-    /// The remedy for the cause.
+    /// Returns the remedy for the cause.
     pub(super) fn remedy(self) -> &'static str {
         match self {
             Self::Precise => "use one p less, or P for the highest available level",
@@ -148,12 +148,12 @@ impl OmittableFeature {
     }
 }
 
-/// The first of the driver-specific words most recently added to the attr.
+/// The first of the driver-specific words (`config3`, `config4`), the latest additions to the attr.
 const CONFIG3: usize = 16;
 
-/// Finds the feature without which `opens` accepts the request. If no single feature decides, tries pairs
-/// and returns the wider feature, which matters more: a PMU that cannot sample may not support privilege
-/// levels either.
+/// Finds the feature without which `opens` accepts the request. If no single feature is the cause, tries
+/// pairs and returns the wider feature of the pair. For example, a PMU that cannot sample may not support
+/// privilege levels either.
 pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Option<OmittableFeature> {
     let single = OmittableFeature::ALL
         .into_iter()
@@ -167,8 +167,9 @@ pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Opti
     })
 }
 
-/// Returns the contradiction in a request that the kernel rejects for every PMU, and a remedy; `None` if
-/// there is none. Source: `perf_copy_attr` and `perf_event_alloc` in `kernel/events/core.c`.
+/// Returns the contradiction in a request that the kernel rejects for every PMU, and a remedy. Returns `None`
+/// if the request has no contradiction. Source: `perf_copy_attr` and `perf_event_alloc` in
+/// `kernel/events/core.c`.
 pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     const OUT: &str = "omit these bits of attr5";
     let last = Flag::ALL.iter().map(|&flag| flag as u32).max().unwrap_or_default();
@@ -193,7 +194,7 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     Some((cause, remedy))
 }
 
-/// An attribute that requires an AUX trace, and what it requires in addition.
+/// Returns an attribute that requires an AUX trace, and its further requirement.
 fn of_a_trace(attr: &Attr) -> Option<(String, &'static str)> {
     match (attr.aux_action(), attr.aux_sample_size()) {
         (0, 0) if attr.get(Flag::AuxOutput) => {

@@ -1,10 +1,10 @@
-//! Explains why an event cannot be counted here: turns the kernel's errno and the facts of the machine into
-//! a kind, a cause and a remedy.
+//! Explains why an event cannot be counted here. Turns the kernel's errno and the facts of the machine into a
+//! kind, a cause and a remedy.
 //!
 //! A [`Refusal`] holds the request and the kernel's answer. It is explained only when it is shown, since
-//! collecting the facts reads many files. Its kinds are those of FreeBSD's `pmc_allocate(3)` and a few that
-//! Linux adds. An explanation names a cause only if a fact supports it; otherwise it says that the kernel
-//! gives no reason.
+//! collecting the facts reads many files. Its kinds are those of FreeBSD's `pmc_allocate(3)` and a few
+//! additional kinds for Linux. An explanation names a cause only if a fact supports it; otherwise it says
+//! that the kernel gives no reason.
 //!
 //! ```text
 //! Refusal { event, attr, slot, errno } --isolate: retried without each feature--> culprit
@@ -91,21 +91,21 @@ impl RefusalKind {
     }
 }
 
-/// An event that is not counted: the request, the target and the answer.
+/// An event that is not counted: the request, the target and the kernel's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The event's name.
     pub event: String,
     /// The requested attributes.
     pub attr: Attr,
-    /// The slot in which it should count.
+    /// The slot in which the event should count.
     pub slot: TargetSlot,
     /// The call that failed.
     pub call: FailedCall,
     /// The kernel's errno; `None` if no system call failed.
     pub errno: Option<i32>,
-    /// Number of members of its kernel group that were already open; 0 for leaders and single events. The
-    /// group as a whole may not fit.
+    /// Number of members of the event's kernel group that were already open; 0 for leaders and single events.
+    /// If it is not 0, the group as a whole may not fit.
     pub group_before: usize,
     /// The feature without which the kernel accepts the request, if known: see [`Refusal::isolate`].
     pub culprit: Option<OmittableFeature>,
@@ -114,7 +114,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// The kernel refused to open this event in this slot.
+    /// Creates the refusal of an event that the kernel did not open in this slot.
     pub fn new(event: &str, attr: Attr, slot: TargetSlot, error: &io::Error) -> Self {
         let errno = error.raw_os_error();
         let known = errno.is_none().then(|| (RefusalKind::Other, error.to_string(), String::new()));
@@ -122,12 +122,13 @@ impl Refusal {
         Self { event, attr, slot, call: FailedCall::Open, errno, group_before: 0, culprit: None, known }
     }
 
-    /// The kernel refused to map a ring of this many bytes, including the header page.
+    /// Creates the refusal of a ring that the kernel did not map. `bytes` includes the header page.
     pub fn of_ring(event: &str, attr: Attr, bytes: u64, error: &io::Error) -> Self {
         Self { call: FailedCall::Map { bytes }, ..Self::new(event, attr, TargetSlot::OURSELVES, error) }
     }
 
-    /// pmc refused the event before asking the kernel; `errno` is the equivalent error number.
+    /// Creates the refusal of an event that pmc rejects without asking the kernel. `errno` is the equivalent
+    /// error number.
     pub fn before_the_kernel(
         event: &str,
         attr: Attr,
@@ -152,7 +153,7 @@ impl Refusal {
         Self { group_before, ..self }
     }
 
-    /// Whether the thread or the CPU has gone, so that the event is not the cause.
+    /// Whether the thread or the CPU is gone. The event is then not the cause of the refusal.
     pub fn is_gone(&self) -> bool {
         match self.errno {
             Some(errno::ESRCH) => self.slot.tid.is_some(),
@@ -161,8 +162,8 @@ impl Refusal {
         }
     }
 
-    /// For an ambiguous errno, finds the rejected part by trying the request on pmc's own process without
-    /// one [`OmittableFeature`] after the other.
+    /// For an ambiguous errno, finds the rejected part. Tries the request on pmc's own process without each
+    /// [`OmittableFeature`] in turn.
     #[must_use]
     pub fn isolate(mut self) -> Self {
         let says_no_more = matches!(self.errno, Some(errno::EINVAL | errno::EOPNOTSUPP));
@@ -187,7 +188,8 @@ impl Refusal {
         Explanation { errno, kind, cause, remedy }
     }
 
-    /// The CPU on which the event was refused, as the end of a sentence: ` on CPU 3`. Empty for a task.
+    /// Returns the CPU on which the event was refused, as the end of a sentence: ` on CPU 3`. Empty for a
+    /// task.
     pub fn on_cpu(&self) -> String {
         match self.slot {
             TargetSlot { tid: None, cpu: Some(cpu) } => format!(" on CPU {cpu}"),

@@ -33,8 +33,8 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         );
     }
     if !attr.get(Flag::ExcludeKernel) && !allowed.kernel {
-        // Few device PMUs can exclude the kernel, so `:u` does not help them. Nor does it help events that
-        // count the kernel only.
+        // Few device PMUs can exclude the kernel, so `:u` does not help for these events. It does not help
+        // for events that count only the kernel either.
         let device =
             attr.kind() >= kind::FIRST_DYNAMIC && facts.pmu_of(attr).is_some_and(|pmu| !pmu.is_core());
         let kernel_alone = attr.get(Flag::ExcludeUser);
@@ -72,7 +72,8 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             raise(-1),
         );
     }
-    // The mainline kernel treats 3 as 2. Distribution patches refuse users everything from 3 on.
+    // The mainline kernel treats 3 as 2. With distribution patches, levels from 3 on refuse all events to
+    // users.
     if !allowed.user {
         return explained(
             NoPrivilege,
@@ -163,7 +164,7 @@ fn security_module(facts: &MachineFacts) -> Option<RefusalText> {
     })
 }
 
-/// The user and privileges, as a clause that follows "and".
+/// Returns the user and privileges, as a clause that follows "and".
 fn who(facts: &MachineFacts) -> String {
     let who = &facts.credentials;
     let user = if who.uid == 0 { "root".to_owned() } else { format!("uid {}", who.uid) };

@@ -1,4 +1,4 @@
-//! Every errno of the table on saved machines, and a few on the running kernel.
+//! Tests every errno of the table on saved machines, and a few errnos on the running kernel.
 
 use super::*;
 use crate::abi::attr::{Flag, kind};
@@ -6,7 +6,7 @@ use crate::counter::facts::KnownPmu;
 use crate::host::{Host, saved};
 use crate::sys::credentials::{Credentials, Seccomp};
 
-/// Names as in `errno(3)`, so that the tests read like the table.
+/// Returns the number of an errno. Names as in `errno(3)` make the tests read like the table.
 fn number(name: &str) -> i32 {
     (1..134).find(|&n| errno_name(n) == Some(name)).unwrap_or_else(|| panic!("no errno {name}"))
 }
@@ -89,7 +89,7 @@ fn event_missing_in_the_pmu_is_explained() {
         (Attr::new(99, 0), "no PMU of type 99"),
         (Attr::new(kind::HARDWARE, 44 << 32), "PMU of type 44"),
     ] {
-        // The last one requests a PMU in the upper half of config that does not exist.
+        // The last attr requests a PMU (in the upper half of config) that does not exist.
         let refusal = refused("ENOENT", &opening(&attr, OWN), &server);
         says(&refusal, RefusalKind::NoHardware, cause, "pmc ");
     }
@@ -206,7 +206,7 @@ fn unsupported_feature_found_by_trial_is_named() {
     );
 
     assert_eq!(culprit(&attr, |_| false), None, "nothing helps");
-    // Neither one decides: the wider one is reported.
+    // Neither feature alone is the cause, so the wider feature is reported.
     let mut sampled = attr.clone();
     sampled.set_period(1);
     let takes = |attr: &Attr| attr.period() == 0 && !attr.get(Flag::ExcludeKernel);

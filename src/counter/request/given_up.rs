@@ -1,15 +1,15 @@
-//! The parts that a request may give up, and those it has given up.
+//! The parts that a request may give up, and the parts that it has given up.
 //!
 //! The order and the errnos are in a table in [`open`](crate::counter::open).
 
 /// A part of a request that may be given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
-    /// Kernel and hypervisor mode, which this user may not observe: counts user mode only.
+    /// Kernel and hypervisor mode, which this user may not observe. The event then counts only user mode.
     UserOnly,
     /// Deferred user part of call chains (Linux 6.19).
     DeferredChains,
-    /// One step of `precise_ip`, if the text asks for the highest available.
+    /// One step of `precise_ip`, if the text requests the highest available precision.
     Precision,
     /// Children of an event whose counts are read with samples (Linux 6.13).
     InheritedReads,

@@ -1,9 +1,9 @@
-//! Requests to the kernel. After `event`, only this module changes a `perf_event_attr`.
+//! Requests to the kernel. Once `event` has built a `perf_event_attr`, only this module changes it.
 //!
 //! Takes an [`EventSpec`] (parsed from the event's text), a [`Mode`], [`CounterFlags`], and a CPU for system
 //! modes. Checks what FreeBSD's `pmc_allocate(3)` checks and returns an [`OpenRequest`]. This module
-//! completes it for counting, [`sampling`] for sampling. [`super::open`] opens it and may give up parts of
-//! it.
+//! completes it for counting, [`sampling`] for sampling. [`super::open`] opens the request and may give up
+//! parts.
 
 pub mod given_up;
 pub mod sampling;
@@ -17,7 +17,7 @@ use crate::host::CpuList;
 use crate::sys::errno;
 use given_up::GivenUp;
 
-/// What a counter measures, and whether it samples. These are FreeBSD's four modes.
+/// The scope of a counter, and whether it samples. These are FreeBSD's four modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Counts everything on a CPU (`PMC_MODE_SC`).
@@ -45,7 +45,8 @@ impl Mode {
 pub struct CounterFlags {
     /// Count children that start later (`inherit`).
     pub descendants: bool,
-    /// Log the count at each context switch: the group's leader samples switches and reads it. Tasks only.
+    /// Log the count at each context switch: the group's leader samples switches and reads the count. Tasks
+    /// only.
     pub log_cswitch: bool,
     /// Log a thread's count when the thread ends (`inherit_stat`). Tasks only.
     pub log_exit: bool,
@@ -53,7 +54,7 @@ pub struct CounterFlags {
     pub callchain: bool,
 }
 
-/// Privilege levels for events whose text does not specify them.
+/// Privilege levels for events whose text does not specify any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Levels {
     /// The levels given by the events.
@@ -68,11 +69,11 @@ pub enum Levels {
 /// When an event starts to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountingStart {
-    /// When it is enabled.
+    /// When the event is enabled.
     Enabled,
     /// When the task executes a command, unless it is enabled earlier.
     Exec,
-    /// When it is opened; a group member starts with its leader.
+    /// When the event is opened. A group member starts with its leader.
     AtOnce,
 }
 
@@ -86,7 +87,7 @@ pub struct OpenRequest {
     /// The attributes without the parts given up, used for the next open.
     pub(super) attr: Attr,
     pub(super) given_up: GivenUp,
-    /// `P`: the highest available precision.
+    /// Whether the event requests the highest available precision (modifier `P`).
     pub(super) precise_max: bool,
     /// Whether the text specifies host or guests.
     pub(super) exclusion_chosen: bool,
@@ -163,7 +164,7 @@ pub fn allocate(
         attr.set_sample_type(attr.sample_type() | chains);
     } else {
         // A counting event has no period, but the spec of a tracepoint or breakpoint has one for sampling.
-        // perf's sample identifier costs nothing and distinguishes its events from others.
+        // The sample identifier, which perf sets too, costs nothing.
         attr.set_period(0);
         attr.set_sample_type(sample_type::IDENTIFIER);
         attr.set_read_format(read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING);
@@ -178,8 +179,8 @@ pub fn allocate(
     })
 }
 
-/// Checks that an event bound to CPUs (by `cpu=LIST` or by its PMU) can be opened on all of them, and that
-/// at least one of them is in `counted`. `None` means that tasks are counted on any CPU.
+/// Checks that an event bound to CPUs (by `cpu=LIST` or by its PMU) can be opened on all these CPUs. At least
+/// one of the CPUs must be in `counted`. If `counted` is `None`, tasks are counted on any CPU.
 ///
 /// # Errors
 /// `EINVAL`, as `pmc_allocate(3)` returns for a bad CPU number.
@@ -233,7 +234,8 @@ impl OpenRequest {
         });
     }
 
-    /// If `pinned`, the event is always on a counter or in error. Otherwise it shares counters as usual.
+    /// Sets whether the event is pinned: always on a counter, or else in error. Other events share counters
+    /// as usual.
     pub fn pinned(&mut self, pinned: bool) {
         self.change(|attr| {
             attr.set(Flag::Pinned, pinned);

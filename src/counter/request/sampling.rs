@@ -4,11 +4,11 @@
 //! Takes an [`EventSpec`] with its role in its group, and [`SampleOptions`]; returns the request. Opens
 //! nothing.
 //!
-//! Records that an event writes in addition to samples:
+//! Records that the events write:
 //!
 //! ```text
 //! the tracker   mmap, comm, fork, exit, ksymbol, … of its tasks or CPU: one event per recording
-//! the others    samples only
+//! other events  samples only
 //! ```
 
 use super::{CounterFlags, CountingStart, Levels, Mode, OpenRequest, allocate, set_levels, set_start};
@@ -41,10 +41,10 @@ pub const DEFAULT_FREQUENCY: u64 = 4000;
 pub enum CallGraph {
     /// Frame pointers, which the kernel follows.
     Fp,
-    /// Frame pointers, but the user part is recorded when the thread returns to user mode: once for all
-    /// samples until then (Linux 6.19).
+    /// Frame pointers, but the kernel records the user part only when the thread returns to user mode (Linux
+    /// 6.19). One record then serves all samples since the thread entered the kernel.
     FpDeferred,
-    /// The processor's last branch records, as a stack.
+    /// The processor's last branch records (LBR), used as a call stack.
     Lbr,
     /// Registers and this many bytes of the stack, to be unwound later.
     Dwarf(u32),
@@ -85,7 +85,7 @@ pub struct SampleOptions {
     pub user_callchains: bool,
     /// Additional sample fields ([`sample`]) requested by the options.
     pub fields: u64,
-    /// `-P`, `--no-period`: record the period, whatever the rate.
+    /// `-P`, `--no-period`: whether to record the period, regardless of the rate.
     pub period: Option<bool>,
     /// Record data mappings too (`-d`).
     pub data_mappings: bool,
@@ -97,8 +97,8 @@ pub struct SampleOptions {
     pub user_regs: Option<u64>,
     /// Clock number as in `clock_gettime(2)`.
     pub clock: Option<i32>,
-    /// Record mappings with the build IDs of their files. While any event requests build IDs, the kernel
-    /// also sets the build-ID flag in the mapping records of other events, but without the build IDs
+    /// Record mappings with the build IDs of their files. While any event requests build IDs, the kernel also
+    /// sets the build-ID flag in mapping records of other events, which lack the build IDs
     /// (`perf_event_mmap_output`). perf 6.1 aborts on those records.
     pub build_ids: bool,
     /// Record namespaces of tasks.
@@ -163,7 +163,7 @@ impl Default for SampleOptions {
 /// An event's role in the recording.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SampleRole {
-    /// Whether the event records mappings, names and tasks too.
+    /// Whether the event also records mappings, names and tasks.
     pub tracks: bool,
     /// Whether the event leads a kernel group or is not grouped.
     pub leads: bool,
@@ -240,8 +240,8 @@ pub fn request(
             reads |= read_format::GROUP;
         }
         if role.system {
-            // Events on a CPU inherit nothing. With the flag, readers would take the counts for per-thread
-            // counts.
+            // Events on a CPU inherit nothing. With the inherit flag, readers would mistake the counts for
+            // per-thread counts.
             attr.inherit_nothing();
         }
     }
@@ -316,7 +316,7 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, 
         levels: Levels::AsWritten,
         ..options.clone()
     };
-    // Unwinding stack copies needs data mappings, whichever event copies the stacks.
+    // Unwinding stack copies needs data mappings, so record them if any event copies stacks.
     let data_mappings = options.data_mappings || options.call_graph.is_some_and(CallGraph::copies);
     let role = SampleRole {
         tracks: true,
@@ -329,15 +329,15 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, 
     let mut request = request(&spec, &SampleOptions { data_mappings, ..plain }, role)?;
     request.change(|attr| {
         attr.set_period(1);
-        // Runs from the start, so that nothing is missed while pmc lists the running tasks.
+        // Runs from the start, so that no record is missed while pmc lists the running tasks.
         set_start(attr, CountingStart::AtOnce);
         attr.set_read_format(attr.read_format() & !read_format::GROUP);
     });
     Ok((spec, request))
 }
 
-/// Sets the rate. The event's text takes precedence; the period 1 that tracepoints and breakpoints have by
-/// default gives way to the options.
+/// Sets the rate. The event's text takes precedence over the options. The options take precedence over period
+/// 1, the default of tracepoints and breakpoints.
 fn rate(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     let each_time = matches!(attr.kind(), kind::TRACEPOINT | kind::BREAKPOINT) && attr.period() == 1;
     let written = attr.period() != 0 && !each_time;
@@ -359,8 +359,8 @@ fn rate(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut
     }
 }
 
-/// Sets how much to trace and the fields that perf adds. A trace does not support a frequency, and only SPE
-/// skips operations.
+/// Sets the trace's period, and adds the fields that perf requests. Traces do not support a frequency, and
+/// only SPE supports a period chosen by the user.
 fn trace(trace: &Trace, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     *fields |= trace.fields;
     match (trace.tracer, options.rate) {
@@ -376,7 +376,7 @@ fn trace(trace: &Trace, options: &SampleOptions, attr: &mut Attr, fields: &mut u
     }
 }
 
-/// Source of the event's call chains: its text, otherwise the options.
+/// Returns the source of the event's call chains: from its text, or else from the options.
 fn stacks(spec: &EventSpec, options: &SampleOptions) -> Option<CallGraph> {
     let size = |otherwise| spec.qualifiers.stack_size.unwrap_or(otherwise);
     match (spec.qualifiers.call_graph.as_deref(), options.call_graph) {
@@ -414,7 +414,8 @@ fn call_graph(
                 | branch_sample_type::HW_INDEX;
             attr.set_branch_sample_type(how);
         }
-        // The user asked for other branches. The two exclude each other, and perf then uses frame pointers.
+        // The user requested other branches, which rule out LBR call stacks. Like perf, use frame pointers
+        // instead.
         CallGraph::Lbr => {}
         CallGraph::Dwarf(bytes) | CallGraph::Auto(bytes) => {
             // The unwinder needs data mappings too; perf requests them through the address and data source

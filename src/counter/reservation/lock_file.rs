@@ -1,15 +1,15 @@
-//! The lock file and its holders: one byte, shared by all reservers.
+//! The lock file and its holders. All reservers share a lock on one byte of the file.
 //!
 //! Takes a path; returns a [`LockFile`] that can list its holders and be reserved, a [`CounterReservation`]
 //! (held until dropped), and [`ReservationError`]s that name the holders. [`super`] applies the policies.
 //!
 //! # Which kind of lock
-//! A POSIX lock, as in `perfalloc`: a query returns our pid, whereas an open-file-description lock would
-//! show as -1. POSIX locks have two pitfalls. First, the lock is lost as soon as the process closes *any*
-//! descriptor of the file. So this process keeps one descriptor per file and shares it ([`OPEN`]). Second,
-//! children do not inherit the lock. That is intended: a daemon left behind by the profiled command must
-//! not keep the reservation. POSIX locks also have an advantage: a process never sees its own lock in a
-//! query.
+//! A POSIX lock, as in `perfalloc`. A query of a POSIX lock returns its owner's pid; a query of an
+//! open-file-description lock returns -1. POSIX locks have two pitfalls. First, the lock is lost as soon as
+//! the process closes *any* descriptor of the file. So this process keeps one descriptor per file and shares
+//! it ([`OPEN`]). Second, children do not inherit the lock. That is intended: a daemon left behind by the
+//! profiled command must not keep the reservation. POSIX locks also have an advantage: a process never sees
+//! its own lock in a query.
 
 use std::fmt;
 use std::fs::File;
@@ -25,14 +25,14 @@ use crate::text::clean;
 /// A process that has reserved the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReservationHolder {
-    /// A process and its name (unsanitised, from the kernel), if it could still be read.
+    /// A process, with its name (unsanitised, from the kernel) if the name could still be read.
     Process {
         /// The process ID.
         pid: u32,
         /// `/proc/PID/comm`.
         comm: Option<String>,
     },
-    /// An unknown holder: an open-file-description lock of processes that we may not examine, or a process
+    /// An unknown holder: an open-file-description lock of processes that pmc may not examine, or a process
     /// of another pid namespace.
     Unknown,
 }
@@ -53,7 +53,7 @@ impl fmt::Display for ReservationHolder {
     }
 }
 
-/// Several holders on one line: `a (pid 1), b (pid 2) and 3 more`.
+/// Formats several holders on one line: `a (pid 1), b (pid 2) and 3 more`.
 pub(super) fn names(holders: &[ReservationHolder]) -> String {
     const MOST: usize = 4;
     let shown: Vec<String> = holders.iter().take(MOST).map(ReservationHolder::to_string).collect();
@@ -69,7 +69,7 @@ pub enum ReservationError {
     /// The lock file does not exist: PCP's agent has never run here.
     #[error("the lock file {} does not exist", .0.display())]
     Missing(PathBuf),
-    /// The lock file cannot be opened or examined.
+    /// The lock file exists but cannot be opened or examined.
     #[error("opening the lock file {}: {source}", path.display())]
     Unusable {
         /// The lock file.
@@ -77,7 +77,7 @@ pub enum ReservationError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// The file system does not support locks, or not on this file.
+    /// The file system does not support locks on this file.
     #[error("locking the lock file {}: {source}", path.display())]
     NoLocks {
         /// The lock file.
@@ -96,7 +96,7 @@ pub enum ReservationError {
 }
 
 impl ReservationError {
-    /// Converts the error to a message for the user. `without` says how to do without the reservation.
+    /// Converts the error to a message for the user. `without` explains how to run without the reservation.
     pub fn explain(self, without: &str) -> UserError {
         match self {
             ReservationError::Missing(path) => {
@@ -144,8 +144,8 @@ impl ReservationError {
     }
 }
 
-/// The only descriptor of each lock file in this process, shared by all users. Closing a second one would
-/// drop the lock.
+/// The only descriptor of each lock file in this process, shared by all users. Closing a second descriptor
+/// would drop the lock.
 static OPEN: Mutex<Vec<(pcp_agent::FileIdentity, Weak<OpenedLockFile>)>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
@@ -164,7 +164,7 @@ pub struct LockFile {
 }
 
 impl LockFile {
-    /// The path at which PCP's programs look for it in this environment.
+    /// Returns the path at which PCP's programs look for the file in this environment.
     pub fn default_path(host: &Host) -> PathBuf {
         pcp_agent::lock_path(host, |name| std::env::var_os(name))
     }
@@ -200,7 +200,8 @@ impl LockFile {
         Ok(Self { path: path.to_owned(), opened })
     }
 
-    /// The other processes that have reserved, as far as they can be found. Not empty if there is any.
+    /// Returns the other processes that have reserved, as far as they can be found. The list is not empty if
+    /// another process has reserved.
     ///
     /// # Errors
     /// [`ReservationError::NoLocks`] if the kernel cannot test locks on this file.
@@ -211,7 +212,7 @@ impl LockFile {
         }
     }
 
-    /// Takes the shared lock.
+    /// Acquires the shared lock.
     ///
     /// # Errors
     /// [`ReservationError::Refused`] if another process has a write lock; otherwise
@@ -226,7 +227,7 @@ impl LockFile {
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) =>
             {
-                // The holder may have exited since then; in that case its name is unknown.
+                // The holder may have exited since the attempt; its name is then unknown.
                 let holders = match self.in_the_way(LockKind::Read)? {
                     Some(LockOwner::Process(pid)) => vec![ReservationHolder::process(&Host::live(), pid)],
                     Some(LockOwner::Unknown) => self.all_holders(LockOwner::Unknown),
@@ -238,15 +239,15 @@ impl LockFile {
         }
     }
 
-    /// The agents that honour a reservation: those that have this file open, and those whose descriptors we
-    /// may not examine.
+    /// Returns the agents that honour a reservation: those that have this file open, and those whose
+    /// descriptors pmc may not examine.
     pub fn honouring_agents(&self) -> Vec<pcp_agent::Agent> {
         let mut agents = pcp_agent::agents(&Host::live(), &self.path, Some(self.opened.id));
         agents.retain(|agent| agent.watches != Some(false));
         agents
     }
 
-    /// The owner of a lock that conflicts with this kind; never this process.
+    /// Returns the owner of a lock that conflicts with this kind of lock. Never returns this process.
     pub(super) fn in_the_way(&self, kind: LockKind) -> Result<Option<LockOwner>, ReservationError> {
         lock::in_the_way(&self.opened.file, kind).map_err(|source| self.no_locks(source))
     }
@@ -298,7 +299,8 @@ impl Drop for CounterReservation {
         let mut reservations = self.opened.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         *reservations -= 1;
         if *reservations == 0 {
-            // This cannot fail on an open file. If it did, closing the descriptor would release the lock.
+            // This cannot fail on an open file. Even if it failed, closing the descriptor would release the
+            // lock.
             let _ = lock::release(&self.opened.file);
         }
     }

@@ -1,12 +1,12 @@
 //! Reserves the hardware counters, by the protocol of PCP's `perfalloc` and `pmdaperfevent`.
 //!
-//! Takes a [`Policy`] and a [`LockFile`]; returns a [`CounterReservation`] (held until dropped), a
+//! Takes a [`Policy`] and a [`LockFile`]. Returns a [`CounterReservation`] (held until dropped), a
 //! [`Watcher`] (to yield to other users), or a [`ReservationStatus`] (for display), with [`Warning`]s for the
-//! user. It implements the policies; the caller prints the warnings and switches events off and on.
+//! user. The caller prints the warnings and switches events off and on.
 //!
 //! The protocol uses one byte of one file. Reservers hold a shared lock on it. The agent tests the lock ten
-//! times per second and switches its counters off while it is held. It does not reply, so a reserver waits
-//! for one round:
+//! times per second and switches its counters off while the lock is held. The agent does not reply, so a
+//! reserver simply waits:
 //!
 //! ```text
 //! pmc    lock ├────── wait 200 ms ──────┤ open counters … close │ unlock
@@ -134,9 +134,9 @@ fn check(path: &Path) -> PreparedReservation {
     }
 }
 
-/// Reserves, even if others have reserved: their reservation may end first, and the agent would resume
-/// during our run. Without an agent the lock costs nothing, and an agent that starts later honours it; only
-/// the wait is skipped.
+/// Reserves, even if others have reserved: their reservation may end first, and the agent would then resume
+/// during our run. Without an agent there is no wait, but the lock is still taken, since an agent that starts
+/// later honours it.
 ///
 /// # Errors
 /// [`ReservationError::Refused`] and [`ReservationError::NoLocks`].
@@ -156,7 +156,7 @@ pub fn acquire(file: &LockFile) -> Result<PreparedReservation, ReservationError>
 }
 
 /// Waits for the agents that honour the file to switch their counters off, and returns their pids. Returns
-/// immediately if there are none.
+/// immediately if there are no agents.
 pub fn wait_for_agents(file: &LockFile) -> Vec<u32> {
     let agents: Vec<u32> = file.honouring_agents().iter().map(|agent| agent.pid).collect();
     if !agents.is_empty() {
@@ -165,7 +165,7 @@ pub fn wait_for_agents(file: &LockFile) -> Vec<u32> {
     agents
 }
 
-/// Whether pmc should count now.
+/// Whether another process has reserved the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReservationState {
     /// No other process has reserved.
@@ -174,8 +174,7 @@ pub enum ReservationState {
     Reserved(ReservationHolder),
 }
 
-/// Watches the lock file like the agent does, to yield to other users. Ignores reservations of this
-/// process.
+/// Watches the lock file as the agent does, to yield to other users. Ignores reservations of this process.
 #[derive(Debug)]
 pub struct Watcher {
     path: PathBuf,
@@ -189,8 +188,8 @@ impl Watcher {
         Self { path: path.to_owned(), file: LockFile::open(path).ok(), state: ReservationState::Free }
     }
 
-    /// Tests the lock and returns the current state. Takes one system call, and looks up a holder's name
-    /// only when the holder changes. If the test fails, the state stays the same, as in the agent.
+    /// Tests the lock and returns the current state. Takes one system call, and looks up a holder's name only
+    /// when the holder changes. If the test fails, the state stays the same; the agent does the same.
     pub fn poll(&mut self) -> &ReservationState {
         if self.file.is_none() {
             self.file = LockFile::open(&self.path).ok();

@@ -13,14 +13,14 @@ use crate::event::{EventSource, EventSpec};
 use crate::sys::perf::EventFd;
 use crate::sys::ring::Direction;
 
-/// Open events on their way to another owner.
+/// Open events that are passed to another owner.
 #[derive(Debug)]
 pub struct OpenEvents {
     /// Names and attributes of the sampling events, then of the tracker, if any.
     pub events: Vec<(String, Attr)>,
     /// Number of sampling events.
     pub sampled: usize,
-    /// Each open instance with its descriptor.
+    /// The open instances with their descriptors.
     pub instances: Vec<(Instance, OwnedFd)>,
     /// Guard events that keep the events on their threads.
     pub guards: Vec<OwnedFd>,
@@ -76,7 +76,7 @@ impl Rings {
         Ok(adopted)
     }
 
-    /// All open descriptors: those of the instances, in order, then those of [the
+    /// All open descriptors: first those of the instances, in order, then those of [the
     /// guards](super::RingOptions::keeps_contexts).
     pub fn all_descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.open

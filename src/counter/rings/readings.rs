@@ -13,7 +13,7 @@ use crate::units::Count;
 pub struct InstanceReading {
     /// The instance.
     pub instance: Instance,
-    /// Its count, including children that inherited it. Times are 0 if they are not read.
+    /// The count, including children that inherited the event. Times that were not read are 0.
     pub count: Count,
     /// Number of records lost because the ring was full.
     pub lost: u64,
@@ -51,7 +51,7 @@ impl Rings {
             let instance = Instance { event: one.event, id: one.id, ring: one.ring, slot: one.slot };
             let both = if times == 2 { words[..got].get(1..3) } else { None };
             let [enabled_ns, running_ns] = both.and_then(|both| both.try_into().ok()).unwrap_or_default();
-            // Not reported before Linux 6.0.
+            // Kernels before Linux 6.0 do not report lost records.
             Some(InstanceReading {
                 instance,
                 count: Count { value: *value, enabled_ns, running_ns },

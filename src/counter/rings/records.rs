@@ -1,4 +1,4 @@
-//! Reading records from rings: waiting records of forward rings, and the contents of backward ones.
+//! Reading records from rings: waiting records of forward rings, and the contents of backward rings.
 //!
 //! Takes mapped [`Rings`]; passes their records to callbacks without copying or interpreting them.
 
@@ -21,13 +21,14 @@ pub struct CopiedRing {
 }
 
 impl Rings {
-    /// Shows the waiting records of the forward rings, one or two slices per ring, without removing them.
+    /// Passes the waiting records of the forward rings to `look` without removing them, as one or two slices
+    /// per ring.
     pub fn peek(&self, mut look: impl FnMut(&[&[u8]])) {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).for_each(|ring| ring.peek(&mut look));
     }
 
-    /// Passes the waiting records of every forward ring to `take` and removes them: the ring's index, and
-    /// one or two slices. Returns the total number of bytes.
+    /// Passes the waiting records of every forward ring to `take` and removes them. `take` gets the ring's
+    /// index and one or two slices. Returns the total number of bytes.
     ///
     /// # Errors
     /// The error of `take`.
@@ -52,8 +53,8 @@ impl Rings {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).any(Ring::is_torn)
     }
 
-    /// Passes the contents of the backward rings to `take`, each newest record first, and lets the kernel
-    /// write again: the ring's index, and one or two slices. Returns the total number of bytes.
+    /// Passes the contents of the backward rings to `take`, newest records first, and lets the kernel write
+    /// again. `take` gets the ring's index and one or two slices. Returns the total number of bytes.
     ///
     /// # Errors
     /// The error of `take`. Also returns the kernel's error if a ring cannot be paused; that ring is not
@@ -77,9 +78,9 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Passes the bytes written into each backward ring after the first `after[ring]` bytes to `take`; a
-    /// ring without an entry in `after` is passed whole. This can be repeated. Also drains the waiting
-    /// records of forward rings. Returns the parts passed on, one or two slices per ring.
+    /// Passes the bytes written into each backward ring after the first `after[ring]` bytes to `take`. A ring
+    /// without an entry in `after` is passed whole. Can be called repeatedly. Also drains the waiting records
+    /// of forward rings. Returns the parts passed on, one or two slices per ring.
     ///
     /// # Errors
     /// As [`Rings::snapshot`].

@@ -1,11 +1,11 @@
 //! Hardware traces in the AUX areas of rings.
 //!
-//! Takes mapped [`Rings`]; passes on the trace in place, or a copy of an area that keeps the newest.
-//! Decoders interpret it.
+//! Takes mapped [`Rings`]. Passes on the trace in place, or a copy of an area that keeps the newest data.
+//! Decoders interpret the trace.
 //!
 //! ```text
-//! CPU 0   thread A, trace   mapped: ring 0 + AUX area    an area is mapped on an event that traces: it is
-//!         thread A, others  → ring 0                     the one that the ring is mapped on
+//! CPU 0   thread A, trace   mapped: ring 0 + AUX area    an area is mapped on a tracing event: it is
+//!         thread A, others  → ring 0                     the event on which the ring is mapped
 //!         thread B, trace   → ring 0 and its area
 //! ```
 
@@ -51,8 +51,8 @@ impl Rings {
     }
 
     /// Passes new trace data to `take`, as one or two slices per ring. Restarts events that the kernel
-    /// stopped for lack of room: on rings from which data was taken, and on the rings in `cut`, whose
-    /// records reported a stop. Returns the total number of bytes.
+    /// stopped because an area was full. This applies to rings from which data was taken, and to the rings in
+    /// `cut`, whose records reported a stop. Returns the total number of bytes.
     ///
     /// ```text
     /// area full   The kernel has disabled the event, and ENABLE restarts it. But Linux 6.1 leaves an event
@@ -79,7 +79,7 @@ impl Rings {
             let Some(mapped) = &mut self.rings[ring].ring else { continue };
             let len = mapped.drain_aux(|offset, slices| take(TracePiece { ring, slot, offset }, slices))?;
             bytes += len;
-            // An event that finds no room when it starts writes no record.
+            // An event that starts when the area is full writes no record.
             let is_cut = cut.contains(&ring) || len >= full;
             if is_cut {
                 self.switch_traces(false, |own| own == ring)?;
@@ -121,7 +121,7 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Starts or briefly stops those traces of these rings that should be on.
+    /// Starts or briefly stops the traces of these rings that should be on.
     fn switch_traces(&self, on: bool, which: impl Fn(usize) -> bool) -> Result<(), Error> {
         let is_meant = |at: &usize| {
             let open = &self.open[*at];
