@@ -3,8 +3,8 @@
 //!
 //! Receives one [`CatalogEntry`] at a time and only formats it. The lines under one heading are written
 //! together, with a name column as wide as the longest name. On a terminal, names get at most half of the
-//! width, and long lines wrap within their column. Elsewhere an event stays on one line, so that `grep` finds
-//! it whole.
+//! width, and long lines wrap within their column. Otherwise each event takes one line, which makes it easy
+//! to `grep`.
 //!
 //! ```text
 //! software
@@ -35,7 +35,7 @@ pub struct ListWriter<'o> {
     /// Lines of the current heading that are not written yet.
     lines: Vec<ListLine>,
     notes: Vec<MissingReason>,
-    /// Kinds with events that are opened as another event.
+    /// Kinds of events that were not tried individually; a note explains each.
     as_another: Vec<&'static str>,
     user_only: Option<MissingReason>,
 }
@@ -275,7 +275,7 @@ fn details(entry: &CatalogEntry) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Maximum number of unreadable files of an import that are named.
+/// Maximum number of unreadable files to list after an import.
 const MOST_UNREAD: usize = 5;
 
 /// Reports the result of an import.

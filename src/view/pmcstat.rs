@@ -299,7 +299,7 @@ impl CallerNode {
         all
     }
 
-    /// Writes this function and its callers. `dso` is the file named last.
+    /// Writes this function and its callers. `dso` is the file printed most recently.
     fn write<'k>(
         &'k self,
         out: &mut dyn Write,

@@ -26,7 +26,7 @@ use crate::units::thousands;
 
 /// Maximum number of lines in the summary above the listing.
 const COSTLIEST: usize = 10;
-/// Minimum share of a line in that summary.
+/// Minimum share of a line to appear in that summary.
 const LEAST: f64 = 0.005;
 /// Share from which a row counts as hot; perf's threshold.
 const HOT: f64 = 0.05;
@@ -361,7 +361,7 @@ fn percent(share: f64, error: f64) -> String {
     text
 }
 
-/// Explains the distance between the cause of a cost and its recorded address.
+/// Explains the skid: the distance from the instruction that caused a cost to the recorded address.
 fn skid(event: &ListingEvent) -> Option<&'static str> {
     match event.skid {
         Skid::Any => Some(

@@ -81,7 +81,7 @@ struct FirefoxBuilder<'a> {
     threads: FxHashMap<(u32, ThreadKey), NamedThread>,
 }
 
-/// Key of a thread: its id or, if the id was not recorded, its number among the threads of the stacks.
+/// Key of a thread: its id or, if the id was not recorded, its index in the list of threads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum ThreadKey {
     Id(i32),
@@ -128,8 +128,8 @@ impl<'a> FirefoxBuilder<'a> {
     fn build(mut self, contents: &ExportContents<'_>) -> Profile {
         let mut rows: Vec<&StackRow> = self.stacks.rows.iter().collect();
         rows.sort_by_key(|row| row.time);
-        // Tracepoints are markers in the threads of the sampled event. Without such an event they are samples
-        // too.
+        // Tracepoints are markers in the threads of the sampled event. If only tracepoints were recorded,
+        // they are also written as samples.
         let is_mark = |row: &StackRow| row.payload.is_some();
         let samples = rows.iter().find(|row| !is_mark(row)).map(|row| row.event);
         let base = samples.unwrap_or(contents.event as u32);

@@ -1,9 +1,8 @@
 //! The `gmon.out` files of programs built for gprof(1): one file per event and program.
 //!
 //! Receives stacks and a mapping from file offsets to the addresses assigned by the linker. Returns
-//! [`GmonFile`]s, which the caller stores in a folder. Samples of a function are counted by address. Each
-//! call in a stack counts once per sample. gprof handles one program at a time, so calls into other programs
-//! are omitted.
+//! [`GmonFile`]s, which the caller stores in a folder. Samples are counted by address. Each call in a stack
+//! counts once per sample. gprof handles one program at a time, so calls into other programs are omitted.
 //!
 //! ```text
 //! "gmon" 1        and 12 unused bytes
@@ -171,8 +170,8 @@ impl GmonFile {
         }
     }
 
-    /// Returns the file's place in the folder: the event's name and the program's. Neither can escape the
-    /// folder.
+    /// Returns the file's path inside the folder: the event's name and the program's name. Slashes in names
+    /// are replaced, so the path cannot leave the folder.
     pub fn place(&self) -> [String; 2] {
         let plain = |name: &str| {
             let name = clean(name).replace('/', "_");

@@ -22,7 +22,7 @@ use crate::text::{clean, width};
 
 /// Width of a full bar in columns.
 const BAR: usize = 10;
-/// Maximum depth; deeper branches are cut because they would leave any screen.
+/// Maximum depth. Deeper branches are cut because they would not fit on any screen.
 const DEEPEST: usize = 60;
 /// Maximum number of functions in a chain.
 const CHAIN: usize = 8;
@@ -60,7 +60,7 @@ pub(super) fn write(
     let mut open: Vec<PendingBranch<'_>> = Vec::new();
     push(&mut open, &shown(&tree.roots), "", 0, &event.total);
     while let Some(PendingBranch { number, rails, is_last, depth, above }) = open.pop() {
-        // Start-up functions that all programs have cost as much as their callee.
+        // Start-up functions, such as `_start`, cost as much as their callee.
         let callers = folded.iter().find(|callers| callers.first == number);
         let mut node = &tree.nodes[callers.map_or(number, |callers| callers.last) as usize];
         let whole = &node.total;
@@ -126,8 +126,8 @@ fn passes_on(event: &ProfileEvent, node: &CallNode, next: &CallNode) -> bool {
     share(&next.total) >= 0.998 * share(&node.total) && share(&node.own) <= 0.001 * share(&node.total)
 }
 
-/// Returns the minimum cost of a branch so that the largest branches fit into the available lines; 0 for no
-/// limit.
+/// Returns the minimum cost of a branch to be shown, chosen so that the tree fits into the available lines.
+/// Returns 0 for no limit.
 fn least(event: &ProfileEvent, tree: &CallTree, layout: &ReportLayout) -> u64 {
     let Some(lines) = layout.tree_lines else { return 0 };
     let cost = |number: &u32| event.cost(&tree.nodes[*number as usize].total);
@@ -153,7 +153,7 @@ pub(in crate::view) fn chained(names: &[StyledWords], room: usize) -> Vec<Styled
     (1..names.len() - 1).rev().map(shortened).find(|lines| lines.len() <= LINES).unwrap_or(whole)
 }
 
-/// Breaks names into lines of `room` columns. All lines but the first start with `› `.
+/// Breaks names into lines of `room` columns. All lines except the first start with `› `.
 fn broken(names: &[StyledWords], room: usize) -> Vec<StyledWords> {
     let mut lines: Vec<StyledWords> = Vec::new();
     for name in names {

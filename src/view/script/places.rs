@@ -23,7 +23,7 @@ pub(super) struct AddressLines {
     stops: Vec<bool>,
 }
 
-/// Maximum size of the kept text in bytes; enough for the addresses that recur most.
+/// Maximum size of the cached text in bytes; enough for the most frequent addresses.
 const MOST_TEXT: usize = 8 << 20;
 
 impl AddressLines {

@@ -1,6 +1,6 @@
 //! The hottest call chains of the recordings (`--stream`).
 //!
-//! Receives the lines of the diff, which are whole chains; writes them with perf's titles.
+//! Receives a diff in which each row is a whole call chain. Writes the chains with perf's titles.
 
 use std::io::{self, Write};
 
