@@ -149,7 +149,7 @@ impl From<PerfdataError> for crate::error::Error {
 /// A problem of a readable recording that the user should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordingNote {
-    /// The recorder did not finish: there are no feature sections. The file is read to its end.
+    /// The recorder did not finish, so there are no feature sections. pmc reads the file to its end.
     Unfinished {
         /// Bytes of an incomplete last record.
         lost: u64,
@@ -177,20 +177,21 @@ pub enum RecordingNote {
         /// Offset and kind of the first record.
         first: (u64, u32),
     },
-    /// Kernel records that are too short for their fields, or whose text is unterminated: skipped.
+    /// Kernel records that are too short for their fields or whose text is unterminated. pmc skips them.
     Malformed {
         /// Number of records.
         count: u64,
         /// Offset and kind of the first record.
         first: (u64, u32),
     },
-    /// Samples that are longer or shorter than their fields. A damaged size hides the records after it.
+    /// Samples that are longer or shorter than their fields. If a size field is damaged, the records after it
+    /// may be missing.
     Misshapen {
         /// Number of samples.
         count: u64,
         /// Offset of the first sample.
         first: u64,
-        /// Bytes in them that belong to no field.
+        /// Number of bytes in these samples that belong to no field.
         bytes: u64,
     },
     /// A file of the directory that cannot be read.
@@ -221,8 +222,8 @@ impl RecordingNote {
         self.is_damage() && !matches!(self, Self::Malformed { .. } | Self::BadFeatures(_))
     }
 
-    /// Adds a note from the records to the notes from opening the file. A record cut off at the end of the
-    /// file is merged with the note about that cut.
+    /// Adds a note from the records to the notes from opening the file. If a record is cut off at the end of
+    /// the file, its note is merged with the note about the truncated file.
     pub(super) fn join(self, notes: &mut Vec<Self>) {
         if let Self::Torn { at, lost, header } = self {
             for note in notes.iter_mut() {

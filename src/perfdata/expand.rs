@@ -2,7 +2,7 @@
 //!
 //! Receives a segment whose records may be `COMPRESSED`; returns one without compressed records. perf makes
 //! one continuous zstd stream per recording and cuts it into records of at most 64 KiB, so it must be read
-//! from the start. A ring buffer record may start in one of them and end in a later one.
+//! from the start. A ring buffer record may start in one `COMPRESSED` record and end in a later one.
 //!
 //! ```text
 //! | COMM | COMPRESSED ▒▒▒ | COMPRESSED ▒▒▒ | FINISHED_ROUND | COMPRESSED ▒▒ |
@@ -65,7 +65,8 @@ fn walk(
     Ok(at)
 }
 
-/// Returns the number of bytes after a record that are not records. Compressed recordings have them too.
+/// Returns the number of bytes after a record that belong to it but are not records. Compressed recordings
+/// have such bytes too.
 fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
     let word = |bytes: &[u8; 8]| {
         let word = u64::from_ne_bytes(*bytes);
@@ -139,7 +140,8 @@ pub(super) fn expand(
             temp_file.write(&pending[..whole])?;
             pending.drain(..whole);
             if pending.len() > usize::from(u16::MAX) {
-                // The pending bytes are not a record: their size field is below a header's size.
+                // The pending bytes are not a record: the size in their header is less than the size of a
+                // header.
                 tear = Some(RecordingNote::BadCompression { at });
                 return Ok(false);
             }
@@ -152,7 +154,8 @@ pub(super) fn expand(
             }
         }
     })?;
-    // A record that begins in the last compressed bytes and is cut off belongs to the same truncation.
+    // A record that begins in the last compressed bytes and is cut off has the same cause: the truncated
+    // file.
     let tear = match tear {
         None if walked < end => Some(RecordingNote::Torn { at: walked, lost: end - walked, header: None }),
         None if !pending.is_empty() => {
