@@ -1,9 +1,9 @@
-//! Arithmetic expressions as trees: evaluation, and simplification when parts are known.
+//! Arithmetic expressions as trees. They can be evaluated, and simplified if parts of them are known.
 //!
 //! Handles the trees of [`super::grammar`], whose leaves are words, and of [`super::library`], whose leaves
 //! are bound to this machine. A missing value (an event that was not counted, a division by zero) is not an
-//! error but "no value" with a reason. Neither a branch that is not taken nor the other side of `0 &` needs a
-//! value.
+//! error but "no value" with a reason. A value is not needed in a branch that is not taken, or on the other
+//! side of `0 &`.
 
 use crate::profile::counts::MissingValueReason;
 

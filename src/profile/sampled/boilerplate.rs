@@ -1,10 +1,11 @@
-//! Start-up frames: the functions that start a program, its threads and their workers, and that every stack
-//! begins with. They include the cost of everything and carry no information.
+//! Start-up frames: the functions that start a program, its threads and their workers. Every stack begins
+//! with them, so their total cost is always the cost of everything, which is not useful.
 //!
 //! ```text
 //!   _start ─ __libc_start_main ─ __libc_start_call_main ─ main ─ …      becomes  3 callers ─ main ─ …
 //! ```
-//! Recognizes them by their names and the shape of the tree. Does not decide how a chain of callers is shown.
+//! This module recognizes start-up frames by their names and the shape of the tree. It does not decide how a
+//! chain of callers is shown.
 
 use super::{CallTree, Profile, RowCell, StringTable};
 
@@ -58,7 +59,7 @@ fn is_boilerplate(symbol: &str) -> bool {
 pub struct StartupCallers {
     /// The outermost function.
     pub first: u32,
-    /// The innermost function; its callees are the program's own.
+    /// The innermost function; its callees are functions of the program itself.
     pub last: u32,
     /// Number of functions.
     pub count: usize,
@@ -93,8 +94,9 @@ pub fn callers(tree: &CallTree, texts: &StringTable) -> Vec<StartupCallers> {
     tree.roots.iter().filter_map(chain).collect()
 }
 
-/// Returns the indices of the rows with start-up functions, given each row's cells and its own cost, which
-/// must be 0. Returns none if there is only one such row, or if rows have no totals.
+/// Returns the indices of the rows with start-up functions. `rows` has the cells and the own cost of each
+/// row; a start-up function's own cost must be 0. Returns none if there is only one matching row, or if rows
+/// have no totals.
 pub fn caller_rows<'a>(profile: &Profile, rows: impl Iterator<Item = (&'a [RowCell], u64)>) -> Vec<usize> {
     let is_caller = |(cells, own): (&[RowCell], u64)| {
         let symbol = match cells.last() {

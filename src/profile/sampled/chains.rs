@@ -1,8 +1,9 @@
 //! The call chains of each row of a table, as perf prints them below the rows.
 //!
 //! In caller order, a row's chains start at the row's function and lead to the sampled function. In callee
-//! order, they lead out to the root. Samples in the row's own function contribute their whole stack. Chains
-//! with a common prefix share a node. A node contains all functions that its chains have in common:
+//! order, they start at the row's function and lead outward to the root. Samples in the row's own function
+//! contribute their whole stack. Chains with a common prefix share a node. A node contains all functions that
+//! its chains have in common:
 //!
 //! ```text
 //!   main f g   3           row main, caller order        row g, callee order
@@ -40,7 +41,7 @@ impl From<&CallNode> for ChainLink {
     }
 }
 
-/// Joins a node with its only child if all chains through the node continue there.
+/// Joins a node with its only child if all chains through the node continue to that child.
 fn joined(mut tree: CallTree) -> ChainTree {
     let mut chains = ChainTree::default();
     let mut open: Vec<(Option<u32>, u32)> = tree.roots.iter().rev().map(|root| (None, *root)).collect();
@@ -99,7 +100,7 @@ pub(super) fn add_chains(
     }
 }
 
-/// Returns, by event and row, the parts of paths that form the row's chains.
+/// Returns the parts of paths that form the chains of each row, by event and row.
 fn rests<'a>(
     input: &'a TableInput<'a>,
     table: TableRequest<'a>,
