@@ -38,7 +38,7 @@ impl CpuWatch {
                     heard |= String::from_utf8_lossy(path).contains("@/devices/system/cpu/");
                 }
                 Err(rustix::io::Errno::INTR) => {}
-                // Events were lost, so assume that one was about a CPU.
+                // Uevents were lost, so assume that one of them was about a CPU.
                 Err(rustix::io::Errno::NOBUFS) => heard = true,
                 Err(_) => return heard,
             }

@@ -196,7 +196,7 @@ struct Client {
     since: Instant,
 }
 
-/// Serves until a signal arrives, which is returned, or until there are no more entries.
+/// Serves until a signal arrives or there are no more entries. Returns the signal.
 fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Result<Option<i32>> {
     let begun = Instant::now();
     let mut clients: Vec<Client> = Vec::new();

@@ -1,4 +1,4 @@
-//! Errors of reading and writing recordings, and notes on readable ones.
+//! Errors in reading and writing recordings, and notes on recordings that are readable.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ impl From<PerfdataError> for crate::error::Error {
     fn from(error: PerfdataError) -> Self {
         match error {
             PerfdataError::Io { doing, path, source } if source.kind() == io::ErrorKind::BrokenPipe => {
-                // The process at the other end of the pipe stopped reading.
+                // The process that reads from the pipe has closed it.
                 Self::output(format_args!("{doing} {}", path.display()), source)
             }
             PerfdataError::Io { doing, path, source } => {
@@ -154,7 +154,7 @@ pub enum RecordingNote {
         /// Bytes of an incomplete last record.
         lost: u64,
     },
-    /// A record is cut off; the rest cannot be read.
+    /// A record is cut off; the remaining data cannot be read.
     Torn {
         /// Offset of the first unread byte.
         at: u64,
@@ -196,7 +196,7 @@ pub enum RecordingNote {
     },
     /// A file of the directory that cannot be read.
     MissingFile(PathBuf),
-    /// The compressed stream is damaged; the rest cannot be read.
+    /// The compressed stream is damaged; the remaining data cannot be read.
     BadCompression {
         /// Offset of the damaged record.
         at: u64,
@@ -232,7 +232,7 @@ impl RecordingNote {
                         (*end, *more, *cut) = (at, *more + lost, header);
                         return;
                     }
-                    // A loss larger than one record is separate damage.
+                    // If more than one record is lost, the cause is other damage.
                     Self::Unfinished { lost: begun } if *begun == 0 && lost <= u16::MAX.into() => {
                         *begun = lost;
                         return;

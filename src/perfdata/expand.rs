@@ -1,8 +1,9 @@
 //! Unpacks compressed records (`perf record -z`) once, into a temporary file of plain records.
 //!
-//! Receives a segment whose records may be `COMPRESSED`; returns one without compressed records. perf makes
-//! one continuous zstd stream per recording and cuts it into records of at most 64 KiB, so it must be read
-//! from the start. A ring buffer record may start in one `COMPRESSED` record and end in a later one.
+//! Receives a segment whose records may be `COMPRESSED`; returns a segment without them. In perf's format, a
+//! recording contains one continuous zstd stream, which is divided into records of at most 64 KiB. It must
+//! therefore be read from the start. A ring buffer record may start in one `COMPRESSED` record and end in a
+//! later one.
 //!
 //! ```text
 //! | COMM | COMPRESSED ▒▒▒ | COMPRESSED ▒▒▒ | FINISHED_ROUND | COMPRESSED ▒▒ |
@@ -20,8 +21,8 @@ use crate::record::{HEADER, kind};
 
 const READ: usize = 1 << 20;
 
-/// Whether the first sample of a segment is in a compressed record. perf compresses either all ring buffer
-/// data or none, so the walk stops at the first sample or compressed record.
+/// Whether the first sample of a segment is in a compressed record. Either all ring buffer data is compressed
+/// or none, so the search stops at the first sample or compressed record.
 pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool, PerfdataError> {
     let mut found = false;
     walk(segment, is_foreign, |kind, _, _| {

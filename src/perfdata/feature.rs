@@ -278,7 +278,8 @@ impl BuildIdEntry {
     /// Writes the record for the section or for a stream. In the section, `kind` is 0, as in perf's files.
     pub fn write_record(&self, kind: u32, out: &mut Vec<u8>) {
         let name = &self.name[..self.name.len().min(8192)];
-        // At least one NUL, and a total size that is a multiple of 8: perf 7 rejects other sizes.
+        // The name needs at least one NUL. The total size must be a multiple of 8, because perf 7 rejects
+        // other sizes.
         let size = (BEFORE_NAME + name.len() + 1).next_multiple_of(8);
         let id = &self.id[..self.id.len().min(20)];
         out.extend(kind.to_ne_bytes());

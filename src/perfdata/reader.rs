@@ -220,7 +220,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds the files `data.0`, `data.1`, … next to the one with the header; they contain only records.
+    /// Adds the files `data.0`, `data.1`, …, which are in the same directory as the file with the header and
+    /// contain only records.
     fn add_directory(&mut self, path: &Path) {
         let Ok(entries) = std::fs::read_dir(path) else { return };
         let mut numbers: Vec<u32> = entries

@@ -2,7 +2,7 @@
 //!
 //! Receives a path or an open stream; returns a [`ByteSource`]. Files are read with `pread(2)` into buffers
 //! and never mapped: truncating a mapped file would kill the reader with SIGBUS. Streams and packed files are
-//! first unpacked into an unnamed temporary file, so that they can be read twice and in parallel.
+//! first unpacked into an unnamed temporary file, because recordings are read twice and in parallel.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

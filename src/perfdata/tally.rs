@@ -9,8 +9,8 @@
 //! MMAP, MMAP2, FORK ────────► mappings of each process, and its parent process
 //!                                   at the end: pages × mappings = files
 //! ```
-//! Times are ignored: a page counts for every file that the process or its ancestors ever had mapped there.
-//! The result may contain files without samples, but never lacks a file with samples.
+//! Times are ignored: a page counts for every file that the process or one of its ancestors ever mapped at
+//! its address. The result may contain files without samples, but never lacks a file with samples.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -8,11 +8,11 @@
 //! file   0 | header | ids | attrs | records … ←─ data size, kept current ─→ | newer records   | end
 //!          at the end:            | records                                 | table | features |
 //! ```
-//! The header is complete from the start and names no features. A reader takes the records up to the data
-//! size and ignores the rest. The data size always ends at a record and is updated at most ten times per
-//! second. [`Writer::finish`] appends the features, and only then sets their bits. Features known at the
-//! start are also written as records. An unfinished recording therefore still has the names of its events and
-//! the data about the machine.
+//! The header is complete from the start and names no features. A reader reads the records up to the data
+//! size and ignores everything after it. The data size always ends at a record and is updated at most ten
+//! times per second. [`Writer::finish`] appends the features, and only then sets their bits. Features known
+//! at the start are also written as records. An unfinished recording therefore still has the names of its
+//! events and the data about the machine.
 
 mod compress;
 mod existing;
@@ -104,7 +104,7 @@ impl Writer {
         if path.as_os_str() == "-" || is_pipe() { RecordingLayout::Pipe } else { RecordingLayout::File }
     }
 
-    /// Creates a file with mode 0600; renames an existing one to `NAME.old`. Uses the pipe form for `-` and
+    /// Creates a file with mode 0600; renames an existing file to `NAME.old`. Uses the pipe form for `-` and
     /// for named pipes. Follows links as described in [`output_file`]. Writes `features`, which are those
     /// known at the start, as records.
     ///
@@ -288,7 +288,7 @@ impl Writer {
     /// Appends records. The concatenated slices must be complete records (a ring buffer that wraps gives
     /// two slices).
     ///
-    /// Without compression each call is one system call, so small records should be gathered first.
+    /// Without compression, each call makes one system call, so callers should gather small records first.
     ///
     /// # Errors
     /// When writing fails. The file then ends with the last complete record, and all further records are
@@ -353,7 +353,7 @@ impl Writer {
     pub fn bytes(&self) -> u64 {
         self.data + self.len
     }
-    /// Whether writing failed, so that the file ends before the end of the appended data.
+    /// Whether writing failed. If so, the file ends before the end of the appended data.
     pub fn is_cut(&self) -> bool {
         self.is_stopped && self.form == RecordingLayout::File
     }
@@ -474,7 +474,7 @@ fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
     there.standing == ExistingFile::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
 }
 
-/// Returns header, ids and attrs of the file form, and the size of all attrs including the spare ones.
+/// Returns header, ids and attrs of the file form, and the size of all attrs including those of spare events.
 ///
 /// ```text
 /// header | ids | ids of spare events | attrs | spare attrs | records …

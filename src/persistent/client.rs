@@ -230,7 +230,7 @@ fn receive_answer(socket: &OwnedFd, until: Instant) -> io::Result<Option<(Holder
 /// the wait. The signal stays pending for the loop that handles it.
 ///
 /// # Errors
-/// `TimedOut`, and `Interrupted` by such a signal.
+/// `TimedOut`, or `Interrupted` if such a signal ends the wait.
 fn wait(socket: Option<&OwnedFd>, until: Instant) -> io::Result<()> {
     let signals = signal::pending(&[signal::INT, signal::TERM, signal::HUP])?;
     loop {

@@ -27,7 +27,7 @@ use crate::host::pmu::PERSISTENT;
 use crate::sort;
 use crate::sys::lock;
 
-/// Maximum size of a published file in bytes. A larger one is invalid.
+/// Maximum size of a published file in bytes. A larger file is invalid.
 const LONGEST: u64 = 1 << 20;
 /// Maximum length of a name.
 const LONGEST_NAME: usize = 64;
@@ -180,7 +180,8 @@ impl Publisher {
         Ok(Some(publisher))
     }
 
-    /// Creates missing directories. Does not change existing ones, because clients may be reading them.
+    /// Creates missing directories. Does not change existing directories, because clients may be reading
+    /// them.
     fn lay_out(&self) -> Result<()> {
         for folder in FOLDERS {
             let folder = self.directory.path.join(folder);
@@ -200,8 +201,8 @@ impl Publisher {
             && published.all(|name| path(&name).exists())
     }
 
-    /// Publishes everything again after the run directory or parts of it were removed. Its parent directory
-    /// must still exist.
+    /// Publishes everything again after the run directory or parts of it were removed. The parent of the run
+    /// directory must still exist.
     ///
     /// # Errors
     /// As [`claim`](Self::claim); if another holder has claimed the directory in the meantime.

@@ -53,7 +53,7 @@ pub enum HolderRequest {
     Attach { entry: String },
     /// Rename an entry.
     Rename { entry: String, name: String },
-    /// Close an entry, or forget a lost one.
+    /// Close an entry, or forget a lost entry.
     Remove { entry: String },
 }
 
@@ -83,7 +83,7 @@ pub enum HolderAnswer {
 /// Counts of an entry since it was added.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryCounts {
-    /// Names of the events: one, or several for an adopted recording.
+    /// Names of the events. There are several if the entry is an adopted recording.
     pub events: Vec<String>,
     /// Counts by event and CPU. Events on processes have one row each.
     pub rows: Vec<CpuCounts>,

@@ -65,7 +65,7 @@ impl RingMode {
     }
 }
 
-/// Access of users other than the holder's and root to an entry. Each level includes the previous ones.
+/// Access of users other than the holder's and root to an entry. Each level includes all previous levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SharingLevel {

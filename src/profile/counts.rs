@@ -247,7 +247,7 @@ pub enum StatValue {
 /// Why a value is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MissingValueReason {
-    /// Name of the kernel's error, such as `ENOENT`, if there was one.
+    /// Name of the kernel's error, such as `ENOENT`, if the kernel returned an error.
     pub errno: Option<&'static str>,
     /// The cause: one clause without a full stop.
     pub cause: String,

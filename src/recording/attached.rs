@@ -1,8 +1,8 @@
 //! Records events that a holder keeps open: this recorder takes over the events and everything in their
 //! rings.
 //!
-//! Receives an entry and the plan of the recording; returns [`RecordSources`] as if they had been opened
-//! here. The events were configured when the holder opened them, so the plan is adjusted to them.
+//! Receives an entry and the plan of the recording; returns [`RecordSources`], as if this process had opened
+//! the events. The events were configured when the holder opened them, so the plan is adjusted to them.
 
 use std::os::fd::OwnedFd;
 

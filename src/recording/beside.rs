@@ -13,7 +13,7 @@ use crate::counter::change::EventChange;
 use crate::counter::rings::Rings;
 use crate::error::{Error, Result};
 
-/// A recording and the counting that runs with it.
+/// A recording and a counting measurement that runs at the same time.
 pub(super) struct CombinedMeasurement<A, B> {
     pub(super) recording: A,
     pub(super) counting: B,

@@ -16,10 +16,10 @@ use crate::sys::descriptor;
 /// An order from the other process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ControlCommand {
-    /// All events, or the one with this name.
+    /// Switch on all events, or the event with this name.
     Enable(Option<String>),
     Disable(Option<String>),
-    /// Changes all events that support it, or the one with this name.
+    /// Change all events that support the change, or the event with this name.
     Change(Option<String>, EventChange),
     Stop,
     Ping,

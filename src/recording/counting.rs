@@ -207,8 +207,8 @@ impl<'a> Counting<'a> {
         Ok(())
     }
 
-    /// Hands the counters over to this user's holder. They continue to count there. pmc prints the counts so
-    /// far.
+    /// Hands the counters over to this user's holder. They continue to count in the holder. pmc prints the
+    /// counts so far.
     fn hand_over(&mut self, is_on: bool) -> Result<()> {
         if !self.held_counts.is_empty() {
             return Err(Error::new("some events already belong to a holder"));

@@ -255,7 +255,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Carries out the orders of the control channel, and answers each one afterwards.
+    /// Carries out the orders from the control channel, and answers each order afterwards.
     fn obey(&mut self, handler: &mut impl MeasurementHandler, control: &mut Control) -> Result<()> {
         for order in control.orders()? {
             let mut refused = None;

@@ -35,7 +35,7 @@ fn typed(filter: &str, spec: &mut EventSpec) -> Result<()> {
     Ok(())
 }
 
-/// Adds a filter to the event. If the event already has one, both must match.
+/// Adds a filter to the event. If the event already has a filter, both filters must match.
 fn add(filter: &str, spec: &mut EventSpec) {
     spec.filter = Some(match spec.filter.take() {
         None => filter.to_owned(),

@@ -2,7 +2,7 @@
 //! between the counts at its start and at its end.
 //!
 //! Receives the events' specs, and asks their holders when counting is switched on or off. Returns readings
-//! in addition to those of the counters opened here.
+//! in addition to those of the counters that this process has opened.
 
 use std::collections::HashMap;
 

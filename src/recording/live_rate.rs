@@ -45,7 +45,7 @@ pub(crate) struct RateOrders {
 pub(super) struct RateRequests {
     orders: Receiver<RateOrder>,
     wake: OwnedFd,
-    /// For each of our own events: its frequency, or the period if it was opened with one.
+    /// For each of our own events, its frequency, or its period if it was opened with a period.
     rates: Vec<u64>,
     /// The maximum frequency.
     most: u64,

@@ -3,7 +3,7 @@
 //! Linux (6.2 to at least 6.18) writes one sample for several software events without changing the id in it.
 //! If two recorders sample page faults on the same CPU, some samples of one recorder have an id of the other
 //! recorder. perf rejects a file with such samples. If the ring has only one event of that type, the sample
-//! must belong to it. Otherwise the sample is dropped and counted as lost.
+//! must belong to that event. Otherwise the sample is dropped and counted as lost.
 
 use crate::record::{HEADER, Layouts, RawRecord, kind};
 

@@ -5,8 +5,8 @@
 //! already had events, the new thread has inherited them. The kernel reports such a thread in a ring, and pmc
 //! must not open events for it again.
 //!
-//! One gap remains: while a thread's events are opened CPU by CPU, a child that it starts may lack the events
-//! of later CPUs, or have the events of earlier CPUs twice.
+//! One gap remains, because a thread's events are opened CPU by CPU. A child that the thread starts meanwhile
+//! may lack the events of later CPUs, or have the events of earlier CPUs twice.
 
 use std::collections::HashSet;
 

@@ -87,7 +87,7 @@ fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>>
     Err(Box::new(Refusal::before_the_kernel(&first.name, attr, errno::EINVAL, known)))
 }
 
-/// Checks for `-c auto` that each event has a period: the vendor's, or one in the event's text.
+/// Checks for `-c auto` that each event has a period, either from the vendor or from the event's text.
 fn have_periods(groups: &[EventGroup]) -> Result<()> {
     let members = |group: &'_ EventGroup| if group.leader_sampling { 1 } else { group.events.len() };
     let mut sampled = groups.iter().flat_map(|group| group.events.iter().take(members(group)));
@@ -346,7 +346,7 @@ pub(super) fn switch(rings: &Rings, on: bool, events: EventChoice) -> Result<()>
     rings.switch_where(on, which).map_err(starting)
 }
 
-/// Starts or stops the event with this name if it is among the chosen ones.
+/// Starts or stops the event with this name, if it is among the chosen events.
 pub(super) fn switch_named(rings: &Rings, on: bool, name: &str, events: EventChoice) -> Result<()> {
     let which = |event: &EventSpec| event.name == name && events.has(event.takes_counter());
     rings.switch_each(on, which).map_err(starting)

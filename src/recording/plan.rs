@@ -48,7 +48,7 @@ pub(crate) enum Delay {
 /// When a measurement begins and ends, and the command that runs meanwhile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunSchedule {
-    /// Command to start. The measurement ends with it. May be empty.
+    /// Command to start; may be empty. The measurement ends when the command ends.
     pub(crate) command: Vec<OsString>,
     /// Additional environment variables of the command.
     pub(crate) environment: Vec<(OsString, OsString)>,
@@ -196,7 +196,7 @@ pub(crate) struct FilePlan {
     pub(crate) rotation: Option<Rotation>,
     /// Trigger events that also start another file.
     pub(crate) rotates_at: Option<String>,
-    /// Maximum number of files in a series; older ones are removed.
+    /// Maximum number of files in a series; older files are removed.
     pub(crate) most_files: Option<usize>,
     /// Size in bytes at which the recording ends.
     pub(crate) max_size: Option<u64>,

@@ -1,7 +1,7 @@
 //! Fetches records of a holder's event from its rings, repeatedly.
 //!
 //! Receives the event's run directory and id; asks the holder, and returns records in the same way as our own
-//! rings do: whole, oldest first. Several readers can read the same rings, because each one keeps its own
+//! rings do: whole, oldest first. Several readers can read the same rings, because each reader keeps its own
 //! position. If records were overwritten before they were fetched, that is reported in a `LOST` record, as
 //! the kernel does.
 
@@ -158,7 +158,7 @@ impl Relay {
     /// Passes new records to `take`, with the ring's index. Returns the number of bytes.
     ///
     /// # Errors
-    /// Those of `take`.
+    /// The errors of `take`.
     pub(crate) fn drain<E>(
         &mut self,
         mut take: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,
@@ -212,7 +212,7 @@ impl Relay {
     /// Passes the complete contents of the rings to `take`.
     ///
     /// # Errors
-    /// The holder's, and those of `take`.
+    /// The errors of the holder and of `take`.
     pub(crate) fn take_all<E>(
         &mut self,
         mut take: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,

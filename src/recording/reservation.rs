@@ -71,7 +71,7 @@ pub(crate) trait EventSwitch {
     /// Starts or stops the chosen events, even if another call switched them before.
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()>;
 
-    /// Starts or stops the event with this name if it is among the chosen ones.
+    /// Starts or stops the event with this name, if it is among the chosen events.
     fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()>;
 
     /// Changes the event with this name, or all events that support the change. `is_on` says whether they are

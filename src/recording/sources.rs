@@ -4,9 +4,9 @@
 //!   events: ours │ of each holder's entry │ our tracker │ the tracker of each entry
 //!   rings:  ours │ of each holder's entry
 //! ```
-//! Receives a plan and its events; combines all sources into one list of events, one of instances and one of
-//! rings, and delivers their records. [`open`](super::open) opens our events, and [`relay`](super::relay)
-//! asks the holders.
+//! Receives a plan and its events; combines all sources into one list of events, one list of instances and
+//! one list of rings, and delivers their records. [`open`](super::open) opens our events, and
+//! [`relay`](super::relay) asks the holders.
 
 use super::held_counts::HeldCounts;
 use super::open::Groups;
@@ -174,7 +174,7 @@ impl RecordSources {
         own.into_iter().chain(sampled.concat()).chain(trackers).chain(theirs.concat()).collect()
     }
 
-    /// Returns the number of sampled events, which come first. The others track mappings and tasks.
+    /// Returns the number of sampled events, which come first. The remaining events track mappings and tasks.
     pub(crate) fn sampled_events(&self) -> usize {
         self.rings.sampled_events() + self.held_events()
     }
@@ -239,8 +239,8 @@ impl RecordSources {
         Ok(pids)
     }
 
-    /// Passes the new records of every ring to `take`: the ring's index, and one or two slices. Returns the
-    /// number of bytes.
+    /// Passes the new records of every ring to `take`, with the ring's index and in one or two slices.
+    /// Returns the number of bytes.
     ///
     /// # Errors
     /// Errors of `take` and of the holders.
@@ -298,7 +298,7 @@ impl RecordSources {
         open::switch(&self.rings, on, events)
     }
 
-    /// Starts or stops the event with this name if it is among the chosen ones.
+    /// Starts or stops the event with this name, if it is among the chosen events.
     pub(super) fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
         let of_name = self.relays.iter_mut().filter(|(own, _)| own == name && events.has(false));
         of_name.map(|(_, relay)| relay).try_for_each(|relay| relay.switch(on))?;

@@ -397,7 +397,8 @@ fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
     hanging(out, indent, &format!("{indent}  "), text)
 }
 
-/// Writes `text`, cleaned and wrapped. The first line begins with `first`, the others with `rest`.
+/// Writes `text`, cleaned and wrapped. The first line begins with `first`, and all other lines begin with
+/// `rest`.
 fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
     wrap(first, rest, text, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
 }

@@ -18,7 +18,7 @@ pub(super) struct ColumnShape {
     pub(super) to_right: bool,
 }
 
-/// Returns a left-aligned column, `gap` blanks after the previous one.
+/// Returns a left-aligned column, `gap` blanks after the previous column.
 pub(super) const fn left(gap: u16, least: u16) -> ColumnShape {
     ColumnShape { gap, least, to_right: false }
 }

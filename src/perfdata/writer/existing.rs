@@ -47,8 +47,8 @@ pub(super) fn keep(recording: &Path) -> Result<(), PerfdataError> {
     fs::rename(recording, old).map_err(PerfdataError::keep(old))
 }
 
-/// Prepares `old` for a rename. A file replaces a file in one step. An old directory must be removed first,
-/// and so must an old file that a directory is to replace.
+/// Prepares `old` for a rename. A file can replace another file in one step. An old directory must be removed
+/// first, and so must an old file that a directory is to replace.
 fn make_room(old: &Path, for_directory: bool) -> io::Result<()> {
     let there = output_file::look(old)?;
     match there.standing {

@@ -1,8 +1,8 @@
 //! Jumps as arrows next to the code: assigns a lane to each arrow.
 //!
-//! Receives the row in which each jump starts and the row of its target. Assigns lanes so that no two arrows
-//! overlap in one lane. Short jumps get the lanes nearest to the code. A jump that would need more than
-//! [`LANES`] lanes gets no arrow.
+//! Receives the row in which each jump starts and the row of its target. Assigns lanes in which arrows do not
+//! overlap. Short jumps get the lanes nearest to the code. A jump that would need more than [`LANES`] lanes
+//! gets no arrow.
 //!
 //! ```text
 //!   lane 1 0

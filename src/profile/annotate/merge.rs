@@ -210,7 +210,8 @@ impl ListingWriter {
         self.last = Some((functions, line));
     }
 
-    /// Adds the lines without code (comments, braces, declarations) between the last line shown and this one.
+    /// Adds the lines without code (comments, braces, declarations) between the last shown line and this
+    /// line.
     fn on_the_way(&mut self, file: usize, line: u32, depth: usize) {
         let Some(text) = self.listing.files[file].text.clone() else { return };
         let Some(shown) = self.shown.get(&file).copied().filter(|shown| *shown < line) else { return };

@@ -69,7 +69,7 @@ pub struct ListingEvent {
     pub total: SampleValue,
     /// Cost of the samples in this function.
     pub own: SampleValue,
-    /// Distance between the sampled instruction and the one that caused the sample.
+    /// Distance from the instruction that caused a sample to the sampled instruction.
     pub skid: Skid,
 }
 
@@ -79,9 +79,9 @@ pub enum Skid {
     /// A hardware event with precise level 0: a few instructions.
     #[default]
     Any,
-    /// A clock or another software event. The sampled instruction is the one that the interrupt preempted, so
-    /// the previous instruction, often a slow one, is the cause. In kernel code with interrupts disabled, the
-    /// cause is the instruction that enabled them.
+    /// A clock or another software event. The sampled instruction is the next instruction at the time of the
+    /// interrupt. The cause is the instruction before it, which is often slow. In kernel code with interrupts
+    /// disabled, the cause is the instruction that enabled them.
     Interrupt,
     /// Precise level 1: a constant distance.
     Constant,

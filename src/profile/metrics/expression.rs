@@ -73,9 +73,9 @@ impl<L> ExpressionNode<L> {
         }
     }
 
-    /// Replaces the leaves and removes every part that no longer matters: branches that are never taken, and
-    /// operands made irrelevant by a number (as in perf, `0 & x` is 0 and `1 | x` is 1). All parts that
-    /// remain are needed.
+    /// Replaces the leaves and removes every part that is no longer needed. These are branches that are never
+    /// taken, and operands that a number makes irrelevant: as in perf, `0 & x` is 0 and `1 | x` is 1. All
+    /// remaining parts are needed.
     pub(super) fn bind<M>(&self, leaf: &mut dyn FnMut(&L) -> ExpressionNode<M>) -> ExpressionNode<M> {
         match self {
             Self::Number(number) => ExpressionNode::Number(*number),

@@ -23,7 +23,7 @@ use super::counts::{DerivedResult, EventRole, MissingValueReason, StatCounts, St
 use super::sharing::relative_error;
 use formula::{Formula, Operand};
 
-/// One derived number.
+/// A number that is derived from counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComputedMetric {
     /// The name, as one word for programs: `cpus_utilized`.
@@ -298,8 +298,8 @@ impl<'a> CountedFormula<'a> {
         Self { counts, cgroup, formula, events: operands.filter_map(place).collect() }.side_by_side()
     }
 
-    /// If an event is counted several times, each time for another metric, selects the one whose group
-    /// contains most of the other operands.
+    /// If an event is counted several times for different metrics, selects the count whose group contains
+    /// most of the other operands.
     fn side_by_side(mut self) -> Self {
         let all = &self.counts.events;
         let is_twin = |a: usize, b: usize| all[a].name == all[b].name && all[a].cgroup == all[b].cgroup;

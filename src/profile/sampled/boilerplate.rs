@@ -65,8 +65,8 @@ pub struct StartupCallers {
     pub count: usize,
 }
 
-/// Returns the start-up chains at the top of a tree in caller order. Hiding them loses nothing: their
-/// functions have no samples of their own, and each except the last calls only one function.
+/// Returns the start-up chains at the top of a tree in caller order. No information is lost by hiding them:
+/// their functions have no own samples, and each except the last calls only one function.
 pub fn callers(tree: &CallTree, texts: &StringTable) -> Vec<StartupCallers> {
     let symbol = |number: u32| texts.get(tree.nodes[number as usize].symbol);
     let only_child = |number: u32| match tree.nodes[number as usize].children[..] {
@@ -142,7 +142,7 @@ mod tests {
             (&["_start", "__libc_start_main", "__libc_start_call_main", "main"][..], &[][..], 3),
             (&rust, &[], 4),
             (&["clone3", "start_thread", "std::thread::local", "rayon_core::join", "app::work"], &[], 4),
-            // A function with samples of its own stays visible.
+            // A function with own samples stays visible.
             (&["_start", "__libc_start_main", "main"], &[1], 0),
             (&["clone3", "start_thread"], &[0, 1], 0),
             (&["_start", "main", "work"], &[], 0),

@@ -175,7 +175,8 @@ mod tests {
     #[test]
     fn functions_common_to_all_chains_are_one_node() {
         let value = |samples: u64| SampleValue { samples, period: samples * 7, ..SampleValue::default() };
-        // 0 calls 1, which calls 2 and 3. 4, below 3, has as many samples as 3, but 3 has samples of its own.
+        // 0 calls 1, which calls 2 and 3. 4 is called by 3 and has as many samples as 3, but 3 also has own
+        // samples.
         let node = |symbol: u32, own: u64, total: u64, children: &[u32]| CallNode {
             symbol: StringId(symbol),
             dso: StringId(9),

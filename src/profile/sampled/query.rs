@@ -545,7 +545,7 @@ mod tests {
             let rows = world.ask(Query { by_mode, ..by_symbol() }).profile.events.remove(0).rows;
             rows.iter().map(|row| (row.by_mode.is_some(), row.in_mode(0), row.in_mode(1))).collect::<Vec<_>>()
         };
-        // By descending total: main, work (no samples of its own), leaf, sys.
+        // By descending total: main, work (no own samples), leaf, sys.
         let own = [(true, 0, 10), (false, 0, 0), (true, 0, 170), (true, 20, 0)];
         assert_eq!(in_mode(true), own);
         assert_eq!(in_mode(false), [(false, 0, 0); 4]);

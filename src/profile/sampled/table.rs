@@ -192,7 +192,8 @@ pub(super) struct CodeCells<'a> {
     of_call: Vec<u32>,
     of_leaf: Vec<u32>,
     cells: Vec<RowCell>,
-    /// Part numbers by the properties that keys depend on. Most calls are found here, without making cells.
+    /// Part numbers by the properties that keys depend on. Most calls are found in this map, without making
+    /// cells.
     known: FxHashMap<CallProperties, u32>,
     innermost: bool,
     has_files: bool,
@@ -249,7 +250,8 @@ impl<'a> CodeCells<'a> {
         self.of_leaf[location as usize]
     }
 
-    /// Returns the part for the function of one call and the line of another, both at the location.
+    /// Returns the part for the function of the call `call` and the line of the call `at`, both at the
+    /// location.
     fn part(&mut self, call: usize, at: usize, location: u32, texts: &StringTable) -> u32 {
         let (call, at) = (&self.input.code.calls()[call], &self.input.code.calls()[at]);
         // Clear the fields that do not affect the part.

@@ -77,9 +77,9 @@ pub struct TreeOptions {
     pub collapse: bool,
     /// Minimum share (0 to 1) of a branch in the event's periods; smaller branches are left out.
     pub limit: f64,
-    /// The root function. The tree contains only stacks with this function, and only one side of them: its
-    /// callees in caller order, its callers in callee order. If the function is recursive, its outermost call
-    /// is the root.
+    /// The root function. The tree contains only stacks with this function. In caller order it shows the
+    /// function's callees, in callee order its callers. If the function is recursive, its outermost call is
+    /// the root.
     pub root: Option<StringId>,
 }
 

@@ -202,8 +202,8 @@ mod tests {
 
     #[test]
     fn welch_test_matches_published_examples() {
-        // Data and p-values from the task "Welch's t-test" on Rosetta Code, computed there with several
-        // independent programs.
+        // Data and p-values are from the task "Welch's t-test" on Rosetta Code, where several independent
+        // programs computed them.
         let p = |a: &[f64], b: &[f64]| {
             welch(&MeasurementSummary::of(a).unwrap(), &MeasurementSummary::of(b).unwrap()).unwrap()
         };

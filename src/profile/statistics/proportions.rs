@@ -107,8 +107,8 @@ pub fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
 
 /// Returns the probability that a normal variable is further from 0 than `z`, on either side.
 pub fn normal_two_sided(z: f64) -> f64 {
-    // With this many degrees of freedom, Student's distribution equals the normal one to six digits in the
-    // relevant range.
+    // With this many degrees of freedom, Student's distribution equals the normal distribution to six digits
+    // in the relevant range.
     t_two_sided(z, 1e6)
 }
 

@@ -11,7 +11,7 @@ use crate::perfdata::RecordedEvent;
 use crate::recording::plan::{FilePlan, MeasurementScope, SamplePlan};
 use crate::sys::process::CommandOutcome;
 
-/// Whether the samples cover everything that the events count, so that a reader may compare the two.
+/// Whether the samples cover everything that the events count. Only then may a reader compare the two.
 pub(super) fn samples_all(plan: &SamplePlan, file: &FilePlan, rings: &Rings) -> bool {
     let leaves_out =
         file.rotation.is_some() || file.rotates_at.is_some() || rings.has_backward() || rings.has_limits();

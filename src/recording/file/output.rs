@@ -116,7 +116,7 @@ const FIRST_NOTE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     pub(crate) samples: u64,
-    /// Samples that could not be written. The other counts do not include them.
+    /// Samples that could not be written. The other counts do not include these samples.
     pub(crate) unwritten: u64,
     pub(crate) lost: u64,
     pub(crate) throttled: u64,
@@ -425,8 +425,9 @@ impl<'a> RecordOutput<'a> {
         Ok(())
     }
 
-    /// Writes the build-ids known so far as records, for readers of a killed recorder's file. Does so after
-    /// one second, then two, four, …, which keeps the cost low in long recordings.
+    /// Writes the build-ids known so far as records, for readers of a killed recorder's file. Writes them
+    /// after one second, then after two more, four more, and so on. This keeps the cost low in long
+    /// recordings.
     fn note_build_ids(&mut self) -> Result<(), perfdata::PerfdataError> {
         let now = Instant::now();
         if now < self.next_note {
@@ -445,7 +446,8 @@ impl<'a> RecordOutput<'a> {
         self.writer.as_mut().map_or(Ok(()), |writer| writer.append(&[&records]))
     }
 
-    /// Writes the records of a backward ring: newest first, the last one possibly torn.
+    /// Writes the records of a backward ring, which has the newest record first. The last record may be
+    /// incomplete.
     pub(crate) fn take_snapshot(
         &mut self,
         ring: usize,
@@ -464,7 +466,7 @@ impl<'a> RecordOutput<'a> {
         self.writer.as_ref().map_or(0, Writer::bytes)
     }
 
-    /// Returns the totals so far, over this file and the previous ones.
+    /// Returns the totals so far, over this file and all previous files.
     pub(crate) fn totals(&self) -> Totals {
         Totals {
             samples: self.before.samples + self.tally.samples,
@@ -540,7 +542,7 @@ impl<'a> RecordOutput<'a> {
         Ok(())
     }
 
-    /// Renames each file of a series to its time, and removes the oldest ones beyond the limit.
+    /// Renames each file of a series to contain its time, and removes the oldest files beyond the limit.
     fn rename(&mut self) -> Result<()> {
         let base: &Path = &self.plan.path;
         let mut name = rotation::name(base);

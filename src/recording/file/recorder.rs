@@ -120,7 +120,7 @@ pub(crate) struct RecordingResult {
     pub(crate) identified: Vec<FileBuildId>,
 }
 
-/// Number of lost records, as far as it is known.
+/// Returns the number of lost records, as far as it is known.
 pub(crate) fn lost(totals: &Totals, readings: &[InstanceReading]) -> u64 {
     totals.lost.max(readings.iter().map(|reading| reading.lost).sum())
 }
@@ -618,7 +618,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Ends a file and begins the next one, which needs synthesized records again.
+    /// Ends a file and begins the next file, which also needs synthesized records.
     fn rotate(&mut self) -> Result<()> {
         // Any running process may be part of the recording. Scan twice: the first scan finds processes that
         // end during the switch, and the second scan finds processes that start during it.

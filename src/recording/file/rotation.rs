@@ -39,7 +39,7 @@ impl Schedule {
         self.is_asked_for = true;
     }
 
-    /// Whether the file ends here. `bytes` is its size so far.
+    /// Whether it is time to end the file. `bytes` is its size so far.
     pub(crate) fn is_due(&mut self, now: u64, bytes: u64) -> bool {
         let is_asked_for = std::mem::take(&mut self.is_asked_for);
         match self.rotation {

@@ -24,8 +24,9 @@
 //!   and stack, as perf does. They belong to a separate event (a *fallback event*, see
 //!   [`record::unwound`](crate::record::unwound)). A reader unwinds these samples later. Because they are
 //!   written without further delay, a killed recorder loses no more than usual.
-//! * *There are more samples than the worker can unwind.* When [`HURRY`] bytes wait, or the oldest has waited
-//!   for [`OLD`], or a round takes too long, samples go to the file unchanged, which costs a copy.
+//! * *There are more samples than the worker can unwind.* Samples are then written to the file unchanged,
+//!   which costs only a copy. This happens when [`HURRY`] bytes wait, when the oldest round has waited for
+//!   [`OLD`], or when a round takes too long.
 //! * *The disk is too slow even for these copies.* When [`MOST`] bytes wait, the rings are not read until
 //!   some are written. The kernel counts the records that do not fit into the rings. No recorder can avoid
 //!   this limit.

@@ -61,7 +61,7 @@ pub(super) fn write(
     trust(out, facts)
 }
 
-/// One listing as it is being written.
+/// A listing that is being written.
 pub(super) struct ListingPage<'a> {
     pub(super) listing: &'a Listing,
     pub(super) layout: &'a AnnotateLayout,
@@ -244,7 +244,8 @@ impl<'a> ListingPage<'a> {
         let size = self.layout.rows;
         let mut sum: u128 = (0..size).map(period).sum();
         let (mut best, mut start) = (sum, 0);
-        // Of several windows with the same cost, choose the middle one: it has its hot rows in the middle.
+        // If several windows have the same cost, choose the middle window, because its hot rows are in the
+        // middle.
         let mut last = 0;
         for at in 1..=count - size {
             sum = sum + period(at + size - 1) - period(at - 1);

@@ -407,7 +407,7 @@ fn tree(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayo
         let noise = !differs(node);
         let numbers = amounts(diff, event, node);
         let before = width(&numbers) + 2;
-        // Limit the indentation of deep branches so that names get half of the line.
+        // Limit the indentation of deep branches to leave half of the line for names.
         let room = layout.width.map_or(usize::MAX, |columns| columns.saturating_sub(before));
         let inset = match 2 * node.depth as usize {
             deep if deep > (room / 2).min(room.saturating_sub(NARROWEST)) => format!("{:>2}… ", node.depth),
@@ -624,7 +624,7 @@ mod tests {
             assert_eq!(is_short, columns <= 80, "{files} {columns}: {text}");
             assert_eq!(text.contains(" New ") || text.contains(" share "), !is_short, "{columns}: {text}");
         }
-        // The name gets half of an 80-column line; programs get the rest.
+        // The name gets half of an 80-column line, and programs get the other half.
         let text = written(&compared(2, &programs), Some(80), None);
         assert!(text.contains("  libfirs…    …Basket<…>::price_of_all_of_them\n"), "{text}");
     }

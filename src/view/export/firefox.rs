@@ -88,7 +88,7 @@ enum ThreadKey {
     Number(u32),
 }
 
-/// A thread of the profile and the number of its latest name. A renamed thread stays one thread.
+/// A thread of the profile and the number of its latest name. A thread that is renamed is still one thread.
 #[derive(Clone, Copy)]
 struct NamedThread {
     handle: ThreadHandle,
@@ -141,7 +141,7 @@ impl<'a> FirefoxBuilder<'a> {
             let stack = self.profile.intern_stack_frames(thread, frames.into_iter());
             let event = &self.stacks.events[row.event as usize];
             let cpu = if event.is_clock() { row.value.period } else { 0 };
-            // If times were not recorded, samples follow one another.
+            // If times were not recorded, place the samples directly after each other.
             let so_far = elapsed.entry(thread).or_default();
             let at = row.time.map_or(*so_far, |time| time - self.first);
             *so_far += cpu.max(1_000_000);
@@ -149,8 +149,8 @@ impl<'a> FirefoxBuilder<'a> {
             if is_mark(row) {
                 // A row may combine several equal samples with the same timestamp.
                 (0..row.value.samples).for_each(|_| self.mark(thread, at, row, stack));
-                // The profiler shows the time from the first to the last sample, and no markers outside of
-                // it.
+                // The profiler shows only the time from the first to the last sample, and hides markers
+                // outside this range.
                 if samples.is_some() && (index == 0 || index == last) {
                     self.profile.add_sample(thread, at, None, CpuDelta::ZERO, 0);
                 }

@@ -21,7 +21,7 @@ use crate::session::CodeLocation;
 use crate::text::clean;
 use crate::units::S;
 
-/// gprof's unit of code in bytes; the size of a bin is a multiple of it.
+/// gprof's unit of code in bytes; the size of a bin is a multiple of this unit.
 const UNIT: u64 = 2;
 /// Maximum number of bins of a histogram; larger code gets wider bins.
 const MOST_BINS: u64 = 1 << 20;
@@ -94,7 +94,8 @@ pub fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<Gm
                 let file = files.entry((row.event, module)).or_insert_with(|| empty(row.event, module));
                 *file.arcs.entry((address, to)).or_default() += row.value.samples;
             }
-            // The outermost function at a location is the one that was called.
+            // At each location, the outermost function is the function that was called; the others are
+            // inlined.
             let start = code.calls()[code.range(number)].last().and_then(|call| call.start);
             let start = start.map(|start| location.at(start.get()));
             callee = start.and_then(|start| addresses.address(&start)).map(|start| (module, start));
@@ -144,7 +145,7 @@ impl GmonFile {
         (first, ((last - first) / width + 1) as usize, width)
     }
 
-    /// Writes as much of the counts as 16 bits hold, and leaves the rest in `counts`.
+    /// Writes as much of each count as fits into 16 bits, and leaves the remainder in `counts`.
     fn histogram(&self, out: &mut dyn Write, first: u64, width: u64, counts: &mut [u64]) -> io::Result<()> {
         out.write_all(&[0])?;
         self.address(out, first)?;

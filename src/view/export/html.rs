@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The page must not load anything; its content security policy enforces this in the browser. Untrusted text
-//! is either in the data, which the script shows only as text, or escaped here (the title).
+//! is either in the data, which the script inserts only as text, or is escaped by this module (the title).
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};

@@ -67,7 +67,7 @@ struct FormatProperties {
     format: ExportFormat,
     /// Name in `--format`.
     name: &'static str,
-    /// File extensions, the usual one first.
+    /// File extensions, starting with the usual extension.
     endings: &'static [&'static str],
     detail: RowDetail,
 }
@@ -173,7 +173,7 @@ impl ExportFormat {
 pub struct ExportContents<'a> {
     /// The stacks.
     pub stacks: &'a StackProfile<'a>,
-    /// The event to export in formats that support only one.
+    /// The event to export in formats that support only one event.
     pub event: usize,
     /// Tables and trees, for [`ExportFormat::is_table`]; the quality of the data, for
     /// [`ExportFormat::is_whole`].

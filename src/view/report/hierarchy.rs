@@ -1,6 +1,6 @@
-//! Nested rows (`--hierarchy`): the first level sums up rows that agree in the first sort key, the next level
-//! those that also agree in the second, and so on. Costs are own costs; the tree has the costs of callees.
-//! Column titles are the same as in perf.
+//! Nested rows (`--hierarchy`). The first level sums up rows that agree in the first sort key. The next level
+//! sums up rows that also agree in the second key, and so on. Costs are own costs; the tree has the costs of
+//! callees. Column titles are the same as in perf.
 //!
 //! ```text
 //!  Overhead  Command / Shared Object / Symbol

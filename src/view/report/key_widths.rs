@@ -2,7 +2,7 @@
 
 use crate::profile::sampled::SortKey;
 
-/// Minimum width to which a column shrinks to make room for the last one.
+/// Minimum width to which a column shrinks to make room for the last column.
 const NARROWEST: usize = 6;
 
 /// Fits `widths`, the preferred widths of the columns of `keys`, into `room`, with `gap` blanks after each

@@ -172,8 +172,8 @@ pub struct ReportLayout {
     pub width: Option<usize>,
     /// Text styles.
     pub paint: Paint,
-    /// Whether the text is for a program at the other end of a pipe: rows in perf's format, everything else
-    /// in comments.
+    /// Whether the text is written to a pipe, for a program: rows in perf's format, everything else in
+    /// comments.
     pub is_piped: bool,
     /// Whether to write only rows, without headlines, headings and remarks.
     pub is_quiet: bool,

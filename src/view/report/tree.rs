@@ -78,7 +78,7 @@ pub(super) fn write(
             (_, false) => ("├ ", "│ "),
         };
         let before = width(&numbers) + BAR + 2;
-        // Limit the rails of deep branches so that names get half of the line.
+        // Limit the rails of deep branches to leave half of the line for names.
         let most = layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(before) / 2);
         let drawn = match width(&rails) + 2 > most {
             true => format!("{depth:>2}… "),
@@ -120,13 +120,13 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Whether a function passes all of its cost to one callee, so that both share a line.
+/// Whether a function passes all of its cost to one callee. If so, both share a line.
 fn passes_on(event: &ProfileEvent, node: &CallNode, next: &CallNode) -> bool {
     let share = |value: &SampleValue| event.share(event.cost(value));
     share(&next.total) >= 0.998 * share(&node.total) && share(&node.own) <= 0.001 * share(&node.total)
 }
 
-/// Returns the minimum cost of a branch to be shown, chosen so that the tree fits into the available lines.
+/// Returns the minimum cost of a shown branch. With this limit, the tree fits into the available lines.
 /// Returns 0 for no limit.
 fn least(event: &ProfileEvent, tree: &CallTree, layout: &ReportLayout) -> u64 {
     let Some(lines) = layout.tree_lines else { return 0 };
@@ -186,7 +186,7 @@ struct PendingBranch<'a> {
     above: &'a SampleValue,
 }
 
-/// Pushes branches in reverse order, so that the first is popped first.
+/// Pushes branches in reverse order, because the last one pushed is popped first.
 fn push<'a>(
     open: &mut Vec<PendingBranch<'a>>,
     list: &[u32],

@@ -206,7 +206,7 @@ fn drawn(rails: &[bool]) -> String {
     rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect()
 }
 
-/// Returns the drawn rails up to the last one, where a branch starts.
+/// Returns the drawn rails up to the first column of the last rail, where a branch starts.
 fn joint(drawn: &str) -> &str {
     &drawn[..drawn.len() - RAILS[0].len() + 1]
 }
@@ -216,7 +216,7 @@ struct BranchStart<'a> {
     margin: &'a str,
     /// The total that percentages refer to.
     all: u64,
-    /// Cost of all branches here, including omitted ones.
+    /// Cost of all branches that start here, including omitted branches.
     above: &'a SampleValue,
 }
 

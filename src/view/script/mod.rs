@@ -215,7 +215,7 @@ impl<'a> ScriptWriter<'a> {
             self.out.extend(b": ");
         }
         if has(ScriptField::Flags) {
-            // Flags come from instruction traces, which pmc does not read.
+            // Leave the flags blank: they come from instruction traces, which pmc does not read.
             self.out.resize(self.out.len() + parts::FLAGS, b' ');
         }
         if let Some(trace) = entry.trace.filter(|_| has(ScriptField::Trace)) {

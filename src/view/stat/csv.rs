@@ -4,7 +4,7 @@
 //! [time,][place,[cpus,]]value,unit,event[,cgroup][,variance%],running ns,share %,metric,metric unit
 //! ```
 //! Receives [`StatCounts`]; decides only quoting. A field that contains the separator, a quote or a line end
-//! is quoted as in RFC 4180. perf does not quote, which makes such lines impossible to parse.
+//! is quoted as in RFC 4180. Without quotes, as in perf, such lines cannot be parsed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -135,7 +135,7 @@ fn derived(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::R
     Ok(())
 }
 
-/// Returns the field, quoted if a reader could not tell where it ends.
+/// Returns the field, quoted if a reader could not find its end otherwise.
 pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
     let splits = !separator.is_empty() && field.contains(separator);
     if splits || field.contains(['"', '\n', '\r']) {

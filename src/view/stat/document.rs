@@ -29,7 +29,7 @@ use crate::text::as_json;
 /// Version of the format, for readers to check.
 pub const FORMAT: u32 = 2;
 
-/// A [`Warning`] in the document; the remedy is empty if there is none.
+/// A [`Warning`] in the document. If there is no remedy, that field is empty.
 #[derive(Serialize)]
 struct WarningJson {
     what: String,

@@ -187,7 +187,7 @@ fn fitting_unit(unit: &str, means: impl Iterator<Item = f64>) -> Option<(f64, &'
     Some((seconds / size, name))
 }
 
-/// Returns the outliers if there are enough runs. Among only five runs, one nearly always looks like an
+/// Returns the outliers if there are enough runs. Among only five runs, one run nearly always looks like an
 /// outlier.
 fn noted_outliers(summary: &MeasurementSummary) -> &[usize] {
     const FEWEST: usize = 10;
@@ -199,7 +199,7 @@ fn quantity(value: f64, decimals: usize, big_num: bool) -> String {
     if big_num { units::thousands_f64(value, decimals) } else { format!("{value:.decimals$}") }
 }
 
-/// Formats a count, or returns perf's words for a missing one.
+/// Formats a count, or returns perf's words for a missing count.
 fn number(value: &StatValue, event: &StatEvent, style: &StatStyle) -> String {
     let counted = || value.number().unwrap_or_default() * event.scale;
     missing(value).map_or_else(|| quantity(counted(), decimals(event), style.big_num), str::to_owned)

@@ -126,7 +126,7 @@ pub fn interval(
     Ok(())
 }
 
-/// Ways to make lines fit into the width. Each includes all previous ones.
+/// Ways to make lines fit into the width. Each way includes all previous ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CompactionLevel {
     /// perf's widths.

@@ -28,7 +28,7 @@ pub struct TopdownTree {
     pub deepest: u8,
     /// Names of the metrics that have children, measured or not.
     pub parents: Vec<String>,
-    /// Whether nothing else was requested, so that no table follows the tree.
+    /// Whether only the tree was requested. If so, no table follows the tree.
     pub is_all: bool,
 }
 
