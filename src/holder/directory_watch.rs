@@ -17,7 +17,7 @@ impl DirectoryWatch {
     /// Starts watching these directories.
     ///
     /// # Errors
-    /// If a directory is missing, or if this user has too many watches.
+    /// If a directory is missing, or if this user already has too many inotify watches.
     pub(super) fn new(folders: impl Iterator<Item = PathBuf>) -> io::Result<Self> {
         let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let removals = WatchFlags::DELETE | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;

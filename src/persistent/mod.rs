@@ -104,7 +104,7 @@ pub struct PersistentEntry {
     pub rings: usize,
     /// Whether the event excludes the kernel because of missing privileges.
     pub user_only: bool,
-    /// Time at which the last of its processes ended, in seconds since 1970.
+    /// Time at which the last of the entry's processes ended, in seconds since 1970.
     #[serde(default)]
     pub ended: Option<i64>,
     /// Scale and unit of the count, from sysfs's `.scale` and `.unit`. `None` for a plain number of
@@ -122,7 +122,7 @@ impl PersistentEntry {
         if self.user_only { format!("{event} (user mode only)") } else { event.clone() }
     }
 
-    /// Returns the time at which the last of its processes ended, as a local date.
+    /// Returns the time at which the last of the entry's processes ended, as a local date.
     pub fn ended_at(&self) -> Option<String> {
         self.ended.map(local_date_of)
     }

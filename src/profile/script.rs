@@ -75,7 +75,7 @@ pub struct ScriptBranch {
     pub from: u64,
     /// The target address.
     pub to: u64,
-    /// Flags and cycles: whether it was predicted, whether it was in a transaction.
+    /// Flags and cycles of the branch. The flags say, for example, whether it was predicted.
     pub flags: BranchFlags,
     /// Number of `from` in [`AddressFunctions`].
     pub from_at: u32,

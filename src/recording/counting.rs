@@ -102,7 +102,7 @@ pub(crate) struct MeasurementResult {
 ///
 /// # Errors
 /// If a target does not exist, the command cannot be started (status 126 or 127), descriptors run out, or the
-/// observer fails. A refused event is not an error; the set describes it.
+/// observer fails. A refused event is not an error; the counter set contains the reason.
 pub(crate) fn measure(setup: CountingSetup<'_>, observer: &mut dyn Observer) -> Result<MeasurementResult> {
     let CountingSetup { host, plan, run_schedule, streams, signals, control, mut watcher } = setup;
     // The command's exec must not start counters that another process has reserved.

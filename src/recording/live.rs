@@ -76,7 +76,7 @@ impl Sampler {
     /// Opens everything and starts the thread.
     ///
     /// # Errors
-    /// If an event or a target cannot be opened, as for a recording.
+    /// If an event or a target cannot be opened, with the same errors as for a recording.
     pub(crate) fn start(plan: LivePlan, follower: LiveObserver) -> Result<Self> {
         let making = |error| Error::io("making an eventfd", error);
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)

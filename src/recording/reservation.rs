@@ -79,7 +79,7 @@ pub(crate) trait EventSwitch {
     fn change(&self, change: EventChange, name: Option<&str>, is_on: bool)
     -> std::result::Result<(), String>;
 
-    /// Returns the events' names and attrs, in their order.
+    /// Returns the names and attrs of the events, in the order of the events.
     fn requests(&self) -> Vec<(&str, &Attr)>;
 
     /// Whether any open event uses a hardware counter. Otherwise there is nothing to yield.

@@ -160,7 +160,7 @@ impl RecordSources {
         &self.rings
     }
 
-    /// Returns the events, in their order.
+    /// Returns all events, in the order of the diagram at the top of this module.
     pub(crate) fn events(&self) -> Vec<RecordedEvent> {
         let own = self.rings.events().map(|(spec, attr, ids)| RecordedEvent {
             attr: attr.clone(),

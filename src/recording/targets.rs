@@ -117,8 +117,8 @@ pub(super) fn slots_of_cpus(host: &Host, rings: &Rings) -> Vec<TargetSlot> {
 /// Raises the limit of open descriptors if it is too low for this number of `what`. `why` explains why so
 /// many are needed, and `less` how to need fewer.
 pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> Result<()> {
-    // Number of descriptors for pmc itself: including files of the recorded programs, and the minimum with
-    // which pmc works.
+    // Numbers of descriptors for pmc itself: the usual number, which leaves room for files of the recorded
+    // programs, and the minimum.
     const OWN: u64 = 64;
     const LEAST: u64 = 12;
     let raise = |own| limits::raise_open_files(descriptors + own);

@@ -24,8 +24,8 @@ struct Interpreter {
     remedy: fn(module: &str) -> &'static str,
 }
 
-/// First version of Python 3 that names its functions: docs.python.org, "Python support for the Linux perf
-/// profiler".
+/// First minor version of Python 3 that writes the names of its functions. Source: docs.python.org, "Python
+/// support for the Linux perf profiler".
 const NAMING_PYTHON: u32 = 12;
 
 const INTERPRETERS: &[Interpreter] = &[

@@ -92,8 +92,8 @@ pub(crate) struct RecordOutput<'a> {
     kept: (u64, u64),
     /// Counts of how the unwound call chains end.
     ends: ChainEndCounts,
-    /// CPU time of this process in nanoseconds: at the recording's start, then for reading unwind tables, and
-    /// for everything else since the start.
+    /// CPU time of this process in nanoseconds. The first field is the time at the recording's start. The
+    /// other two are the time since then for reading unwind tables, and for everything else.
     started_cpu_ns: u64,
     tables_cpu_ns: u64,
     samples_cpu_ns: u64,

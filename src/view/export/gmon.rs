@@ -75,7 +75,8 @@ pub fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<Gm
     let mut seen = Vec::new();
     for row in &stacks.rows {
         seen.clear();
-        // Innermost first: the function called last, and its start address.
+        // The function that the current location called, and its start address. Locations are visited
+        // innermost first.
         let mut callee: Option<(u32, u64)> = None;
         for (depth, number) in stacks.stack(row.stack).enumerate() {
             let location = stacks.location(number);

@@ -1,5 +1,5 @@
-//! The call tree for human readers: percentage, own percentage, bar. A chain of single calls is folded into
-//! one line in both directions.
+//! The call tree for human readers: percentage, own percentage, bar. A chain of functions with a single
+//! callee each is folded into one line. This applies to trees in caller order and in callee order.
 //!
 //! ```text
 //!   Total    Self
