@@ -1,7 +1,7 @@
-//! Notices CPUs that go online or offline while events are held, from the kernel's uevents. So the holder
+//! Notices when CPUs go online or offline while events are held. Uses the kernel's uevents, so the holder
 //! does not need to poll.
 //!
-//! Provides a descriptor to poll, and whether there were events about CPUs.
+//! Provides a descriptor that becomes readable, and reports whether there were uevents about CPUs.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,7 +18,7 @@ impl CpuWatch {
     /// # Errors
     /// If uevents are not available.
     pub(super) fn new() -> io::Result<Self> {
-        /// The kernel's own events, not udev's.
+        /// The group of events that come directly from the kernel, not from udev.
         const KERNEL: u32 = 1;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(KOBJECT_UEVENT))?;
@@ -26,7 +26,7 @@ impl CpuWatch {
         Ok(Self(socket))
     }
 
-    /// Whether a CPU has come or gone since the last call.
+    /// Whether a CPU has gone online or offline since the last call.
     pub(super) fn heard(&self) -> bool {
         let mut message = [0; 8 << 10];
         let mut heard = false;
@@ -38,7 +38,7 @@ impl CpuWatch {
                     heard |= String::from_utf8_lossy(path).contains("@/devices/system/cpu/");
                 }
                 Err(rustix::io::Errno::INTR) => {}
-                // Events were lost, so assume that one was about a CPU.
+                // Uevents were lost, so assume that one of them was about a CPU.
                 Err(rustix::io::Errno::NOBUFS) => heard = true,
                 Err(_) => return heard,
             }

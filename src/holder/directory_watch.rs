@@ -1,6 +1,7 @@
 //! Notices the removal of the run directory or of parts of it, after which clients cannot find the holder.
 //!
-//! Provides a descriptor to poll. The holder finds out what is missing.
+//! Provides a descriptor that becomes readable after a removal. The holder then checks which files are
+//! missing.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -13,10 +14,10 @@ use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
 pub(super) struct DirectoryWatch(OwnedFd);
 
 impl DirectoryWatch {
-    /// Starts to watch these directories.
+    /// Starts watching these directories.
     ///
     /// # Errors
-    /// If a directory is missing, or if this user has too many watches.
+    /// If a directory is missing, or if this user already has too many inotify watches.
     pub(super) fn new(folders: impl Iterator<Item = PathBuf>) -> io::Result<Self> {
         let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let removals = WatchFlags::DELETE | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;

@@ -1,8 +1,8 @@
 //! A held event: opened according to its definition, then counted and copied on request.
 //!
 //! Receives an [`EntryDefinition`]; provides the published [`PersistentEntry`], [`EntryCounts`], and copies
-//! of the rings in sealed memory. Only the holder accesses the rings. So readers do not affect each other or
-//! the event, and a reader that dies leaves nothing paused.
+//! of the rings in sealed memory. Only the holder accesses the rings. So readers cannot affect each other or
+//! the event, and no ring stays paused if a reader dies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -31,7 +31,7 @@ use crate::units::Count;
 
 /// Default size of a ring in bytes: the size planned for the kernel's own persistent events.
 const RING: usize = 512 << 10;
-/// Maximum number of pages of a ring: 1 GiB with pages of 4 KiB.
+/// Maximum number of pages of a ring: 1 GiB if a page has 4 KiB.
 const MOST_PAGES: usize = 1 << 18;
 
 /// A held event.
@@ -41,16 +41,15 @@ pub(super) struct HeldEvent {
     scope: MeasurementScope,
     /// Threads on which the event was opened.
     threads: Vec<u32>,
-    /// Online CPUs on which the event is open.
+    /// The online CPUs on which the event is open.
     cpus: CpuList,
     /// Index of the instance that is watched for the end of its process.
     watched: usize,
 }
 
 impl HeldEvent {
-    /// Opens the event. It counts once it is [started](Self::start). `since` is the current time in seconds
-    /// since
-    /// 1970. An event of a device or package that does not support samples is only counted.
+    /// Opens the event, which counts after it is [started](Self::start). `since` is the current Unix time in
+    /// seconds. If an event of a device or package does not support samples, it is only counted.
     pub(super) fn open(host: &Host, definition: EntryDefinition, id: u64, since: i64) -> Result<Self> {
         let opened = Self::open_as(host, definition.clone(), id, since);
         let Err(error) = opened else { return opened };
@@ -88,7 +87,7 @@ impl HeldEvent {
             filters: definition.filter.iter().map(|filter| (0, filter.clone())).collect(),
             ring_pages: Some(definition.pages.unwrap_or(RING / page_size())),
             tracks_apart: true,
-            // Hold exactly the requested event or nothing.
+            // Open exactly the requested event, without falling back to another one.
             strict: true,
             with_id: true,
             ..SamplePlan::on(scope.clone(), options)
@@ -104,13 +103,14 @@ impl HeldEvent {
             return Err(Error::usage(format!("{}: -p cannot be combined with `system`", definition.event))
                 .try_this("use only one of them"));
         }
-        // An event's variants for the core types of a hybrid CPU form one entry.
+        // On a hybrid CPU, the variants of an event for each core type form one entry.
         if specs.len() > 1 && specs.iter().any(|spec| spec.merge.is_none() || spec.merge != specs[0].merge) {
             return Err(Error::usage(format!("{} is more than one event", definition.event))
                 .why("an entry contains one event, with a ring buffer on each CPU")
                 .try_this("use pmc persist add for each event"));
         }
-        // An event bound to CPUs (`cpu=0`, or a device's) is only open there.
+        // An event that is bound to CPUs (by `cpu=0`, or because it belongs to a device) is opened only on
+        // those CPUs.
         if specs.iter().all(|spec| spec.cpus.is_some()) {
             let bound: CpuList =
                 specs.iter().flat_map(|spec| spec.cpus.iter().flat_map(CpuList::iter)).collect();
@@ -131,14 +131,14 @@ impl HeldEvent {
     /// Starts the event.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub(super) fn start(&self) -> Result<()> {
         let event = &self.entry.definition.event;
         self.rings.start().map_err(|error| Error::io(format!("starting {event}"), error))
     }
 
     /// Opens the event on CPUs that have come online since the last call. Returns whether the set of CPUs has
-    /// changed. A CPU that was there before continues with its old ring and count.
+    /// changed. A CPU that was online before continues with its old ring and count.
     ///
     /// # Errors
     /// If the event cannot be opened.
@@ -170,15 +170,15 @@ impl HeldEvent {
         Ok(true)
     }
 
-    /// Returns a descriptor that hangs up when one of the event's processes and all children that inherited
-    /// the event have ended. `None` for whole CPUs, and when all processes have ended.
+    /// Returns a descriptor of one of the event's processes. It hangs up when that process and all children
+    /// that inherited the event have ended. Returns `None` for whole CPUs, or if all processes have ended.
     pub(super) fn process_watch(&self) -> Option<BorrowedFd<'_>> {
         let is_of_processes = !matches!(self.scope, MeasurementScope::Cpus(_)) && self.entry.ended.is_none();
         self.rings.all_descriptors().nth(self.watched).filter(|_| is_of_processes)
     }
 
-    /// Handles the end of the [watched](Self::process_watch) process: watches another one. Returns whether
-    /// all have ended.
+    /// Handles the end of the [watched](Self::process_watch) process by watching another process. Returns
+    /// whether all processes have ended.
     pub(super) fn follow_end(&mut self, now: i64) -> bool {
         let instances = self.rings.instances().count();
         let over = self.rings.all_descriptors().take(instances).skip(self.watched);
@@ -259,7 +259,7 @@ impl HeldEvent {
             }
         }
         let row = |((event, cpu), (count, lost)): ((usize, Option<u32>), (Count, u64))| {
-            // Only events that use hardware counters can run for less than their enabled time.
+            // Only events that use hardware counters can have a running time below their enabled time.
             let waits = specs[event].takes_counter();
             CpuCounts {
                 event,
@@ -427,7 +427,7 @@ mod tests {
         assert!(held.follow_cpus(&host).unwrap() && !bound.follow_cpus(&host).unwrap());
         assert_eq!((cpus(&held), held.entry.rings, cpus(&bound)), (vec![0, last], 2, vec![0]));
         assert!(held.counts().rows.iter().all(|row| row.running > 0), "all of them run");
-        // A CPU that comes back still has its ring.
+        // A CPU that comes back online still has its ring.
         online("0");
         assert!(held.follow_cpus(&host).unwrap());
         online(&format!("0,{last}"));
@@ -465,11 +465,11 @@ mod tests {
         drop(held);
         let value = |held: &HeldEvent| held.counts().rows.iter().map(|row| row.value).sum::<u64>();
         let before = value(&again);
-        // Above 32 MiB malloc(3) always maps new memory; smaller blocks may reuse existing pages.
+        // For blocks above 32 MiB, malloc(3) always maps new memory. Smaller blocks may reuse existing pages.
         std::hint::black_box(vec![1u8; 64 << 20]);
         assert!(value(&again) > before, "it counts on with its former owner gone");
         assert!(again.copy(Some(&[])).is_ok() && again.entry.definition.mode == RingMode::Overwrite);
-        // An incomplete handover, or one of other files than events, is refused.
+        // A handover that is incomplete, or has files other than events, is refused.
         assert!(adopt(&open, Vec::new()).is_err());
         let files = || open.instances.iter().map(|_| memory("no event").map(OwnedFd::from)).collect();
         let files: io::Result<Vec<OwnedFd>> = files();

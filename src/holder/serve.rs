@@ -1,12 +1,13 @@
-//! The holder's loop: each connection carries one request, which is answered immediately or closed.
+//! The holder's loop: each connection carries one request, which is answered immediately. Otherwise the
+//! connection is closed.
 //!
 //! Receives a run directory, and publishes the held events there. No client can stall it. Sockets never
 //! block, and a client must send its request within [`TIME_TO_ASK`]. If there are too many connections, the
-//! user with the most of them loses the oldest. Connections that hang up, send too much, or send an invalid
-//! request are closed without further effect.
+//! holder closes the oldest connection of the user who has the most. Connections that hang up, send too much,
+//! or send an invalid request are closed without further effect.
 //!
 //! Users are identified by the kernel (`SO_PEERCRED`) at the time of the connection. Capabilities are not
-//! checked, because a process may have changed them by the time of its request.
+//! checked, because a process may have changed its capabilities before it sends the request.
 //!
 //! | who                        | may                                                                |
 //! |----------------------------|--------------------------------------------------------------------|
@@ -46,25 +47,25 @@ use crate::sys::{background, descriptor, limits};
 const TIME_TO_ASK: Duration = Duration::from_secs(2);
 /// Maximum number of simultaneous connections.
 const MOST_CLIENTS: usize = 256;
-/// Number of connections to accept before serving existing ones. Less than the maximum, so that a request is
-/// answered before its connection becomes the oldest.
+/// Number of connections to accept before serving existing ones. It is less than the maximum, so a request is
+/// answered before its connection is the oldest and could be closed.
 const AT_ONCE: usize = 64;
 /// Number of connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
-/// Time after which a holder that was started for an entry ends without one.
+/// Time after which a new holder ends if no entry was added.
 const FIRST_ENTRY: Duration = Duration::from_secs(20);
 /// Maximum time to wait for the end of the previous holder.
 const PREDECESSOR: Duration = Duration::from_secs(5);
-/// Delay from the last removal to publishing the run directory again, because a removal deletes one file
-/// after the other.
+/// Delay from the last removal to publishing the run directory again. Removing a directory deletes its files
+/// one by one, so the holder waits until that is complete.
 const REMOVAL: Duration = Duration::from_secs(1);
-/// Maximum number of entries; more is a mistake.
+/// Maximum number of entries. A request for more is probably a mistake.
 const MOST_ENTRIES: usize = 1000;
-/// Minimum interval between copies of the same rings for other users.
+/// Minimum interval between new copies of the same rings for other users.
 const SAME_COPY: Duration = Duration::from_secs(1);
 
-/// Holds events until a signal ends it. With `until_empty`, it first leaves the terminal's session, and also
-/// ends when it has no more entries.
+/// Holds events until a signal ends it. With `until_empty`, the process first leaves the terminal's session,
+/// and also ends when it holds no more entries.
 ///
 /// # Errors
 /// If another holder runs, or if the run directory or the socket cannot be used.
@@ -128,7 +129,7 @@ fn claim(directory: RunDirectory, waits: bool) -> Result<Publisher> {
 /// The listening socket.
 struct Listener {
     socket: OwnedFd,
-    /// The socket's path to remove at the end, if this process created it.
+    /// The path of the socket if this process created it; the path is removed at the end.
     path: Option<PathBuf>,
 }
 
@@ -138,7 +139,7 @@ impl Drop for Listener {
     }
 }
 
-/// Returns the listening socket that the parent process has passed, if any.
+/// Returns the listening socket that the parent process passed to this process, if any.
 fn given(directory: &RunDirectory) -> Result<Option<Listener>> {
     let sockets = descriptor::handed_over();
     if sockets == 0 {
@@ -167,7 +168,7 @@ fn listen_at(directory: &RunDirectory) -> Result<Listener> {
     let listen = || -> io::Result<OwnedFd> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        // This process has the lock, so the previous listener has ended.
+        // This process has the lock, so the previous holder has ended.
         let _ = std::fs::remove_file(&path);
         bind(&socket, &SocketAddrUnix::new(path.as_path())?)?;
         // Access is checked for each request.
@@ -195,7 +196,7 @@ struct Client {
     since: Instant,
 }
 
-/// Serves until a signal arrives, which is returned, or until there are no more entries.
+/// Serves until a signal arrives or there are no more entries. Returns the signal.
 fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Result<Option<i32>> {
     let begun = Instant::now();
     let mut clients: Vec<Client> = Vec::new();
@@ -225,7 +226,8 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             let left = left.map(|left| Timespec {
                 tv_sec: left.as_secs() as i64,
-                // Keep the nanoseconds: a timeout that is rounded down wakes too early and waits again.
+                // Keep the nanoseconds. If the timeout were rounded down, the loop would wake up too early
+                // and wait again.
                 tv_nsec: i64::from(left.subsec_nanos()),
             });
             match poll(&mut fds, left.as_ref()) {
@@ -264,7 +266,8 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
     }
 }
 
-/// Accepts waiting connections. If there are too many, the user with the most connections loses the oldest.
+/// Accepts waiting connections. If there are too many, closes the oldest connection of the user who has the
+/// most.
 fn accept(listener: &OwnedFd, clients: &mut Vec<Client>) {
     for _ in 0..AT_ONCE {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -286,7 +289,7 @@ fn accept(listener: &OwnedFd, clients: &mut Vec<Client>) {
 struct HolderServer {
     host: Host,
     own: u32,
-    /// Dropped before the directory is released.
+    /// The listener; must be dropped before the directory is released.
     listener: Listener,
     /// `None` if uevents are not available.
     cpus: Option<CpuWatch>,
@@ -296,12 +299,12 @@ struct HolderServer {
     removed: Option<Instant>,
     publisher: Publisher,
     entries: BTreeMap<u64, HeldEvent>,
-    /// The latest copies for other users.
+    /// The latest copies of each entry for other users, with the time of the copy.
     copies: HashMap<u64, (Instant, [OwnedFd; 2])>,
 }
 
 impl HolderServer {
-    /// Answers the request in the socket, if there is one.
+    /// Answers the request that waits in the socket, if there is one.
     fn answer(&mut self, client: &Client) {
         let answered = match receive::<HolderRequest>(&client.socket, LONGEST_REQUEST) {
             Ok(Some((request, descriptors))) => self.carry_out(request, descriptors, client.uid),
@@ -313,7 +316,7 @@ impl HolderServer {
         let (answer, descriptors) = answered
             .unwrap_or_else(|error| (HolderAnswer::Refused(RefusalMessage::from(&error)), Vec::new()));
         let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
-        // A client that does not accept the answer immediately gets none.
+        // If a client does not accept the answer immediately, it gets no answer.
         let _ = send(&client.socket, &answer, LONGEST_ANSWER, &descriptors);
     }
 
@@ -408,8 +411,8 @@ impl HolderServer {
         Ok(HolderAnswer::Held(Box::new(entry)))
     }
 
-    /// Restores what was removed from the run directory. Otherwise clients could not find the entries, which
-    /// would stay open forever.
+    /// Restores files that were removed from the run directory. Without them, clients could not find the
+    /// entries, and the entries would stay open forever.
     ///
     /// # Errors
     /// If the directory cannot be restored.
@@ -420,17 +423,18 @@ impl HolderServer {
             return Ok(());
         }
         if let Err(error) = publisher.restore(entries()) {
-            // The socket at this path now belongs to another holder.
+            // The socket at this path now belongs to another holder, so do not remove it.
             self.listener.path = None;
             return Err(error);
         }
-        // The socket may be gone with its directory. The old listener must not remove the new one's path.
+        // The socket may have been removed with its directory. The old listener must not remove the path of
+        // the new one.
         if !publisher.directory().socket().exists() {
             self.listener.path = None;
             self.listener = listen_at(self.publisher.directory())?;
         }
         self.removals = DirectoryWatch::new(self.publisher.folders()).ok();
-        // Removals before the start of this watch would go unnoticed, so check again.
+        // Files may have been removed before this watch started, so check again later.
         self.removed = Some(Instant::now());
         say::note(format!("published again at {}", self.publisher.directory().path().display()));
         Ok(())
@@ -440,13 +444,13 @@ impl HolderServer {
     fn follow_ends(&mut self) {
         for held in self.entries.values_mut() {
             if held.process_watch().is_some() && held.follow_end(now()) {
-                // If this fails, clients read the old entry.
+                // If publishing fails, clients continue to read the old entry.
                 let _ = self.publisher.publish(&held.entry);
             }
         }
     }
 
-    /// Holds all of these events or none. Opens all of them before starting the first.
+    /// Holds all of these events or none of them. Opens all events before starting the first one.
     fn add_together(&mut self, definitions: Vec<EntryDefinition>) -> Result<HolderAnswer> {
         self.check_room(definitions.len())?;
         let mut opened: Vec<HeldEvent> = Vec::new();
@@ -479,7 +483,7 @@ impl HolderServer {
         Ok(())
     }
 
-    /// Handles CPUs that have come or gone.
+    /// Handles CPUs that have gone online or offline.
     fn follow_cpus(&mut self) {
         for held in self.entries.values_mut() {
             let followed = held.follow_cpus(&self.host).and_then(|changed| match changed {
@@ -502,7 +506,7 @@ impl HolderServer {
         }
     }
 
-    /// Finds the entry with this name or id, if the client owns it or it is shared at this level.
+    /// Finds the entry with this name or id, if the client is its owner or the entry is shared at this level.
     fn find(&mut self, word: &str, is_owner: bool, share: SharingLevel) -> Result<&mut HeldEvent> {
         let held: Vec<&str> = self.entries.values().map(|held| held.entry.definition.name.as_str()).collect();
         let names = held.join(", ");
@@ -516,8 +520,8 @@ impl HolderServer {
             .try_this(format!("its user: pmc persist add … --share {}", share.name())))
     }
 
-    /// Returns a copy for other users. However many clients ask, at most one copy is made per second, which
-    /// bounds memory use and the time for which rings are paused.
+    /// Returns a copy for other users. At most one copy is made per second, regardless of the number of
+    /// requests. This limits memory use and the time for which rings are paused.
     fn copy_for_others(&mut self, id: u64) -> Result<Vec<OwnedFd>> {
         self.copies.retain(|_, (at, _)| at.elapsed() < SAME_COPY);
         if let (false, Some(held)) = (self.copies.contains_key(&id), self.entries.get_mut(&id)) {

@@ -1,4 +1,4 @@
-//! Errors of reading and writing recordings, and notes on readable ones.
+//! Errors in reading and writing recordings, and notes on recordings that are readable.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ impl From<PerfdataError> for crate::error::Error {
     fn from(error: PerfdataError) -> Self {
         match error {
             PerfdataError::Io { doing, path, source } if source.kind() == io::ErrorKind::BrokenPipe => {
-                // The process at the other end of the pipe stopped reading.
+                // The process that reads from the pipe has closed it.
                 Self::output(format_args!("{doing} {}", path.display()), source)
             }
             PerfdataError::Io { doing, path, source } => {
@@ -149,12 +149,12 @@ impl From<PerfdataError> for crate::error::Error {
 /// A problem of a readable recording that the user should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordingNote {
-    /// The recorder did not finish: there are no feature sections. The file is read to its end.
+    /// The recorder did not finish, so there are no feature sections. pmc reads the file to its end.
     Unfinished {
         /// Bytes of an incomplete last record.
         lost: u64,
     },
-    /// A record is cut off; the rest cannot be read.
+    /// A record is cut off; the remaining data cannot be read.
     Torn {
         /// Offset of the first unread byte.
         at: u64,
@@ -177,25 +177,26 @@ pub enum RecordingNote {
         /// Offset and kind of the first record.
         first: (u64, u32),
     },
-    /// Kernel records that are too short for their fields, or whose text is unterminated: skipped.
+    /// Kernel records that are too short for their fields or whose text is unterminated. pmc skips them.
     Malformed {
         /// Number of records.
         count: u64,
         /// Offset and kind of the first record.
         first: (u64, u32),
     },
-    /// Samples that are longer or shorter than their fields. A damaged size hides the records after it.
+    /// Samples that are longer or shorter than their fields. If a size field is damaged, the records after it
+    /// may be missing.
     Misshapen {
         /// Number of samples.
         count: u64,
         /// Offset of the first sample.
         first: u64,
-        /// Bytes in them that belong to no field.
+        /// Number of bytes in these samples that belong to no field.
         bytes: u64,
     },
     /// A file of the directory that cannot be read.
     MissingFile(PathBuf),
-    /// The compressed stream is damaged; the rest cannot be read.
+    /// The compressed stream is damaged; the remaining data cannot be read.
     BadCompression {
         /// Offset of the damaged record.
         at: u64,
@@ -221,8 +222,8 @@ impl RecordingNote {
         self.is_damage() && !matches!(self, Self::Malformed { .. } | Self::BadFeatures(_))
     }
 
-    /// Adds a note from the records to the notes from opening the file. A record cut off at the end of the
-    /// file is merged with the note about that cut.
+    /// Adds a note from the records to the notes from opening the file. If a record is cut off at the end of
+    /// the file, its note is merged with the note about the truncated file.
     pub(super) fn join(self, notes: &mut Vec<Self>) {
         if let Self::Torn { at, lost, header } = self {
             for note in notes.iter_mut() {
@@ -231,7 +232,7 @@ impl RecordingNote {
                         (*end, *more, *cut) = (at, *more + lost, header);
                         return;
                     }
-                    // A loss larger than one record is separate damage.
+                    // If more than one record is lost, the cause is other damage.
                     Self::Unfinished { lost: begun } if *begun == 0 && lost <= u16::MAX.into() => {
                         *begun = lost;
                         return;

@@ -15,7 +15,7 @@ pub struct RecordedEvent {
 }
 
 impl RecordedEvent {
-    /// Returns the recorded name, or one made from type and config.
+    /// Returns the recorded name. If there is none, derives a name from type and config.
     pub fn name(&self) -> String {
         self.name.clone().unwrap_or_else(|| name_of(&self.attr))
     }
@@ -51,7 +51,7 @@ fn modifiers(attr: &Attr) -> String {
     let has_levels = levels.iter().any(|(flag, _)| attr.get(*flag));
     let mut text = if has_levels { letters(&levels) } else { String::new() };
     text += &"p".repeat(attr.precise_ip().into());
-    // perf excludes guests by default, unless another modifier was given.
+    // perf excludes guests by default if no other modifier is given.
     let usual = !text.is_empty() || has_levels;
     if attr.get(Flag::ExcludeHost) || attr.get(Flag::ExcludeGuest) == usual {
         text += &letters(&[(Flag::ExcludeHost, 'H'), (Flag::ExcludeGuest, 'G')]);

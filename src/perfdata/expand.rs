@@ -1,8 +1,9 @@
 //! Unpacks compressed records (`perf record -z`) once, into a temporary file of plain records.
 //!
-//! Receives a segment whose records may be `COMPRESSED`; returns one without compressed records. perf makes
-//! one continuous zstd stream per recording and cuts it into records of at most 64 KiB, so it must be read
-//! from the start. A ring buffer record may start in one of them and end in a later one.
+//! Receives a segment whose records may be `COMPRESSED`; returns a segment without them. In perf's format, a
+//! recording contains one continuous zstd stream, which is divided into records of at most 64 KiB. It must
+//! therefore be read from the start. A ring buffer record may start in one `COMPRESSED` record and end in a
+//! later one.
 //!
 //! ```text
 //! | COMM | COMPRESSED ▒▒▒ | COMPRESSED ▒▒▒ | FINISHED_ROUND | COMPRESSED ▒▒ |
@@ -20,8 +21,8 @@ use crate::record::{HEADER, kind};
 
 const READ: usize = 1 << 20;
 
-/// Whether the first sample of a segment is in a compressed record. perf compresses either all ring buffer
-/// data or none, so the walk stops at the first sample or compressed record.
+/// Whether the first sample of a segment is in a compressed record. Either all ring buffer data is compressed
+/// or none, so the search stops at the first sample or compressed record.
 pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool, PerfdataError> {
     let mut found = false;
     walk(segment, is_foreign, |kind, _, _| {
@@ -65,7 +66,8 @@ fn walk(
     Ok(at)
 }
 
-/// Returns the number of bytes after a record that are not records. Compressed recordings have them too.
+/// Returns the number of bytes after a record that belong to it but are not records. Compressed recordings
+/// have such bytes too.
 fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
     let word = |bytes: &[u8; 8]| {
         let word = u64::from_ne_bytes(*bytes);
@@ -142,7 +144,8 @@ pub(super) fn expand(
             temp_file.write(&pending[..whole])?;
             pending.drain(..whole);
             if pending.len() > usize::from(u16::MAX) {
-                // The pending bytes are not a record: their size field is below a header's size.
+                // The pending bytes are not a record: the size in their header is less than the size of a
+                // header.
                 tear = Some(RecordingNote::BadCompression { at });
                 return Ok(false);
             }
@@ -155,7 +158,8 @@ pub(super) fn expand(
             }
         }
     })?;
-    // A record that begins in the last compressed bytes and is cut off belongs to the same truncation.
+    // A record that begins in the last compressed bytes and is cut off has the same cause: the truncated
+    // file.
     let tear = match tear {
         None if walked < end => Some(RecordingNote::Torn { at: walked, lost: end - walked, header: None }),
         None if !pending.is_empty() => {

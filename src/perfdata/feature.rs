@@ -1,4 +1,5 @@
-//! The feature sections: perf's data about machine, command and events, stored apart from the records.
+//! The feature sections: perf's metadata about the machine, the command and the events, stored separately
+//! from the records.
 //!
 //! Converts a section's bytes to a value and back. Each section is declared once in the table at
 //! [`Features`], with number, name and type. Each type declares its fields once ([`Wire`]), for both
@@ -157,7 +158,7 @@ wire! {
         pub version: u64,
         /// Size of a memory block, in bytes.
         pub block_size: u64,
-        /// The nodes, preceded by their number; see [`MemNode`].
+        /// The number of nodes, followed by the nodes; see [`MemNode`].
         pub nodes: wire::LongList<MemNode>,
     }
 
@@ -274,10 +275,11 @@ impl ClockData {
 }
 
 impl BuildIdEntry {
-    /// Writes the record for the section (with `kind` 0, as perf writes it there) or for a stream.
+    /// Writes the record for the section or for a stream. In the section, `kind` is 0, as in perf's files.
     pub fn write_record(&self, kind: u32, out: &mut Vec<u8>) {
         let name = &self.name[..self.name.len().min(8192)];
-        // At least one NUL, and a total size that is a multiple of 8: perf 7 rejects other sizes.
+        // The name needs at least one NUL. The total size must be a multiple of 8, because perf 7 rejects
+        // other sizes.
         let size = (BEFORE_NAME + name.len() + 1).next_multiple_of(8);
         let id = &self.id[..self.id.len().min(20)];
         out.extend(kind.to_ne_bytes());
@@ -378,7 +380,7 @@ features! {
     16 PMU_MAPPINGS pmu_mappings: Vec<PmuMapping>;
     /// Groups of events.
     17 GROUP_DESC groups: Vec<GroupDesc>;
-    /// Locations of AUX data in the file.
+    /// Offsets and sizes of AUX data in the file.
     18 AUXTRACE auxtrace: RawSection;
     /// The file was written by `perf stat record`; the section is empty.
     19 STAT stat: RawSection;

@@ -1,4 +1,4 @@
-//! The first bytes of a recording: its form, byte order and the location of its parts.
+//! The header of a recording: its form, its byte order and the locations of its parts.
 //!
 //! ```text
 //!   0  magic "PERFILE2"           8  size of this header: 104 (file form) or 16 (pipe form, which ends here)
@@ -56,7 +56,7 @@ impl PerfdataHeader {
         let got = source.read_at(&mut bytes, 0)?;
         let not = || PerfdataError::NotPerfData { path: source.path().to_owned(), is_empty: got == 0 };
         let magic: [u8; 8] = *bytes.first_chunk().ok_or_else(not)?;
-        // Read in the file's own byte order, the header's size is a small number.
+        // The header's size is a small number if it is read in the file's byte order.
         let size = bytes[8..].first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
         let is_foreign = magic == FOREIGN || magic == OLD && size > u32::MAX.into();
         if got < PIPE_HEADER as usize || !(is_foreign || magic == MAGIC || magic == OLD) {
@@ -90,8 +90,8 @@ impl PerfdataHeader {
         for (index, word_of) in header.features.iter_mut().enumerate() {
             *word_of = word(72 + 8 * index);
         }
-        // The bits are an array of `long`: files of a foreign 32-bit machine have the halves of each word
-        // swapped.
+        // The bits are an array of `long`: in files of a 32-bit machine with the other byte order, the halves
+        // of each word are swapped.
         if is_foreign && header.features[0] & (1 << 3) == 0 && header.features[0] & (1 << 35) != 0 {
             header.features = header.features.map(|word| word.rotate_left(32));
         }
@@ -104,8 +104,8 @@ impl PerfdataHeader {
         (0..FEATURE_WORDS as u32 * 64).filter(move |n| words[*n as usize / 64] >> (n % 64) & 1 == 1)
     }
 
-    /// Whether there is a table of features at `table`: its first row then points past its last. A killed
-    /// recorder may have set the bits without writing a table.
+    /// Whether there is a table of features at `table`. In a real table, the first section begins after the
+    /// last row. A killed recorder may have set the bits without writing a table.
     pub(super) fn has_table(&self, source: &ByteSource, table: u64) -> Result<bool, PerfdataError> {
         let rows = self.feature_numbers().count() as u64;
         let Some(row) = source.section(table, 16)? else { return Ok(false) };

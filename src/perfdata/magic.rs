@@ -4,7 +4,7 @@
 pub(super) const MAGIC: [u8; 8] = *b"PERFILE2";
 /// The magic number in the other byte order.
 pub(super) const FOREIGN: [u8; 8] = *b"2ELIFREP";
-/// The magic number before Linux 2.6.36, the same in both byte orders. The format after it is unchanged.
+/// The magic number before Linux 2.6.36, the same in both byte orders. The rest of the format is the same.
 pub(super) const OLD: [u8; 8] = *b"PERFFILE";
 
 /// Whether the bytes are the magic number of a recording.

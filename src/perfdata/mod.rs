@@ -2,8 +2,7 @@
 //!
 //! Receives a path or a stream and returns events, feature sections and records ([`Reader`]); or receives
 //! events and ring buffer memory and writes a file that perf can read ([`Writer`]). Decides the layout of
-//! files and how to handle truncated, compressed, wrapped or foreign ones. `session` interprets the
-//! records.
+//! files and how to handle truncated, compressed, wrapped or foreign files. `session` interprets the records.
 //!
 //! ```text
 //! file form                               pipe form

@@ -94,8 +94,8 @@ impl Reader {
             let what = "the header places the records inside the header";
             return Err(PerfdataError::Malformed { path: source.path().to_owned(), what, at: 40 });
         }
-        // A killed recorder left the size at 0 (perf), or at the amount written up to a second before,
-        // without features (pmc).
+        // A killed perf leaves the size at 0. A killed pmc leaves the size from at most a second before, and
+        // no features.
         let table = start.saturating_add(size);
         let no_bits = header.features.iter().all(|&word| word == 0);
         let unfinished =
@@ -104,7 +104,7 @@ impl Reader {
         if unfinished {
             self.notes.push(RecordingNote::Unfinished { lost: 0 });
         } else if end > source.len() {
-            // The table of features would follow the records.
+            // The table of features would have followed the records, so it is missing.
             self.notes.push(RecordingNote::Torn { at: source.len(), lost: end - source.len(), header: None });
         } else {
             self.read_features(source, header, end)?;
@@ -137,7 +137,7 @@ impl Reader {
                 let word = row[at..].first_chunk().map_or(0, |w| u64::from_ne_bytes(*w));
                 if header.is_foreign { word.swap_bytes() } else { word }
             };
-            // A number that only newer perf versions know is not damage.
+            // An unknown number comes from a newer perf version; it is not damage.
             let Some(feature) = FeatureNumber::of(number.into()) else { continue };
             let section = source.section(word(0), word(8))?;
             if !section.is_some_and(|bytes| self.features.set(feature, &bytes, header.is_foreign)) {
@@ -223,7 +223,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds the files `data.0`, `data.1`, … next to the one with the header; they contain only records.
+    /// Adds the files `data.0`, `data.1`, …, which are in the same directory as the file with the header and
+    /// contain only records.
     fn add_directory(&mut self, path: &Path) {
         let Ok(entries) = std::fs::read_dir(path) else { return };
         let mut numbers: Vec<u32> = entries
@@ -253,8 +254,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads sections from records: a killed pmc wrote no sections, but it writes known data as records
-    /// too.
+    /// Reads feature data from records. A killed pmc wrote no feature sections, but pmc also writes the
+    /// features known at the start as records.
     fn recover_features(&mut self) -> Result<(), PerfdataError> {
         let Self { segments, layouts, features, .. } = self;
         let order = NativeConverter { is_foreign: self.is_foreign, layouts };
@@ -275,7 +276,8 @@ impl Reader {
 
     fn make_layouts(&mut self) {
         self.layouts = Layouts::new(self.events.iter().map(|event| (&event.attr, event.ids.as_slice())));
-        // Fallback events come after all other events; their samples are those of their siblings.
+        // Fallback events come after all other events. Their samples count as samples of the corresponding
+        // events.
         self.fallback_events = self.events.split_off(self.layouts.event_count());
     }
 
@@ -285,7 +287,7 @@ impl Reader {
             let meta = self.features.meta_info.as_ref();
             event.name = meta.and_then(|meta| meta.event_name(&event.attr)).map(str::to_owned);
         }
-        // The recorder of a stream may have left out names; the tracepoint formats have them too.
+        // A stream may lack the names of events. For tracepoints, take them from the tracepoint formats.
         let is_nameless =
             |event: &&mut RecordedEvent| event.name.is_none() && event.attr.kind() == attr::kind::TRACEPOINT;
         let mut nameless = self.events.iter_mut().filter(is_nameless).peekable();
@@ -303,7 +305,7 @@ impl Reader {
     fn name_as_described(&mut self) {
         let Some(descriptions) = &self.features.event_desc else { return };
         for (index, event) in self.events.iter_mut().enumerate() {
-            // Matches by id if there are ids (perf sorts neither list), else by position.
+            // Match by id if there are ids, because perf sorts neither list. Otherwise match by position.
             let by_id =
                 descriptions.0.iter().find(|(.., ids)| event.ids.first().is_some_and(|id| ids.contains(id)));
             let by_place =
@@ -332,8 +334,8 @@ impl Reader {
     pub fn events(&self) -> &[RecordedEvent] {
         &self.events
     }
-    /// Returns the events whose samples are those of other events (see [`crate::record::unwound`]). In the
-    /// file they come after all other events.
+    /// Returns the events whose samples count as samples of other events (see [`crate::record::unwound`]). In
+    /// the file they come after all other events.
     pub fn fallback_events(&self) -> &[RecordedEvent] {
         &self.fallback_events
     }
@@ -394,7 +396,7 @@ impl Reader {
 }
 
 /// Whether the section ends the sections of a stream. perf ends them with an empty section of the first
-/// number that it does not know; newer perf versions never leave a section of that number empty.
+/// number that it does not know; newer perf versions, which know this number, never write that section empty.
 fn is_end(feature: FeatureNumber, data: &[u8]) -> bool {
     feature >= FeatureNumber::CPU_DOMAIN_INFO && data.is_empty()
 }

@@ -73,7 +73,7 @@ pub struct RecordingIndex {
     counts: Vec<u64>,
     /// Number of records of unknown kinds.
     pub unknown: u64,
-    /// Number of samples that belong to no known event, or are cut short.
+    /// Number of samples that belong to no known event or are truncated.
     pub unknown_samples: u64,
     /// Size of all records, in bytes.
     pub bytes: u64,
@@ -100,7 +100,7 @@ impl RecordingIndex {
     }
 }
 
-/// Converts the bytes of a recording to native records.
+/// Converts the bytes of a recording to records in native byte order.
 #[derive(Clone, Copy)]
 pub(super) struct NativeConverter<'a> {
     pub(super) is_foreign: bool,
@@ -120,7 +120,7 @@ impl NativeConverter<'_> {
     }
 }
 
-/// Returns the number of bytes after a record that are not records.
+/// Returns the number of bytes after a record that belong to it but are not records.
 pub(super) fn payload(record: &RawRecord<'_>) -> u64 {
     if record.kind != kind::AUXTRACE && record.kind != kind::HEADER_TRACING_DATA {
         return 0;
@@ -139,7 +139,7 @@ pub(super) fn behind_tracing(record: usize, size: u32) -> u64 {
     if is_inside { 0 } else { u64::from(size).next_multiple_of(8) }
 }
 
-/// Malformed records.
+/// Counts malformed records.
 #[derive(Debug, Default)]
 struct OddRecords {
     count: u64,
@@ -180,7 +180,7 @@ pub(super) fn scan(
             let want = usize::try_from(segment.end - at).unwrap_or(CHUNK).min(CHUNK);
             let got = segment.source.read_at(&mut buffer[..want], at)?;
             let bytes = &mut buffer[..got];
-            // Only simpleperf's own records are larger than the buffer.
+            // Only records of simpleperf itself are larger than the buffer.
             if let Some((kind, size)) = header_at(bytes, order.is_foreign)
                 && size > CHUNK
                 && size as u64 <= segment.end - at
@@ -236,7 +236,7 @@ pub(super) fn scan(
             index.bytes += u64::from(chunk.len);
             at += u64::from(chunk.len);
             if skip > segment.end - at {
-                // The cut-off record is the one that announced the payload.
+                // Report the record before the payload as cut off, because the payload belongs to it.
                 let (at, header) = skipping.map_or((at, None), |(at, kind, size)| (at, Some((kind, size))));
                 index.notes.push(RecordingNote::Torn { at, lost: segment.end - at, header });
                 skip = segment.end - at;
@@ -277,7 +277,7 @@ pub(super) fn load<'b>(
     let Some(segment) = segments.get(chunk.segment as usize) else { return Ok(Records::new(&[])) };
     buffer.bytes.resize(chunk.len as usize, 0);
     let got = segment.source.read_at(&mut buffer.bytes, chunk.offset)?;
-    // If the file was truncated since the scan, it only yields fewer records.
+    // If the file was truncated after the scan, the chunk has fewer records.
     buffer.bytes.truncate(got);
     order.make_native(&mut buffer.bytes);
     Ok(Records::new(&buffer.bytes))

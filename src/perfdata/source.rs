@@ -2,7 +2,7 @@
 //!
 //! Receives a path or an open stream; returns a [`ByteSource`]. Files are read with `pread(2)` into buffers
 //! and never mapped: truncating a mapped file would kill the reader with SIGBUS. Streams and packed files are
-//! first unpacked into an unnamed temporary file, so that they can be read twice and in parallel.
+//! first unpacked into an unnamed temporary file, because recordings are read twice and in parallel.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -17,10 +17,10 @@ use super::magic::is_magic;
 /// Maximum number of unpacked bytes per packed byte: recordings compress 5 to 100 times, gzip at most 1,032
 /// times.
 const RATIO: u64 = 1_100;
-/// Additional unpacked bytes allowed, so that small files of repeated records pass.
+/// Number of additional unpacked bytes allowed, because small files of repeated records compress very well.
 const SLACK: u64 = 64 << 20;
 
-/// Maximum number of bytes of a stream kept in memory, if there is no folder for temporary files.
+/// Maximum number of bytes of a stream to keep in memory if there is no folder for temporary files.
 const MOST_IN_MEMORY: u64 = 1 << 30;
 
 /// Returns the maximum size that `packed` bytes may expand to.
@@ -85,8 +85,8 @@ impl ByteSource {
                 let packed = limit.saturating_sub(SLACK) / RATIO;
                 return Err(PerfdataError::Bomb { path: path.to_owned(), packed, limit });
             }
-            // Of a truncated or damaged packed file, keeps the unpacked part; the records show where they
-            // end.
+            // If a packed file is truncated or damaged, keep the part that was unpacked. Reading the records
+            // then detects the truncation.
             Err(CopyError::Read(_)) if packing.is_some() && temp_file.len > 0 => {}
             Err(CopyError::Read(e)) => return Err(PerfdataError::io("reading", path)(e)),
             Err(CopyError::Write(e)) => return Err(e),
@@ -150,7 +150,7 @@ impl Packing {
     }
 }
 
-/// Counts the bytes read through it.
+/// A reader that counts the bytes read.
 struct CountingReader<R> {
     stream: R,
     count: u64,
@@ -170,7 +170,8 @@ enum CopyError {
     Bomb { limit: u64 },
 }
 
-/// Copies a stream that starts like a recording. Rejects others at the start, as they may never end.
+/// Copies a stream that starts like a recording. Rejects any other stream at its start, because it may never
+/// end.
 fn copy<R: Read>(
     from: &mut R,
     to: &mut TempFile,
@@ -227,7 +228,7 @@ impl TempFile {
                 .map_err(io::Error::from)
         });
         let file = file.map_err(PerfdataError::io("making a temporary file in", &folder))?;
-        // An in-memory file lives on a file system that reports no size.
+        // The file system of an in-memory file reports no size.
         let free = rustix::fs::fstatvfs(&file).map_or(0, |system| system.f_bavail * system.f_frsize);
         let most = if free == 0 { MOST_IN_MEMORY } else { free / 2 };
         Ok(Self { file: io::BufWriter::with_capacity(1 << 18, file), len: 0, most, path: path.to_owned() })

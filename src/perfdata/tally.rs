@@ -1,4 +1,4 @@
-//! Statistics of records on their way into a file: number of samples, losses, and files hit.
+//! Statistics of records as they are written to a file: number of samples, losses, and files with samples.
 //!
 //! Receives each record once, in any order. Returns counts, and the mapped files that samples hit for the
 //! `BUILD_ID` section. Costs a few nanoseconds per record: sampled addresses are only stored as pages, and
@@ -9,8 +9,8 @@
 //! MMAP, MMAP2, FORK ────────► mappings of each process, and its parent process
 //!                                   at the end: pages × mappings = files
 //! ```
-//! Times are ignored: a page counts for every file that the process or its ancestors ever had mapped there.
-//! The result may contain files that were not hit, but no hit file is missing.
+//! Times are ignored: a page counts for every file that the process or one of its ancestors ever mapped at
+//! its address. The result may contain files without samples, but never lacks a file with samples.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -41,7 +41,7 @@ pub struct RecordTally {
     pub lost: u64,
     /// Number of times that the kernel throttled an event.
     pub throttled: u64,
-    /// Number of samples with the id of an unknown event.
+    /// Number of samples whose id belongs to no known event.
     pub strangers: u64,
     /// Sums of the counts of threads, by the id of the event (`READ` records).
     pub reads: FxHashMap<u64, Count>,
@@ -77,7 +77,7 @@ pub struct HitFile {
 }
 
 impl RecordTally {
-    /// Scans all records of a recording, and notes which files are hit.
+    /// Scans all records of a recording, and finds the files with samples.
     ///
     /// # Errors
     /// When the records cannot be read.
@@ -87,7 +87,7 @@ impl RecordTally {
         Ok(tally)
     }
 
-    /// Creates an empty tally. `wants_hits` enables the search for files that are hit.
+    /// Creates an empty tally. `wants_hits` enables the search for files with samples.
     pub fn new(wants_hits: bool) -> Self {
         Self {
             samples: 0,
@@ -238,7 +238,7 @@ impl RecordTally {
         files
     }
 
-    /// Returns the build-ids of the files, as far as `find` knows them.
+    /// Returns the build-ids of the files for which `find` returns one.
     pub fn build_ids(
         &self,
         all: bool,

@@ -1,18 +1,18 @@
 //! Writes a recording that is readable at any time.
 //!
-//! Receives the events, then complete records straight from ring buffer memory, then the feature sections.
-//! Writes a file (or a stream) that perf and pmc can read. Decides the layout and how to handle a full
-//! disk. The recorder decides what to record, when to drain and when to start another file.
+//! Receives the events, then complete records directly from ring buffer memory, then the feature sections.
+//! Writes a file (or a stream) that perf and pmc can read. Decides the layout and how to handle a full disk.
+//! The recorder decides what to record, when to drain and when to start another file.
 //!
 //! ```text
 //! file   0 | header | ids | attrs | records … ←─ data size, kept current ─→ | newer records   | end
 //!          at the end:            | records                                 | table | features |
 //! ```
-//! The header is complete from the start and names no features. A reader takes the records up to the data
-//! size and ignores the rest. The data size always ends at a record and is updated at most ten times per
-//! second. [`Writer::finish`] appends the features, and only then sets their bits. Features known at the
-//! start are also written as records, so that an unfinished recording still has the names of its events and
-//! the machine's data.
+//! The header is complete from the start and names no features. A reader reads the records up to the data
+//! size and ignores everything after it. The data size always ends at a record and is updated at most ten
+//! times per second. [`Writer::finish`] appends the features, and only then sets their bits. Features known
+//! at the start are also written as records. An unfinished recording therefore still has the names of its
+//! events and the data about the machine.
 
 mod compress;
 mod existing;
@@ -35,8 +35,8 @@ use crate::sys::descriptor;
 use crate::sys::output_file::{self, ExistingFile, OutputPlace};
 use crate::sys::replacement::Replacement;
 
-/// Maximum delay of the data size in the header. Together with the time that records wait in a ring buffer,
-/// the delay is below a second.
+/// Maximum delay before the header's data size is updated. Even with the time that records wait in a ring
+/// buffer, the total delay is less than a second.
 const LAG: Duration = Duration::from_millis(100);
 /// Offset of the attrs' size in the header.
 const ATTRS_SIZE_AT: u64 = 32;
@@ -54,7 +54,7 @@ const LARGEST: usize = u16::MAX as usize;
 pub struct WriteOptions {
     /// zstd level to compress records with (`-z`), 1 to 22.
     pub compress: Option<i32>,
-    /// Events that may be needed later: readers cannot see them before [`Writer::show_spare`].
+    /// Events that may be needed later. Readers cannot see them until [`Writer::show_spare`] is called.
     pub spare: Vec<RecordedEvent>,
     /// Whether to write to a temporary file until [`Writer::take_place`], leaving any existing file in
     /// place. If the writer is dropped earlier, no file remains.
@@ -62,7 +62,7 @@ pub struct WriteOptions {
     /// Whether to discard an incomplete file: it is moved into place only at the end, and removed on
     /// failure. Requires `hold`.
     pub whole: bool,
-    /// Name of a stream in errors, if it is not standard output.
+    /// Name to use for the stream in errors, if it is not standard output.
     pub stream: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub struct Writer {
     data: u64,
     /// Total size of the complete records.
     len: u64,
-    /// The data size in the header.
+    /// The data size that the header currently contains.
     told: u64,
     told_at: Instant,
     compressor: Option<Compressor>,
@@ -104,7 +104,7 @@ impl Writer {
         if path.as_os_str() == "-" || is_pipe() { RecordingLayout::Pipe } else { RecordingLayout::File }
     }
 
-    /// Creates a file with mode 0600; renames an existing one to `NAME.old`. Uses the pipe form for `-` and
+    /// Creates a file with mode 0600; renames an existing file to `NAME.old`. Uses the pipe form for `-` and
     /// for named pipes. Follows links as described in [`output_file`]. Writes `features`, which are those
     /// known at the start, as records.
     ///
@@ -150,7 +150,7 @@ impl Writer {
         let mut writer = Self::new(file, path, RecordingLayout::File, header.len() as u64, options)?;
         (writer.all_attrs, writer.place) = (all_attrs, place);
         writer.write(&[&header], 0, whole_records)?;
-        // The sections are written at the end, which a killed recorder never reaches.
+        // Feature sections are written at the end, so a killed recorder does not write them.
         let mut known = Vec::new();
         push_features(features, &mut known);
         writer.write_records(&[&known])?;
@@ -223,7 +223,7 @@ impl Writer {
     /// When the file cannot be renamed.
     pub fn take_place(&mut self) -> Result<(), PerfdataError> {
         let Some((new, there)) = self.place.take() else { return Ok(()) };
-        // Another file may have been created since.
+        // Another file may have been created at this path in the meantime.
         let is_file = |meta: Metadata| meta.is_file() && meta.len() > 0;
         if fs::symlink_metadata(&there.path).is_ok_and(is_file) || recording_files(&there.path).is_some() {
             existing::keep(&there.path)?;
@@ -251,7 +251,7 @@ impl Writer {
                 spare.iter().for_each(|event| push_attr(event, &mut records));
                 self.write_records(&[&records])
             }
-            // Their attrs already follow the others: a larger size includes them.
+            // Their attrs already follow the other attrs in the file. Increasing the size includes them.
             _ => self
                 .file
                 .write_all_at(&self.all_attrs.to_ne_bytes(), ATTRS_SIZE_AT)
@@ -259,8 +259,9 @@ impl Writer {
         }
     }
 
-    /// Announces the unpacked size of compressed records before the first of them. The section with this
-    /// size is written at the end, which a killed recorder never reaches; perf accepts it as a record too.
+    /// Writes the unpacked size of compressed records before the first such record. The section with this
+    /// size is written at the end, so a killed recorder does not write it. perf also accepts the size as a
+    /// record.
     fn announce_compression(&mut self) -> Result<(), PerfdataError> {
         let Some(compression) = self.compression() else { return Ok(()) };
         let features = Features { compressed: Some(compression), ..Features::default() };
@@ -287,10 +288,11 @@ impl Writer {
     /// Appends records. The concatenated slices must be complete records (a ring buffer that wraps gives
     /// two slices).
     ///
-    /// Without compression each call is one system call, so small records should be gathered first.
+    /// Without compression, each call makes one system call, so callers should gather small records first.
     ///
     /// # Errors
-    /// When writing fails. The file then ends with the last complete record, and accepts no more.
+    /// When writing fails. The file then ends with the last complete record, and all further records are
+    /// dropped.
     pub fn append(&mut self, slices: &[&[u8]]) -> Result<(), PerfdataError> {
         self.unpacked += slices.iter().map(|s| s.len() as u64).sum::<u64>();
         if let Some(mut compressor) = self.compressor.take() {
@@ -351,7 +353,7 @@ impl Writer {
     pub fn bytes(&self) -> u64 {
         self.data + self.len
     }
-    /// Whether writing failed, so that the file ends before the end of the appended data.
+    /// Whether writing failed. If so, the file ends before the end of the appended data.
     pub fn is_cut(&self) -> bool {
         self.is_stopped && self.form == RecordingLayout::File
     }
@@ -387,8 +389,8 @@ impl Writer {
             if at >= self.data {
                 self.len += whole(slices, written);
             }
-            // These calls free or reuse blocks, so they work on a full disk. The sections are written here
-            // later.
+            // These calls need no new blocks, so they succeed on a full disk. The feature sections are
+            // written at this position later.
             let _ = self.file.set_len(self.data + self.len);
             let _ = self.file.seek(io::SeekFrom::Start(self.data + self.len));
             let _ = self.tell_size();
@@ -457,7 +459,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Leaves everything written so far readable.
+    /// Updates the header so that everything written so far is readable.
     fn drop(&mut self) {
         // A file that was not moved into place is removed.
         if self.place.take().is_none() && !self.is_finished && self.told != self.len {
@@ -466,12 +468,13 @@ impl Drop for Writer {
     }
 }
 
-/// Whether the user chose a named pipe. At the default path, another user may have created one.
+/// Whether the user chose a named pipe. A named pipe at the default path may have been created by another
+/// user.
 fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
     there.standing == ExistingFile::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
 }
 
-/// Returns header, ids and attrs of the file form, and the size of all attrs including the spare ones.
+/// Returns header, ids and attrs of the file form, and the size of all attrs including those of spare events.
 ///
 /// ```text
 /// header | ids | ids of spare events | attrs | spare attrs | records …
@@ -506,7 +509,7 @@ fn file_header(events: &[RecordedEvent], spare: &[RecordedEvent]) -> (Vec<u8>, u
 /// Appends the record that describes an event in a stream.
 fn push_attr(event: &RecordedEvent, out: &mut Vec<u8>) {
     let mut body = attr::to_bytes(&event.attr, event.attr.size());
-    // If an event has more ids than fit, only EVENT_DESC can list the rest.
+    // If an event has more ids than fit, only EVENT_DESC can list the remaining ids.
     let room = (LARGEST - 8 - body.len()) / 8;
     body.extend(event.ids.iter().take(room).flat_map(|id| id.to_ne_bytes()));
     push_record(kind::HEADER_ATTR, &[&body], out);

@@ -60,7 +60,7 @@ pub fn ask(directory: &RunDirectory, request: &HolderRequest) -> Result<(HolderA
     ask_for(directory, request, PATIENCE)
 }
 
-/// Sends a request to the running holder, and waits at most this long for the answer.
+/// Sends a request to the running holder, and waits for the answer no longer than `patience`.
 ///
 /// # Errors
 /// As [`ask`].
@@ -93,8 +93,8 @@ impl PendingRequest {
         Ok(Self { directory: directory.clone(), socket })
     }
 
-    /// Returns the answer if it arrives within this time, and before a signal that ends pmc. Returns it only
-    /// once.
+    /// Returns the answer if it arrives within `patience` and before a signal that ends pmc. Returns the
+    /// answer only once.
     ///
     /// # Errors
     /// As [`ask`].
@@ -119,8 +119,8 @@ fn not_asked(directory: &RunDirectory, error: io::Error) -> Error {
     asking(directory, error)
 }
 
-/// Sends a request to the holder, and starts a holder if none runs. Also replaces one that is just ending
-/// because its last entry was removed.
+/// Sends a request to the holder, and starts a holder if none runs. Also starts a new holder if the old one
+/// is ending because its last entry was removed.
 ///
 /// # Errors
 /// As [`ask`]; if no holder can be started.
@@ -131,8 +131,7 @@ pub fn ask_or_start(
     hand_over(directory, request, &[])
 }
 
-/// The same, with descriptors in addition to the request. They are only sent to a holder of root or this
-/// user.
+/// Like [`ask_or_start`], but also sends descriptors. They are only sent to a holder of root or of this user.
 ///
 /// # Errors
 /// As [`ask_or_start`].
@@ -194,7 +193,7 @@ fn send_request(
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     let address = SocketAddrUnix::new(directory.socket())?;
-    // The backlog of a holder that does not accept is limited, and there is no descriptor to poll.
+    // If a holder does not accept connections, its backlog fills up, and there is no descriptor to poll.
     while let Err(error) = connect(&socket, &address) {
         if error != rustix::io::Errno::AGAIN {
             return Err(error.into());
@@ -205,15 +204,15 @@ fn send_request(
             waited => return waited.and(Err(io::ErrorKind::TimedOut.into())).map(|()| socket),
         }
     }
-    // A listener of another user could answer anything. Only root may talk to one, and without descriptors,
-    // because root has named the directory.
+    // Do not trust the listener of another user, which could send any answer. Only root may connect to it,
+    // because root has named the directory, but without sending descriptors.
     let (holder, own) = (socket_peercred(&socket)?.uid, rustix::process::geteuid());
     let may_be_others = own.is_root() && descriptors.is_empty();
     if !holder.is_root() && !may_be_others && holder != own {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens on this socket"));
     }
     match send(&socket, request, LONGEST_REQUEST, descriptors) {
-        // The holder may have answered before it received the request.
+        // The holder may have sent an answer and closed the connection before it received the request.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(socket),
         sent => sent.map(|()| socket),
     }
@@ -227,11 +226,11 @@ fn receive_answer(socket: &OwnedFd, until: Instant) -> io::Result<Option<(Holder
     }
 }
 
-/// Waits until the socket is readable. The holder may be stopped. So a caught signal, which would go
-/// unnoticed here, ends the wait. It stays pending for the loop that handles it.
+/// Waits until the socket is readable. A stopped holder never answers, so a signal that pmc catches also ends
+/// the wait. The signal stays pending for the loop that handles it.
 ///
 /// # Errors
-/// `TimedOut`, and `Interrupted` by such a signal.
+/// `TimedOut`, or `Interrupted` if such a signal ends the wait.
 fn wait(socket: Option<&OwnedFd>, until: Instant) -> io::Result<()> {
     let signals = signal::pending(&[signal::INT, signal::TERM, signal::HUP])?;
     loop {
@@ -241,7 +240,7 @@ fn wait(socket: Option<&OwnedFd>, until: Instant) -> io::Result<()> {
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
         match poll(&mut fds, Some(&left)) {
             Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-            // The answer takes precedence.
+            // If both are ready, the answer takes precedence over the signal.
             Ok(_) if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) => return Ok(()),
             Ok(_) => return Err(io::ErrorKind::Interrupted.into()),
             Err(rustix::io::Errno::INTR) => {}
@@ -290,7 +289,7 @@ fn asking(directory: &RunDirectory, error: io::Error) -> Error {
     }
 }
 
-/// Returns the error for an answer that does not fit the request.
+/// Returns the error for an answer that does not match the request.
 pub fn misunderstood() -> Error {
     Error::new("unexpected answer from the holder").why("the holder may be another version of pmc")
 }

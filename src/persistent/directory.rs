@@ -9,7 +9,7 @@
 //! next-id              the id of the next entry
 //! socket, lock, log    the holder's socket; its lock; its messages since its start
 //! ```
-//! Files are written under another name and then renamed, so that readers never see half of one. All users
+//! Files are written under another name and then renamed, so readers never see an incomplete file. All users
 //! may read the published files; only the holder's user may write.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -27,13 +27,13 @@ use crate::host::pmu::PERSISTENT;
 use crate::sort;
 use crate::sys::lock;
 
-/// Maximum size of a published file in bytes. A larger one is invalid.
+/// Maximum size of a published file in bytes. A larger file is invalid.
 const LONGEST: u64 = 1 << 20;
 /// Maximum length of a name.
 const LONGEST_NAME: usize = 64;
-/// Why entries without a living holder are lost.
+/// The reason that is shown for lost entries whose holder no longer runs.
 const KILLED: &str = "its holder was killed";
-/// Suffixes of the files by which sysfs describes events. No name ends with one.
+/// Suffixes of the files by which sysfs describes events. Entry names must not end with them.
 const DESCRIPTIONS: [&str; 4] = [".scale", ".unit", ".snapshot", ".per-pkg"];
 
 /// A run directory of any user.
@@ -42,11 +42,11 @@ pub struct RunDirectory {
     path: PathBuf,
 }
 
-/// Validates an entry name: it must be a valid event word and file name, and not a number, which would be
-/// taken for an id.
+/// Validates an entry name: it must be a valid word in an event and a valid file name. It must not be a
+/// number, because a number means an id.
 ///
 /// # Errors
-/// Why the name is invalid.
+/// Returns the reason why the name is invalid.
 pub fn check_name(name: &str) -> Result<()> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let wrong = match name {
@@ -78,7 +78,7 @@ impl RunDirectory {
         &self.path
     }
 
-    /// Returns the user whose holder publishes there.
+    /// Returns the user whose holder publishes in this directory.
     pub fn owner(&self) -> Option<u32> {
         fs::metadata(&self.path).ok().map(|about| about.uid())
     }
@@ -93,8 +93,8 @@ impl RunDirectory {
         self.path.join("log")
     }
 
-    /// Returns the entries that a holder keeps open, sorted by id. Empty once it has ended, even if its files
-    /// remain.
+    /// Returns the entries that a holder keeps open, sorted by id. Returns none if the holder has ended, even
+    /// if its files remain.
     pub fn entries(&self) -> Vec<PersistentEntry> {
         if has_holder(&self.path) { self.published() } else { Vec::new() }
     }
@@ -112,8 +112,8 @@ impl RunDirectory {
         self.entries().into_iter().find(|entry| is_called(entry, word))
     }
 
-    /// Returns the lost entries of earlier holders: the recorded ones, and those that a killed holder still
-    /// publishes.
+    /// Returns the lost entries of earlier holders. These are the entries in the file `lost`, and those that
+    /// a killed holder has left behind.
     pub fn lost(&self) -> Vec<LostEntry> {
         let text = read(&self.path.join("lost")).unwrap_or_default();
         let mut lost: Vec<LostEntry> =
@@ -160,11 +160,11 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Claims the directory; `None` while another holder has it. Removes whatever earlier holders left
-    /// behind, and reports it as lost.
+    /// Claims the directory; `None` if another holder has claimed it. Removes all entries that earlier
+    /// holders left behind, and reports them as lost.
     ///
     /// # Errors
-    /// As [`RunDirectory::make`]; the kernel's.
+    /// The errors of [`RunDirectory::make`] and of the kernel.
     pub fn claim(directory: RunDirectory, now: i64) -> Result<Option<Self>> {
         directory.make()?;
         let Some(lock) = take_lock(&directory)? else { return Ok(None) };
@@ -180,7 +180,8 @@ impl Publisher {
         Ok(Some(publisher))
     }
 
-    /// Creates missing directories. Does not change existing ones, because clients may be reading them.
+    /// Creates missing directories. Does not change existing directories, because clients may be reading
+    /// them.
     fn lay_out(&self) -> Result<()> {
         for folder in FOLDERS {
             let folder = self.directory.path.join(folder);
@@ -200,8 +201,8 @@ impl Publisher {
             && published.all(|name| path(&name).exists())
     }
 
-    /// Publishes everything again after the run directory or parts of it were removed. Its parent directory
-    /// must still exist.
+    /// Publishes everything again after the run directory or parts of it were removed. The parent of the run
+    /// directory must still exist.
     ///
     /// # Errors
     /// As [`claim`](Self::claim); if another holder has claimed the directory in the meantime.
@@ -242,7 +243,7 @@ impl Publisher {
     /// Returns the id of a new entry. An id is never used twice, even by later holders.
     ///
     /// # Errors
-    /// If the next id cannot be saved; then none is returned.
+    /// If the next id cannot be saved. No id is returned in this case.
     pub fn take_id(&mut self) -> Result<u64> {
         let id = self.next_id;
         self.write("next-id", &format!("{}\n", id + 1))?;
@@ -282,7 +283,7 @@ impl Publisher {
     /// Publishes an entry under another name.
     ///
     /// # Errors
-    /// The kernel's; then the entry keeps its name.
+    /// The kernel's error. In this case, the entry keeps its name.
     pub fn rename(&self, before: &PersistentEntry, after: &PersistentEntry) -> Result<()> {
         if let Err(error) = self.publish(after) {
             return Err(self.publish(before).err().unwrap_or(error));
@@ -297,7 +298,7 @@ impl Publisher {
     /// Reports these entries as lost.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn lose(&self, entries: &[PersistentEntry], now: i64, why: &str) -> Result<()> {
         let mut lost = self.directory.lost();
         lost.extend(entries.iter().map(|entry| LostEntry {
@@ -318,7 +319,7 @@ impl Publisher {
     }
 
     fn write_lost(&self, lost: &[LostEntry]) -> Result<()> {
-        /// Maximum number of lost entries, so that repeated kills do not fill the disk.
+        /// Maximum number of lost entries to keep. Without a limit, repeated kills could fill the disk.
         const MOST: usize = 100;
         let lines = lost[lost.len().saturating_sub(MOST)..]
             .iter()
@@ -474,7 +475,7 @@ mod tests {
         let held = entry(1, "a");
         publisher.publish(&held).unwrap();
         let inode = || fs::metadata(at.path.join("held")).unwrap().ino();
-        // While it is open, its inode number is not reused.
+        // While the file is open, its inode number is not reused.
         let _open = File::open(at.path.join("held")).unwrap();
         let before = inode();
         for removed in ["lock", "held/1", "type"] {

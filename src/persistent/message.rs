@@ -1,8 +1,8 @@
-//! Messages on a holder's socket (`SOCK_SEQPACKET`): one request and its answer as JSON messages. Then the
-//! connection ends.
+//! Messages on a holder's socket (`SOCK_SEQPACKET`). A connection carries one request and its answer, both in
+//! JSON, and then ends.
 //!
 //! Sends and receives values, and limits the size of what it reads. Descriptors are sent with a message
-//! (`SCM_RIGHTS`): sealed copies of records, or the events themselves when they change their owner.
+//! (`SCM_RIGHTS`): sealed copies of records, or the events themselves if another process takes them over.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -40,20 +40,20 @@ pub enum HolderRequest {
     /// the rings, one ring after the other.
     Snapshot {
         entry: String,
-        /// Position of each ring up to which it was copied before ([`RingCopy::end`]); only newer records are
-        /// requested. Rings without a position are copied completely. `None`: only the current positions, no
-        /// records.
+        /// For each ring, the position up to which it was copied before ([`RingCopy::end`]). Only newer
+        /// records are requested. Rings without a position are copied completely. `None` requests only the
+        /// current positions, without records.
         #[serde(default)]
         after: Option<Vec<u64>>,
     },
     /// Keep events that are already open; the request contains their descriptors.
     Adopt { name: String, events: Handover },
     /// Hand the events over; the answer contains their descriptors. After the new owner has mapped the rings,
-    /// it removes the entry here. Until then nobody else reads them.
+    /// it asks the holder to remove the entry. Until then, no other process reads the rings.
     Attach { entry: String },
     /// Rename an entry.
     Rename { entry: String, name: String },
-    /// Close an entry, or forget a lost one.
+    /// Close an entry, or forget a lost entry.
     Remove { entry: String },
 }
 
@@ -65,7 +65,7 @@ pub enum HolderAnswer {
     Held(Box<PersistentEntry>),
     /// All entries are now held, and were started together.
     Started {
-        /// Whether at least one of them counts user mode only, because the user may not measure the kernel.
+        /// Whether at least one entry counts only user mode, because the user may not measure the kernel.
         user_only: bool,
     },
     /// The entry's counts.
@@ -83,11 +83,11 @@ pub enum HolderAnswer {
 /// Counts of an entry since it was added.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryCounts {
-    /// Names of the events: one, or several for an adopted recording.
+    /// Names of the events. There are several if the entry is an adopted recording.
     pub events: Vec<String>,
     /// Counts by event and CPU. Events on processes have one row each.
     pub rows: Vec<CpuCounts>,
-    /// Number of opened threads that have not ended; `None` if whole CPUs are counted.
+    /// Number of threads with this event that have not ended; `None` if whole CPUs are counted.
     pub living: Option<usize>,
 }
 
@@ -136,13 +136,14 @@ impl From<RefusalMessage> for Error {
 /// the same order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Handover {
-    /// The events that sample, then the tracker of mappings, if there is one.
+    /// The sampled events, then the tracker of mappings, if there is one.
     pub events: Vec<SnapshotEvent>,
-    /// Number of events that sample.
+    /// Number of sampled events.
     pub sampled: usize,
     /// Each instance: its id, the index of its ring, its CPU and its thread (`u64::MAX`: any).
     pub instances: Vec<[u64; 4]>,
-    /// Number of further descriptors after those. They keep the events with their threads.
+    /// Number of additional descriptors after those of the instances. They keep the events attached to their
+    /// threads.
     #[serde(default)]
     pub guards: usize,
     /// For each ring, the index of the instance on which it is mapped.
@@ -174,7 +175,7 @@ pub struct RingSnapshot {
 pub struct RingCopy {
     /// Index of the ring.
     pub ring: usize,
-    /// Size in bytes. It may be more than requested, or less if records were overwritten.
+    /// Size in bytes. The copy may contain more than was requested, or less if records were overwritten.
     pub len: u64,
     /// Whether the newest record comes first.
     pub is_backward: bool,
@@ -219,7 +220,7 @@ pub fn send(
 /// Receives a message; `None` if the peer has closed the connection.
 ///
 /// # Errors
-/// The kernel's; `InvalidData` for a message that is invalid or too long.
+/// The kernel's error, or `InvalidData` for a message that is invalid or too long.
 pub fn receive<T: DeserializeOwned>(
     socket: impl AsFd,
     longest: usize,

@@ -25,13 +25,13 @@ pub struct EntryDefinition {
     pub name: String,
     /// The text of one event.
     pub event: String,
-    /// Pages of each ring; `None`: 512 KiB.
+    /// Number of pages of each ring; `None` for the default of 512 KiB.
     pub pages: Option<usize>,
     /// What to do with records when a ring is full.
     pub mode: RingMode,
     /// A list of CPUs; `None`: all online CPUs, or those on which the processes run.
     pub cpus: Option<String>,
-    /// Processes, with all threads and their future children. Empty: whole CPUs.
+    /// Processes to measure, with all threads and their future children. If empty, whole CPUs are measured.
     pub pids: Vec<u32>,
     /// Whether samples have call chains, by frame pointers.
     pub call_graph: bool,
@@ -65,15 +65,15 @@ impl RingMode {
     }
 }
 
-/// Access of users other than the holder's and root to an entry. Each level includes the previous ones.
+/// Access of users other than the holder's and root to an entry. Each level includes all previous levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SharingLevel {
-    /// Its existence.
+    /// Only the entry's existence.
     Nothing,
-    /// Its counts.
+    /// The entry's counts.
     Counts,
-    /// Copies of its records.
+    /// Copies of the entry's records.
     Records,
 }
 
@@ -100,14 +100,15 @@ pub struct PersistentEntry {
     pub since: i64,
     /// Actual size of each ring in bytes.
     pub ring_bytes: u64,
-    /// Number of rings with samples. There are as many for records of mappings and tasks.
+    /// Number of rings with samples. The same number of rings contains records of mappings and tasks.
     pub rings: usize,
     /// Whether the event excludes the kernel because of missing privileges.
     pub user_only: bool,
-    /// Time at which the last of its processes ended, in seconds since 1970.
+    /// Time at which the last of the entry's processes ended, in seconds since 1970.
     #[serde(default)]
     pub ended: Option<i64>,
-    /// The value of a count of 1, and the unit, from sysfs's `.scale` and `.unit`. `None`: occurrences.
+    /// Scale and unit of the count, from sysfs's `.scale` and `.unit`. `None` for a plain number of
+    /// occurrences.
     #[serde(default)]
     pub unit: Option<(String, String)>,
     /// The `perf_event_attr` that the kernel accepted: its words in hexadecimal, by index.
@@ -121,7 +122,7 @@ impl PersistentEntry {
         if self.user_only { format!("{event} (user mode only)") } else { event.clone() }
     }
 
-    /// Returns the time at which the last of its processes ended, as a local date.
+    /// Returns the time at which the last of the entry's processes ended, as a local date.
     pub fn ended_at(&self) -> Option<String> {
         self.ended.map(local_date_of)
     }
@@ -140,7 +141,7 @@ pub struct LostEntry {
     pub entry: PersistentEntry,
     /// Time at which the loss was found, in seconds since 1970.
     pub found: i64,
-    /// Why the holder has ended.
+    /// The reason why the holder ended.
     pub why: String,
 }
 

@@ -1,9 +1,9 @@
 //! The list of events, ready to be printed. Lists contain thousands of events, so one [`CatalogEntry`] is
 //! handled at a time.
 //!
-//! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned
-//! in the same way as the one of `pmc info`. Control characters are removed from the system's strings when an
-//! entry is filled.
+//! A command fills in the entries; `view` only reads them. Fields have the same names as in the JSON
+//! document, which is versioned like the document of `pmc info`. Control characters are removed from the
+//! system's strings when an entry is filled in.
 
 use serde::Serialize;
 
@@ -26,13 +26,14 @@ pub struct CatalogEntry {
     pub text: String,
     /// The PMU that counts the event, for kinds that belong to a PMU.
     pub pmu: Option<String>,
-    /// The meaning of the name: terms of a PMU event, the Linux event of a FreeBSD name.
+    /// The meaning of the name: the terms of a PMU event, or the Linux event for a FreeBSD name.
     pub means: Option<String>,
     /// Unit of the scaled value; empty for plain counts.
     pub unit: String,
     /// Factor that converts the count to the unit.
     pub scale: f64,
-    /// The request to the kernel; `None` for forms, tool events, and events that were not looked up.
+    /// How the event is requested from the kernel; `None` for forms, tool events, and events that were not
+    /// looked up.
     pub encoding: Option<Encoding>,
     /// Whether the event opens on this machine.
     pub opens: EventAvailability,
@@ -49,7 +50,7 @@ pub struct CatalogEntry {
 /// JSON names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VendorInfo {
-    /// Name of the table that contains the event: `skylakex`.
+    /// Name of the table that contains the event, such as `skylakex`.
     pub table: String,
     /// Whether the user imported the table (`pmc list --import`).
     pub imported: bool,
@@ -77,7 +78,7 @@ pub struct PerfListEntry {
     /// The event as `PMU/TERMS/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
-    /// `1` if the vendor has replaced the event with another.
+    /// `1` if the vendor has replaced the event with another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<&'static str>,
     /// The metric's name.
@@ -110,7 +111,7 @@ pub enum EventAvailability {
     UserOnly,
     /// The event did not open.
     No,
-    /// Not tried itself; another tracepoint or another event of the PMU opened.
+    /// The event was not tried, but another tracepoint or another event of the same PMU opened.
     AsAnother,
     /// A form, which cannot be opened.
     Form,
@@ -166,7 +167,7 @@ pub struct UnreadableKind {
 /// Result of an import of tables (`pmc list --import`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportSummary {
-    /// Origin of the tables: `Intel's perfmon`.
+    /// Origin of the tables, such as `Intel's perfmon`.
     pub form: &'static str,
     /// Number of events.
     pub events: usize,

@@ -1,11 +1,11 @@
 //! The result of counting, ready to be printed: events, places and values.
 //!
-//! A command fills one [`StatCounts`] from its counters for each printing, that is, for the whole run or for
-//! an interval. `view` only reads it. Does not decide the format.
+//! For each table to print (a whole run or an interval), a command fills in one [`StatCounts`] from its
+//! counters. `view` reads it and decides the format.
 
 use crate::units::Count;
 
-/// The counts of one printing.
+/// The counts of one table to print.
 ///
 /// `rows` contains one row per place. Each row has one [`StatValue`] per event, in the order of `events`.
 #[derive(Debug, Clone, Default)]
@@ -28,8 +28,8 @@ pub struct StatCounts {
     /// With `-r N`, the times of each run, in order; `elapsed_ns` and `cpu_time` are then their means.
     /// Otherwise empty.
     pub runs: Vec<RunTime>,
-    /// Named and user-defined metrics by row, as computed by [`derive`](super::metrics::derive). Empty if
-    /// none was requested.
+    /// Named and user-defined metrics by row, as computed by [`derive`](super::metrics::derive). Empty if no
+    /// metric was requested.
     pub derived: Vec<Vec<DerivedResult>>,
 }
 
@@ -73,9 +73,9 @@ pub enum Aggregation {
     Node,
     /// One row per thread (`--per-thread`).
     Thread,
-    /// Rows for the processes themselves, their children, and both together (`--children`).
+    /// One row each for the processes themselves, their children, and both together (`--children`).
     Children,
-    /// Rows for user mode and for the kernel (`--user-kernel`).
+    /// One row each for user mode and for the kernel (`--user-kernel`).
     Levels,
 }
 
@@ -121,14 +121,14 @@ pub struct StatEvent {
     pub name: String,
     /// The event's role in derived metrics.
     pub role: Option<EventRole>,
-    /// The privilege level from the modifiers (`u`, `k`, `uk`, …; empty for all). Metrics combine only events
-    /// of the same level.
+    /// The privilege level from the modifiers (`u`, `k`, `uk`, …; empty for all). A metric combines only
+    /// events of the same level.
     pub level: String,
     /// Factor that converts the count to `unit`.
     pub scale: f64,
     /// Unit of the scaled value; empty for plain counts.
     pub unit: String,
-    /// Whether the value is a momentary level instead of a sum.
+    /// Whether the value is a current level, such as a cache occupancy, instead of a sum.
     pub snapshot: bool,
     /// Number of the event's group. Events with the same number are scheduled together, so their ratio is
     /// exact.
@@ -167,7 +167,7 @@ pub enum EventRole {
     DurationTime,
     UserTime,
     SystemTime,
-    /// Any other plain count; gets a per-second rate.
+    /// Any other plain count, which is shown with a rate per second.
     Other,
 }
 
@@ -229,7 +229,7 @@ pub enum StatValue {
     Counted {
         /// The sum over the row's places, not scaled. With `runs`, also the sum over the runs.
         count: Count,
-        /// Number of counters in the sum: of CPUs, threads, PMUs of one kind.
+        /// Number of counters in the sum: one per CPU, thread, or PMU of the same kind.
         counters: u32,
         /// With `-r N`, one scaled value (in events, before `StatEvent::scale`) per run, in order. Otherwise
         /// empty.
@@ -239,14 +239,15 @@ pub enum StatValue {
     NotCounted(MissingValueReason),
     /// The machine does not support the event (`<not supported>`), and why.
     NotSupported(MissingValueReason),
-    /// The event does not exist in this place, such as a socket's event on another CPU. Printed as nothing.
+    /// The event does not exist in this place, such as a socket's event on a CPU of another socket. It is not
+    /// printed.
     Absent,
 }
 
 /// Why a value is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MissingValueReason {
-    /// Name of the kernel's error, such as `ENOENT`, if there was one.
+    /// Name of the kernel's error, such as `ENOENT`, if the kernel returned an error.
     pub errno: Option<&'static str>,
     /// The cause: one clause without a full stop.
     pub cause: String,
@@ -296,7 +297,7 @@ impl StatValue {
         }
     }
 
-    /// Returns why the number is missing, if there should be one.
+    /// Returns why the number is missing; `None` if it exists or the event does not exist in this place.
     pub fn reason(&self) -> Option<&MissingValueReason> {
         match self {
             Self::NotCounted(reason) | Self::NotSupported(reason) => Some(reason),
@@ -346,8 +347,8 @@ pub struct DerivedResult {
     pub crossed: Option<bool>,
     /// Whether the events were counted at different times, which makes the value an estimate.
     pub inexact: bool,
-    /// Half the width of the value's 95 % confidence interval, in its unit, as caused by multiplexing. `None`
-    /// if all events were counted all the time.
+    /// Half the width of the value's 95 % confidence interval, in its unit, as far as multiplexing causes it.
+    /// `None` if all events were counted all the time.
     pub error: Option<f64>,
     /// Position in the tree of the top-down analysis.
     pub branch: Option<TopdownBranch>,

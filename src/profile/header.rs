@@ -24,14 +24,14 @@ pub struct RecordingHeader {
     pub notes: Vec<String>,
 }
 
-/// The description of a recording in another format, under perf's names.
+/// The metadata of a recording in another format, under perf's names.
 #[derive(Debug, Default)]
 pub struct ConversionInfo {
     /// Modification time of the file, in seconds since 1970.
     pub captured_on: Option<u64>,
-    /// Offsets, sizes, numbers of CPUs.
+    /// Numeric metadata: offsets, sizes, numbers of CPUs.
     pub numbers: Vec<(&'static str, u64)>,
-    /// Names; untrusted text.
+    /// Textual metadata, such as the host name; untrusted text.
     pub texts: Vec<(&'static str, String)>,
     /// The recorder's command line; untrusted text.
     pub cmdline: Option<Vec<String>>,

@@ -1,9 +1,9 @@
 //! The machine from a profiler's point of view, ready to be printed: available counters, programs that use
 //! them, and the user's permissions.
 //!
-//! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned.
-//! New fields may be added, but a field changes its meaning only with a new [`VERSION`]. Control characters
-//! are removed from the system's strings when a field is filled.
+//! A command fills in the fields; `view` only reads them. Fields have the same names as in the JSON document,
+//! which is versioned. New fields may be added, but a field changes its meaning only with a new [`VERSION`].
+//! Control characters are removed from the system's strings when a field is filled in.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub struct MachineReport {
     pub counters: Vec<CoreCounterReport>,
     /// The generic hardware events, with the result of a test of each.
     pub hardware_events: Vec<HardwareEvent>,
-    /// Holders of counters and perf events.
+    /// Programs that hold counters or perf events.
     pub holders: HolderReport,
     /// Kernel settings.
     pub settings: KernelSettings,
@@ -71,16 +71,17 @@ pub struct CpuReport {
 /// Tables of the vendors' events and metrics.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventTables {
-    /// The CPU's identifier in the tables: `GenuineIntel-6-55-7`; `None` if the machine does not report one.
+    /// The CPU's identifier in the tables, such as `GenuineIntel-6-55-7`; `None` if the machine does not
+    /// report an identifier.
     pub cpu: Option<String>,
-    /// One table per kind of core, then the uncore's; empty if this CPU has none.
+    /// One table per kind of core, then the table of the uncore; empty if there are no tables for this CPU.
     pub tables: Vec<EventTable>,
 }
 
 /// A table of a vendor's events and metrics.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventTable {
-    /// The CPU model of the table: `skylakex`.
+    /// The CPU model of the table, such as `skylakex`.
     pub model: String,
     /// The PMU of the cores; empty for the uncore.
     pub pmu: String,
@@ -135,7 +136,7 @@ pub struct CoreCounterReport {
     pub free: Option<u32>,
     /// How pmc found the numbers: `cpuid`, `probe`, `cpuid+probe`, or `none`.
     pub found_by: String,
-    /// How pmc found the numbers, as a sentence, with any contradiction between the sources.
+    /// How pmc found the numbers, as a sentence that also reports contradictions between the sources.
     pub how: String,
 }
 
@@ -144,7 +145,7 @@ pub struct CoreCounterReport {
 pub struct HardwareEvent {
     /// The event's name.
     pub event: &'static str,
-    /// `running`, `shared`, `waiting` (busy), `idle`, or `refused`.
+    /// State of the event: `running`, `shared`, `waiting` (busy), `idle`, or `refused`.
     pub state: &'static str,
     /// For `shared`: the fraction of the time on a counter, 0 to 1.
     pub share: Option<f64>,
@@ -152,7 +153,7 @@ pub struct HardwareEvent {
     pub reason: Option<MissingReason>,
 }
 
-/// Holders of counters and perf events.
+/// Programs that hold counters or perf events.
 #[derive(Debug, Clone, Serialize)]
 pub struct HolderReport {
     /// Whether the NMI watchdog uses a counter on each CPU.
@@ -222,7 +223,7 @@ pub struct UserReport {
     pub uid: u32,
     /// Effective capabilities that matter for perf events.
     pub capabilities: Vec<&'static str>,
-    /// Whether the user is in a user namespace, whose capabilities do not apply to perf events.
+    /// Whether the user is in a user namespace. Capabilities in a user namespace do not apply to perf events.
     pub user_namespace: bool,
     /// Seccomp mode: `off`, `strict` or `filter`.
     pub seccomp: &'static str,
@@ -268,7 +269,7 @@ pub struct UseVerdict {
 /// The reason why something is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MissingReason {
-    /// The missing part: `hardware events`, `the kernel's part`; empty if everything is missing.
+    /// The missing part, such as `hardware events` or `the kernel's part`; empty if everything is missing.
     pub missing: &'static str,
     /// The kernel's errno, if there is one.
     pub errno: Option<&'static str>,

@@ -1,7 +1,7 @@
 //! Aggregation: turns readings into tables, and tables into derived metrics and statistics. Pure: no I/O, no
 //! kernel calls, no formatting.
 //!
-//! Receives plain readings from a command and passes read-only [`counts::StatCounts`] to `view`.
+//! Receives plain readings from a command and returns read-only [`counts::StatCounts`] for `view`.
 
 pub mod annotate;
 pub mod catalog;

@@ -1,4 +1,4 @@
-//! Parts of one count next to each other: a process and its children, or user mode and the kernel.
+//! Splits one count into parts: a process and its children, or user mode and the kernel.
 //!
 //! Receives a row for the process without its children and a row for both together. Adds a row for the
 //! children, the difference of the two.
@@ -27,8 +27,8 @@ fn children(own: &StatValue, sum: &StatValue) -> StatValue {
     }
 }
 
-/// Returns the difference `sum` - `own`, at least 0. If the events were multiplexed, both are estimates, and
-/// so is the difference. It is scaled in the same way as `sum`.
+/// Returns the difference `sum` - `own`, at least 0. If the events were multiplexed, both values are
+/// estimates, and so is the difference. It is scaled in the same way as `sum`.
 fn beyond(own: Count, sum: Count) -> Count {
     if own.share() >= 1.0 && sum.share() >= 1.0 {
         let more = |sum: u64, own: u64| sum.saturating_sub(own);
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn scaled_counts_are_subtracted_as_estimates() {
-        // 60 for the processes, 200 in all.
+        // 60 for the processes, 200 in total.
         assert_eq!(numbers([30, 10, 5], [50, 40, 10])[1].1, 140.0);
     }
 }

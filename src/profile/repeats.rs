@@ -1,7 +1,7 @@
 //! Joins several runs of the same events into one table, for `-r N` and `--exact`.
 //!
-//! Receives whole-run [`StatCounts`] and returns one whose values contain every run. `statistics` computes
-//! mean, spread and outliers.
+//! Receives the [`StatCounts`] of whole runs and returns one table whose values contain every run.
+//! `statistics` computes mean, spread and outliers.
 
 use super::counts::{CpuTime, RunTime, StatCounts, StatValue};
 
@@ -49,8 +49,8 @@ pub fn join(runs: Vec<StatCounts>) -> StatCounts {
     joined
 }
 
-/// Joins tables of different events into one, as if all events had been counted in one run. `orders`
-/// contains, for each table, the final index of each of its events. Times are averaged over the tables.
+/// Joins tables of different events into one, as if all events had been counted in one run. Each table comes
+/// with the final index of each of its events. Times are averaged over the tables.
 pub fn beside(tables: Vec<(Vec<usize>, StatCounts)>) -> StatCounts {
     let all: usize = tables.iter().map(|(order, _)| order.len()).sum();
     let number = tables.len().max(1) as u64;

@@ -1,7 +1,7 @@
 //! Single samples with names, as printed by `pmc script`.
 //!
-//! Plain data: `analysis` fills one [`ScriptEntry`] per sample, and a view prints it. [`ScriptFields`]
-//! selects the fields to print.
+//! Contains only plain data. `analysis` fills in one [`ScriptEntry`] per sample, and a view prints it.
+//! [`ScriptFields`] selects the fields to print.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub struct AddressFunction {
     pub source: Option<(Arc<str>, u32)>,
     /// Whether the file with the code was found.
     pub has_file: bool,
-    /// Whether the function is inlined into the one of the next place.
+    /// Whether the function is inlined into the function of the next place.
     pub inlined: bool,
     /// Whether the address is in the kernel.
     pub in_kernel: bool,
@@ -75,7 +75,7 @@ pub struct ScriptBranch {
     pub from: u64,
     /// The target address.
     pub to: u64,
-    /// Flags and cycles: whether it was predicted, whether it was in a transaction.
+    /// Flags and cycles of the branch. The flags say, for example, whether it was predicted.
     pub flags: BranchFlags,
     /// Number of `from` in [`AddressFunctions`].
     pub from_at: u32,
@@ -104,7 +104,7 @@ pub struct ScriptEntry<'a> {
     pub misc: u16,
     /// Address of the data.
     pub addr: Option<u64>,
-    /// Number of that address in [`AddressFunctions`], if the names of data were requested.
+    /// Number of the data's address in [`AddressFunctions`], if the names of data were requested.
     pub addr_at: Option<u32>,
     /// Cost of the instruction.
     pub weight: Option<Weight>,
@@ -132,7 +132,7 @@ pub struct ScriptEntry<'a> {
     pub trace_fields: &'a [(String, String)],
     /// The bytes of a BPF program's output.
     pub bpf: Option<&'a [u8]>,
-    /// Numbers of the addresses, innermost first; a single one without a call chain.
+    /// Numbers of the addresses, innermost first; only one address if there is no call chain.
     pub places: &'a [u32],
     /// Whether `places` is a call chain.
     pub has_chain: bool,
@@ -147,13 +147,14 @@ pub struct DumpedRecord<'a> {
     pub file: &'a str,
     /// Offset of the record in the file.
     pub offset: u64,
-    /// The CPU, if the recording has CPUs; `Some(None)` if this record has none.
+    /// The CPU, if the recording contains CPUs; `Some(None)` if this record has no CPU.
     pub cpu: Option<Option<u64>>,
-    /// Timestamp in nanoseconds, if the recording has timestamps; `Some(None)` if this record has none.
+    /// Timestamp in nanoseconds, if the recording has timestamps; `Some(None)` if this record has no
+    /// timestamp.
     pub time: Option<Option<u64>>,
     /// The record's fields; `None` if the record is too short for them.
     pub record: Option<Record<'a>>,
-    /// Content without fields, in words.
+    /// A description of the record's content, if it has no fields.
     pub words: Option<String>,
     /// The event of a sample or of counts; untrusted text.
     pub event: Option<&'a str>,
@@ -262,7 +263,8 @@ pub const FIELDS: [(&str, ScriptField); 38] = [
     ("tod", ScriptField::Tod),
     ("stream_id", ScriptField::StreamId),
     ("dsoff", ScriptField::DsOff),
-    // Fields for samples of guests. No recording that pmc reads contains such samples, so they are empty.
+    // Fields for samples of guests. They are always empty, because no recording that pmc reads contains
+    // samples of guests.
     ("machine_pid", ScriptField::MachinePid),
     ("vcpu", ScriptField::Vcpu),
 ];
@@ -289,7 +291,7 @@ impl ScriptFields {
         list.iter().any(|field| self.has(*field))
     }
 
-    /// Whether the set is empty, so that events of this kind are not printed.
+    /// Whether the set is empty. If so, events of this kind are not printed.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

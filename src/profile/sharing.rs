@@ -1,7 +1,7 @@
-//! Estimates the error of a scaled count that shared its counter with other events.
+//! Estimates the error of a scaled count of an event that shared its counter with other events.
 //!
-//! Receives a [`Count`] and returns a relative error. Defines the model, which is described here; `view`
-//! decides the wording.
+//! Receives a [`Count`] and returns a relative error. The model is described below; `view` decides the
+//! wording.
 //!
 //! An event that shares its counter is counted in slices and extrapolated:
 //!
@@ -11,10 +11,10 @@
 //! ```
 //!
 //! The count is then a sample of slices without replacement. Let `n` be the number of slices seen. Assume
-//! that the rate varies between slices as much as its own mean (a coefficient of variation of 1, as in a
-//! program that is idle in every other phase). The standard error of the extrapolated total is then
-//! `sqrt((1 - share) / n)` of it (Cochran, *Sampling Techniques*, finite population correction). The interval
-//! shown is ±1.96 standard errors.
+//! that the standard deviation of the rate between slices equals its mean. This is a coefficient of variation
+//! of 1, as in a program that is idle in every other phase. The relative standard error of the extrapolated
+//! total is then `sqrt((1 - share) / n)` (Cochran, *Sampling Techniques*, finite population correction). The
+//! interval shown is ±1.96 standard errors.
 
 use crate::units::Count;
 

@@ -1,7 +1,7 @@
 //! Sums up single readings into the rows of a table.
 //!
-//! Receives readings, each with its place. The caller has already reduced the place to the fields that the
-//! aggregation distinguishes. Returns [`StatRow`]s sorted by place.
+//! Receives readings, each with its place. The place must contain only the fields that the aggregation
+//! distinguishes. Returns [`StatRow`]s sorted by place.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::units::Count;
 /// How to combine the counts of several counters that are shown as one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CountJoin {
-    /// Each counter counts a different part all the time (CPUs, threads, PMU instances): everything is added.
+    /// Each counter counts a different part all the time (CPUs, threads, PMU instances). Values and times are
+    /// added.
     #[default]
     Parts,
     /// The counters take turns on the same task (the PMUs of a hybrid machine). Values and running times are
@@ -30,7 +31,7 @@ pub struct Tally {
 #[derive(Debug, Clone, Default)]
 struct TallyCell {
     seen: bool,
-    /// `None` until a reading of the cell has a count.
+    /// The sum; `None` until a reading of the cell has a count.
     count: Option<Count>,
     /// Number of readings in the sum.
     counters: u32,
@@ -44,7 +45,7 @@ impl Tally {
         Self { events, rows: BTreeMap::new(), spots: BTreeMap::new() }
     }
 
-    /// Adds a row for this place if it is missing, even if nothing is counted there.
+    /// Adds a row for this place if there is none. The row exists even if nothing is counted in this place.
     pub fn row(&mut self, place: PlaceLabel) {
         self.rows.entry(place).or_insert_with(|| vec![TallyCell::default(); self.events]);
     }
@@ -61,8 +62,8 @@ impl Tally {
         }
     }
 
-    /// Records why `event` has no counter in `place`. The cell still has a value if another counter counts
-    /// there.
+    /// Records why `event` has no counter in `place`. The cell still gets a value if another counter of the
+    /// event works in that place.
     pub fn refuse(&mut self, place: PlaceLabel, spot: u64, event: usize, reason: &MissingValueReason) {
         if let Some(cell) = self.cell(place, spot, event) {
             cell.refused = Some(reason.clone());

@@ -1,8 +1,8 @@
 //! Compares commands measured in turn: their differences, and whether chance explains them.
 //!
 //! Receives the [`StatCounts`] and metrics of each command, with the values of every run. Returns a
-//! [`CommandComparison`] with the first command as the base. Decides the level of significance (5 %) and the
-//! verdict; `view` prints the table.
+//! [`CommandComparison`] with the first command as the base. Uses a significance level of 5 % for the
+//! verdicts. `view` prints the table.
 
 use super::counts::{DerivedResult, StatCounts};
 use super::statistics::{MeasurementSummary, SIGNIFICANCE, WelchTest, welch};
@@ -23,14 +23,14 @@ pub struct CommandMeasurements {
     pub command: String,
     /// The counts of all runs.
     pub counts: StatCounts,
-    /// The metrics of each run, in the same order.
+    /// The metrics of each run, in the order of the runs.
     pub metrics: Vec<Vec<DerivedResult>>,
 }
 
 /// Kind of a measure; the verdict depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasureKind {
-    /// A time.
+    /// A duration.
     Time,
     /// A number of events.
     Count,
@@ -58,9 +58,10 @@ pub struct ComparedMeasure {
 pub struct ComparedSide {
     /// Summary of the runs; `None` if the measure was not counted.
     pub summary: Option<MeasurementSummary>,
-    /// Difference between the mean and the base's, in percent; `None` for the base, or if the base is 0.
+    /// Difference of the mean from the mean of the base, in percent; `None` for the base itself, or if the
+    /// base's mean is 0.
     pub difference: Option<f64>,
-    /// The test against the base; `None` for the base, and with fewer than two runs.
+    /// The test against the base; `None` for the base itself, or if there are fewer than two runs.
     pub test: Option<WelchTest>,
     /// The meaning of the difference.
     pub verdict: DifferenceVerdict,
@@ -69,23 +70,23 @@ pub struct ComparedSide {
 /// The meaning of a difference, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DifferenceVerdict {
-    /// The command that the others are compared with.
+    /// The command with which the others are compared.
     Base,
-    /// Takes less time than the base.
+    /// The command takes less time than the base.
     Faster,
-    /// Takes more time than the base.
+    /// The command takes more time than the base.
     Slower,
-    /// Counts less than the base.
+    /// The count is below the base's count.
     Fewer,
-    /// Counts more than the base.
+    /// The count is above the base's count.
     More,
-    /// A metric below the base's.
+    /// The metric is below the base's metric.
     Lower,
-    /// A metric above the base's.
+    /// The metric is above the base's metric.
     Higher,
     /// Chance explains the difference.
     NotShown,
-    /// Unknown, because of too few runs or a missing count.
+    /// The verdict is unknown, because there are too few runs or a count is missing.
     Unknown,
 }
 

@@ -1,7 +1,8 @@
-//! A recording of events that a holder keeps: this recorder takes them over with all that their rings hold.
+//! Records events that a holder keeps open: this recorder takes over the events and everything in their
+//! rings.
 //!
-//! Receives an entry and the plan of the recording; returns [`RecordSources`] as if they had been opened
-//! here. The events were configured when the holder opened them, so the plan is adjusted to them.
+//! Receives an entry and the plan of the recording; returns [`RecordSources`], as if this process had opened
+//! the events. The events were configured when the holder opened them, so the plan is adjusted to them.
 
 use std::os::fd::OwnedFd;
 
@@ -29,8 +30,8 @@ pub(crate) struct HandedOverEntry {
 }
 
 impl HandedOverEntry {
-    /// Asks the holder for the events, which it also keeps for now. Adjusts the plan to them: to their
-    /// targets and the fields of their samples.
+    /// Asks the holder for the events, which the holder also keeps for now. Adjusts the plan's targets and
+    /// sample fields to the events.
     ///
     /// # Errors
     /// If the holder refuses, or if the plan does not fit the events.
@@ -54,8 +55,9 @@ impl HandedOverEntry {
             .why("a snapshot needs ring buffers in overwrite mode")
             .try_this("pmc persist add … --overwrite, or pmc record --overwrite and adopt"));
         }
-        // Samples with stack copies must contain their event's id: the samples that keep their copy belong to
-        // another event. Mappings must also be known in time, but a backward ring is read only at the end.
+        // To unwind while recording, samples must contain their event's id, because samples that keep their
+        // stack copy are assigned to another event. Mappings must also be known in time, but a backward ring
+        // is read only at the end.
         let tells_whose = all(|attr| attr.sample_type() & sample_type::IDENTIFIER != 0);
         plan.unwinds &= tells_whose && !any(Flag::WriteBackward);
         let copied = events.iter().map(Attr::sample_stack_user).max().unwrap_or(0);
@@ -77,9 +79,9 @@ impl HandedOverEntry {
         Ok(Self { directory, entry, open: *open, descriptors })
     }
 
-    /// Takes the events over from where the holder stopped reading. Also returns the threads to wait for. If
-    /// all recorded threads have ended, these are the ended threads, so the recording ends at its first
-    /// check.
+    /// Takes over the events and continues where the holder stopped reading. Also returns the threads to wait
+    /// for. If all recorded threads have ended, it returns the ended threads, so the recording ends at its
+    /// first check.
     ///
     /// # Errors
     /// As [`take`].
@@ -103,8 +105,8 @@ impl HandedOverEntry {
         Ok((RecordSources::of(rings), recorded))
     }
 
-    /// Tells the holder to drop the events once the recording has everything it needs. This process also has
-    /// the rings mapped, so they keep their contents.
+    /// Asks the holder to drop the events, after the recording has taken everything it needs. The rings keep
+    /// their contents, because this process has also mapped them.
     ///
     /// # Errors
     /// The holder's.

@@ -1,7 +1,7 @@
-//! Counting during a recording: one loop runs two measurements of one command.
+//! Counts events during a recording: one loop runs two measurements of the same command.
 //!
-//! Combines the recording, whose rings wake the loop, with counters that are read at intervals. An error
-//! while counting ends the recording, but none of its records are lost.
+//! The rings of the recording wake the loop, and the counters are read at intervals. An error while counting
+//! ends the recording, but no records are lost.
 
 use std::os::fd::BorrowedFd;
 
@@ -13,7 +13,7 @@ use crate::counter::change::EventChange;
 use crate::counter::rings::Rings;
 use crate::error::{Error, Result};
 
-/// A recording and the counting that runs with it.
+/// A recording and a counting measurement that runs at the same time.
 pub(super) struct CombinedMeasurement<A, B> {
     pub(super) recording: A,
     pub(super) counting: B,

@@ -1,7 +1,8 @@
-//! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: orders from another process while counting or recording.
+//! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: commands from another process while counting or recording,
+//! called orders here.
 //!
-//! Receives bytes; returns [`ControlCommand`]s. Answers each order with a line on ACK: `ack`, like perf, if
-//! it was carried out, or `refused:` and the reason.
+//! Receives bytes; returns [`ControlCommand`]s. Answers each order with a line on ACK: `ack` (as in perf) if
+//! the order was carried out, otherwise `refused:` and the reason.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -15,10 +16,10 @@ use crate::sys::descriptor;
 /// An order from the other process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ControlCommand {
-    /// All events, or the one with this name.
+    /// Switch on all events, or the event with this name.
     Enable(Option<String>),
     Disable(Option<String>),
-    /// Changes all events that support it, or the one with this name.
+    /// Change all events that support the change, or the event with this name.
     Change(Option<String>, EventChange),
     Stop,
     Ping,
@@ -31,7 +32,7 @@ pub(crate) enum ControlCommand {
 }
 
 impl ControlCommand {
-    /// Parses an order in perf's syntax; `None` if it is not one.
+    /// Parses an order in perf's syntax; `None` if the line is not an order.
     fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ').map_or((line, ""), |(word, rest)| (word, rest.trim()));
         let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
@@ -75,7 +76,7 @@ pub(crate) struct Control {
 const LONGEST_ORDER: usize = 256;
 
 impl Control {
-    /// Opens the channel that the option's text names.
+    /// Opens the channel given in the option's text.
     pub(crate) fn open(text: &str) -> Result<Self> {
         let wrong = || {
             Error::usage(format!("--control {text}: expected fd:CTL[,ACK] or fifo:CTL[,ACK]"))
@@ -92,8 +93,8 @@ impl Control {
                             .exit(crate::error::Exit::Usage)
                     })
                 }
-                // Open for reading and writing: then the open does not block, and there is no end of file
-                // between two writers.
+                // Open the FIFO for both reading and writing. Otherwise opening would block, and there would
+                // be an end of file between two writers.
                 "fifo" => OpenOptions::new()
                     .read(true)
                     .write(true)
@@ -141,12 +142,12 @@ impl Control {
         Ok(orders)
     }
 
-    /// Answers that the order was carried out.
+    /// Sends the answer that the order was carried out.
     pub(crate) fn acknowledge(&mut self) {
         self.answer("ack");
     }
 
-    /// Answers that the order was refused, with the reason.
+    /// Sends the answer that the order was refused, with the reason.
     pub(crate) fn refuse(&mut self, why: &str) {
         self.answer(&format!("refused: {why}"));
     }

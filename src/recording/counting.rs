@@ -51,7 +51,7 @@ pub(crate) struct CountingSetup<'a> {
     pub(crate) streams: Streams,
     pub(crate) signals: &'a Signals,
     pub(crate) control: Option<&'a mut Control>,
-    /// Reports reservations by others (`--reserve=yield`).
+    /// Reports reservations by other programs (`--reserve=yield`).
     pub(crate) watcher: Option<&'a mut Watcher>,
 }
 
@@ -70,8 +70,9 @@ pub(crate) struct IntervalReadings<'a> {
 
 /// Receives the progress of a measurement.
 pub(crate) trait Observer {
-    /// Called when everything is open and nothing runs yet: the last chance to refuse. `threads` are the
-    /// counted threads, with the command's first; empty if whole CPUs are counted.
+    /// Called when all counters are open but nothing runs yet. This is the last chance to refuse the
+    /// measurement. `threads` are the counted threads, with the command's first; empty if whole CPUs are
+    /// counted.
     fn opened(&mut self, set: &CounterSet, threads: &[ThreadInfo]) -> Result<()>;
     /// Called at the end of each interval.
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()>;
@@ -101,10 +102,10 @@ pub(crate) struct MeasurementResult {
 ///
 /// # Errors
 /// If a target does not exist, the command cannot be started (status 126 or 127), descriptors run out, or the
-/// observer fails. A refused event is not an error; the set describes it.
+/// observer fails. A refused event is not an error; the counter set contains the reason.
 pub(crate) fn measure(setup: CountingSetup<'_>, observer: &mut dyn Observer) -> Result<MeasurementResult> {
     let CountingSetup { host, plan, run_schedule, streams, signals, control, mut watcher } = setup;
-    // exec must not start counters that another process has already reserved.
+    // The command's exec must not start counters that another process has reserved.
     let is_reserved =
         watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), ReservationState::Reserved(_)));
     let held = launch::hold_for(&run_schedule, streams)?;
@@ -133,14 +134,14 @@ pub(super) struct Counting<'a> {
     /// Counts of events that a holder keeps open.
     held_counts: HeldCounts,
     threads: Vec<ThreadInfo>,
-    /// The last totals.
+    /// The most recent totals.
     readings: Vec<CounterReading>,
     interval: Option<IntervalTimer>,
     /// The command that pmc has started.
     command: Option<ThreadInfo>,
     host: &'a Host,
     scope: MeasurementScope,
-    /// Whether everything that is counted ends with the command.
+    /// Whether all counted tasks end with the command.
     ends_with_command: bool,
     observer: &'a mut dyn Observer,
 }
@@ -206,8 +207,8 @@ impl<'a> Counting<'a> {
         Ok(())
     }
 
-    /// Hands the counters over to this user's holder. They continue to count there. pmc prints the counts so
-    /// far.
+    /// Hands the counters over to this user's holder. They continue to count in the holder. pmc prints the
+    /// counts so far.
     fn hand_over(&mut self, is_on: bool) -> Result<()> {
         if !self.held_counts.is_empty() {
             return Err(Error::new("some events already belong to a holder"));
@@ -260,7 +261,7 @@ impl EventSwitch for Counting<'_> {
 
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
         let which = |event: &EventSpec| events.has(event.takes_counter());
-        // Held events use none of our counters.
+        // Events that a holder keeps use none of our counters.
         if events.has(false) {
             self.held_counts.switch(on)?;
         }
@@ -342,7 +343,7 @@ impl MeasurementHandler for Counting<'_> {
         if ending.handed_over {
             return Ok(());
         }
-        // Only targets that continue to run must be stopped before reading.
+        // Counters need to be stopped before reading only if their targets continue to run.
         if ending.outcome.is_some() && self.ends_with_command {
             return Ok(());
         }

@@ -1,9 +1,8 @@
 //! The loop of every measurement: starts a measurement handler, serves it while it runs, and ends it.
 //!
-//! Receives something that measures ([`MeasurementHandler`]: a recording into a file, the live sampler, or
-//! counters) and its [`LoopContext`]; returns the finished [`Measurement`]. Decides what wakes the loop, in
-//! which order it handles events, and when the measurement is over. The handler does the work (drain, read,
-//! write, show).
+//! Receives a [`MeasurementHandler`] (a recording into a file, the live sampler, or counters) and its
+//! [`LoopContext`]; returns the finished [`Measurement`]. Decides what wakes the loop, in which order it
+//! handles events, and when the measurement is over. The handler does the work (drain, read, write, show).
 //!
 //! ```text
 //!   prepare ── reserved? ── start ── release the command ── started ──┐
@@ -70,8 +69,8 @@ pub(super) trait MeasurementHandler: EventSwitch {
     /// Handles SIGUSR2 or an order for a snapshot.
     fn snapshot(&mut self) {}
 
-    /// Handles SIGUSR1: hands the events over to a holder. `is_on`: whether they are on. Returns whether the
-    /// handover succeeded; if so, the measurement ends and the command continues to run.
+    /// Handles SIGUSR1: hands the events over to a holder. `is_on` says whether the events are on. Returns
+    /// whether the handover succeeded; if so, the measurement ends and the command continues to run.
     fn detach(&mut self, _is_on: bool) -> bool {
         false
     }
@@ -93,15 +92,15 @@ pub(super) trait MeasurementHandler: EventSwitch {
 pub(super) struct LoopContext<'a> {
     pub(super) host: &'a Host,
     pub(super) run_schedule: &'a RunSchedule,
-    /// The command at its start gate.
+    /// The command, forked and waiting at its start gate.
     pub(super) held: Option<PausedChild>,
     /// Measured threads that are not our children. The measurement ends when all of them have ended.
     pub(super) threads: Vec<ThreadInfo>,
     pub(super) signals: Option<&'a Signals>,
     pub(super) control: Option<&'a mut Control>,
-    /// Ends the measurement when it becomes readable.
+    /// A descriptor that ends the measurement when it becomes readable.
     pub(super) stop: Option<BorrowedFd<'a>>,
-    /// Reports reservations of the hardware by others (`--reserve=yield`).
+    /// Reports reservations of the hardware by other programs (`--reserve=yield`).
     pub(super) watcher: Option<&'a mut Watcher>,
 }
 
@@ -111,11 +110,11 @@ pub(super) struct Measurement {
     /// Start of the measurement, in nanoseconds of the monotonic clock. The measurement starts when the
     /// events are first on, not before (`-D`).
     pub(super) start: u64,
-    /// When the loop last woke up; after the end, the time of the end.
+    /// The time at which the loop last woke up; after the measurement, the time at which it ended.
     pub(super) now: u64,
     /// What has ended the measurement, if anything.
     pub(super) ending: EndConditions,
-    /// Whether the events are on.
+    /// Which events are on.
     pub(super) activity: Activity,
 }
 
@@ -154,7 +153,7 @@ pub(super) fn drive(handler: &mut impl MeasurementHandler, context: LoopContext<
     let mut timeout_at = run_schedule.timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
     // The end of other processes' threads raises no SIGCHLD, so it must be polled.
     let watches_threads = command.is_none() && !threads.is_empty();
-    // The same applies to the command if signals are not handled.
+    // The command's end must also be polled if signals are not handled.
     let unsignalled = command.as_ref().filter(|_| signals.is_none());
     let ticks = watches_threads || unsignalled.is_some() || reserved.is_some();
     let mut next_tick = ticks.then_some(start + TICK_NS);
@@ -226,7 +225,7 @@ impl Measurement {
                 signal::USR1 => {
                     self.ending.handed_over = handler.detach(self.activity.all_run());
                     if self.ending.handed_over {
-                        // The events belong to the holder from here on, and the command continues to run.
+                        // From now on, the events belong to the holder, and the command continues to run.
                         return Ok(());
                     }
                 }
@@ -240,7 +239,8 @@ impl Measurement {
         Ok(())
     }
 
-    /// Switches all events, or the named one, on or off. The measurement begins when they are first on.
+    /// Switches all events, or the named event, on or off. The measurement begins when they are switched on
+    /// for the first time.
     fn switch(&mut self, handler: &mut impl MeasurementHandler, name: Option<&str>, on: bool) -> Result<()> {
         let begins = on && !self.activity.was_ever_on();
         match name {
@@ -255,7 +255,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Carries out the orders of the control channel, and answers each one afterwards.
+    /// Carries out the orders from the control channel, and answers each order afterwards.
     fn obey(&mut self, handler: &mut impl MeasurementHandler, control: &mut Control) -> Result<()> {
         for order in control.orders()? {
             let mut refused = None;
@@ -291,8 +291,8 @@ impl Measurement {
         Ok(())
     }
 
-    /// Waits for the command and its resource usage. After a signal to pmc, does not wait for a command that
-    /// ignores SIGTERM.
+    /// Waits for the command to end and returns its resource usage. After a signal to pmc, does not wait for
+    /// a command that ignores SIGTERM.
     fn wait_for(
         &mut self,
         handler: &impl MeasurementHandler,
@@ -314,7 +314,7 @@ impl Measurement {
 
 const NO_SUCH_EVENT: &str = "unknown event name: the command `evlist` lists the names";
 
-/// Whether an event has the name in an order. True for an order without a name.
+/// Whether there is an event with the name in an order. True for an order without a name.
 fn is_there(handler: &impl MeasurementHandler, name: Option<&str>) -> bool {
     name.is_none_or(|name| handler.requests().iter().any(|(own, _)| *own == name))
 }
@@ -334,8 +334,8 @@ fn waiting_for_command(error: io::Error) -> Error {
     Error::io("waiting for the command", error)
 }
 
-/// All descriptors that wake the loop, in one epoll set. Rings are registered by their index, trigger rings
-/// by their index from [`TRIGGERS`] on, and the others by the numbers below.
+/// All descriptors that wake the loop, in one epoll set. A ring is registered under its index, a trigger ring
+/// under its index plus [`TRIGGERS`], and every other descriptor under one of the numbers below.
 struct Poller {
     all: OwnedFd,
 }
@@ -346,7 +346,7 @@ const CONTROL: u64 = u64::MAX - 1;
 const STOP: u64 = u64::MAX - 2;
 const WORK: u64 = u64::MAX - 3;
 
-/// The wake-up reasons that the loop needs to know.
+/// The reasons for a wake-up that the loop handles separately.
 #[derive(Default)]
 struct WakeReasons {
     by_signal: bool,
@@ -416,7 +416,7 @@ impl Poller {
             match number {
                 SIGNALS => woken.by_signal = true,
                 STOP => woken.by_stop = true,
-                // The writer has closed its end; written orders are still read.
+                // The writer has closed its end. Orders that it wrote earlier are still read.
                 CONTROL if is_over => self.remove(control.and_then(Control::readable)),
                 CONTROL | WORK => {}
                 ring if is_over => self.watch_next(handler, ring),
@@ -426,8 +426,8 @@ impl Poller {
         Ok(woken)
     }
 
-    /// Removes the descriptor of a ring that has hung up, which would wake the loop forever. Watches another
-    /// thread's descriptor of the same ring instead. The rest of the ring's contents is still drained.
+    /// Removes a ring's descriptor that has hung up, because it would wake the loop forever. Watches another
+    /// thread's descriptor of the same ring instead. The ring's remaining contents are still drained.
     fn watch_next(&self, handler: &mut impl MeasurementHandler, ring: u64) {
         let (first, index) = (ring & TRIGGERS, (ring & !TRIGGERS) as usize);
         let Some(rings) = rings(handler, first) else { return };
@@ -444,7 +444,7 @@ impl Poller {
     }
 }
 
-/// Returns the rings whose numbers begin at `first`.
+/// Returns the rings that are registered under numbers from `first` on.
 fn rings(handler: &mut impl MeasurementHandler, first: u64) -> Option<&mut Rings> {
     if first == TRIGGERS { handler.triggers() } else { handler.rings() }
 }

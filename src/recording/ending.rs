@@ -1,12 +1,12 @@
 //! The reason that ends a measurement: the command's end, a signal, an order, or a timeout.
 //!
-//! Receives these events one after the other. Decides whether the measurement is over and how the process
-//! exits. All commands that run a measurement share it.
+//! Receives these events as they happen. Decides whether the measurement is over and how the process exits.
+//! All commands that measure use this module.
 
 use crate::sys::process::{CommandOutcome, Ended, RunningCommand};
 use crate::sys::signal;
 
-/// What has happened so far.
+/// The reasons to end that have occurred so far.
 #[derive(Debug, Default)]
 pub(crate) struct EndConditions {
     pub(crate) outcome: Option<CommandOutcome>,
@@ -25,8 +25,8 @@ impl EndConditions {
         self.outcome.is_some() || self.stopped || self.timed_out || self.insisted || self.handed_over
     }
 
-    /// Handles a signal. The first one is forwarded to the command, which can then end gracefully. A second
-    /// one, or the first without a command, ends the measurement immediately.
+    /// Handles a signal. The first signal is forwarded to the command, which can then end gracefully. A
+    /// second signal, or the first one without a command, ends the measurement immediately.
     pub(crate) fn signal(&mut self, caught: signal::CaughtSignal, command: Option<&RunningCommand>) {
         if caught.signal == signal::CHLD {
             return;
@@ -43,7 +43,8 @@ impl EndConditions {
         self.first_signal = self.first_signal.or(Some(caught.signal));
     }
 
-    /// Returns the signal to die from; `None` if the command handled it and exited.
+    /// Returns the signal with which pmc should end itself; `None` if the command handled the signal and
+    /// exited.
     pub(crate) fn interrupted(&self) -> Option<i32> {
         match self.outcome {
             Some(CommandOutcome { ended: Ended::Exited(_), .. }) => None,

@@ -1,5 +1,5 @@
-//! Tracepoint filters (`--filter`): each applies to the tracepoints of the `-e` before it. Adds them to the
-//! events, and explains filters that the kernel rejects.
+//! Tracepoint filters (`--filter`): each applies to the tracepoints of the `-e` before it. This module adds
+//! them to the events, and explains filters that the kernel rejects.
 
 use crate::abi::attr::kind;
 use crate::counter::filters::RefusedFilter;
@@ -35,7 +35,7 @@ fn typed(filter: &str, spec: &mut EventSpec) -> Result<()> {
     Ok(())
 }
 
-/// Adds a filter to the event. If the event already has one, both must match.
+/// Adds a filter to the event. If the event already has a filter, both filters must match.
 fn add(filter: &str, spec: &mut EventSpec) {
     spec.filter = Some(match spec.filter.take() {
         None => filter.to_owned(),

@@ -1,7 +1,7 @@
 //! Hands over open events between processes: from a recorder to a holder, and back.
 //!
 //! Describes [`Rings`] for another process ([`Handover`]), and makes rings from such a description. The
-//! descriptors are sent separately, and only to a process that could have opened the events itself.
+//! descriptors are sent separately, and only to a process that may open such events itself.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,7 +21,8 @@ use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{Handover, HolderRequest, MOST_DESCRIPTORS, SnapshotEvent};
 use crate::sys::page_size;
 
-/// Returns the initial names of events that a process hands over: for `pmc record` and for `pmc stat`.
+/// Returns the names under which `pmc record` and `pmc stat` with this pid hand over their events. Users may
+/// rename them later.
 pub(crate) fn names(pid: u32) -> [String; 2] {
     [format!("record-{pid}"), format!("stat-{pid}")]
 }
@@ -51,7 +52,7 @@ pub(super) fn give(
 /// and those that pmc measures itself.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub(super) fn describe_counters<'a>(
     set: &'a CounterSet,
     scope: &MeasurementScope,
@@ -160,8 +161,8 @@ pub(crate) fn scope(handover: &Handover) -> Result<MeasurementScope> {
 }
 
 /// Returns the running threads that events of this scope record: the scope's threads and their descendants.
-/// After a thread has ended, its children cannot be found; then all threads of the machine are returned.
-/// Empty if whole CPUs are recorded.
+/// If a thread has ended, its children cannot be found, so all threads of the machine are returned. Returns
+/// none if whole CPUs are recorded.
 pub(crate) fn threads(scope: &MeasurementScope, host: &Host) -> Vec<Alive> {
     let MeasurementScope::Processes(tids) = scope else { return Vec::new() };
     let pids: Option<Vec<u32>> = tids.iter().map(|&tid| Some(host.thread(tid)?.pid)).collect();

@@ -1,8 +1,8 @@
-//! Counts of events that a holder keeps open. They count continuously; a measurement's part is the difference
-//! between its start and end.
+//! Counts of events that a holder keeps open. They count continuously, so a measurement takes the difference
+//! between the counts at its start and at its end.
 //!
 //! Receives the events' specs, and asks their holders when counting is switched on or off. Returns readings
-//! in addition to those of the counters opened here.
+//! in addition to those of the counters that this process has opened.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ pub(super) struct HeldReading {
     /// Index of the event within its entry: the entry of an adopted recording may have several.
     pub(super) member: usize,
     pub(super) cpu: Option<u32>,
-    /// `None` if the holder does not answer any more.
+    /// The count; `None` if the holder does not answer any more.
     pub(super) count: Option<Count>,
 }
 
@@ -41,7 +41,7 @@ struct HeldSetEvent {
     held: PersistentEvent,
     /// Names of the events in its entry; known after the first answer of the holder.
     members: Vec<String>,
-    /// Counts from the periods in which counting was on, without the current one.
+    /// Counts from the earlier periods in which counting was on, without the current period.
     before: HeldCountMap,
     /// The holder's counts at the last switch-on; `None` while counting is off.
     base: Option<HeldCountMap>,
@@ -70,8 +70,8 @@ impl HeldCounts {
         Self(held.collect())
     }
 
-    /// Switches counting on or off. An event that disappears later is [not counted](Self::read); the others
-    /// are.
+    /// Switches counting on or off. If an event disappears later, only that event is [not
+    /// counted](Self::read).
     ///
     /// # Errors
     /// If a holder does not answer when counting begins.
@@ -96,10 +96,10 @@ impl HeldCounts {
         self.0.is_empty()
     }
 
-    /// Refuses entries with several events, for callers that show one count per entry.
+    /// Returns an error for an entry with several events. Used by callers that show one count per entry.
     ///
     /// # Errors
-    /// The first such entry.
+    /// Names the first such entry.
     pub(super) fn refuse_several(&self) -> Result<()> {
         let Some(held) = self.0.iter().find(|held| held.members.len() > 1) else { return Ok(()) };
         let error = Error::usage(format!("{}: this entry contains several events", held.name));

@@ -1,7 +1,7 @@
 //! Starts the command to be measured, and explains why there is nothing to measure.
 //!
-//! All commands that take a COMMAND or a target share it. Converts the kernel's errors to a shell's exit
-//! statuses.
+//! All commands that take a COMMAND or a target use this module. It converts the kernel's errors to the exit
+//! statuses of a shell.
 
 use std::ffi::OsString;
 use std::io;
@@ -36,18 +36,18 @@ pub(crate) fn subject(scope: &MeasurementScope, command: &[OsString]) -> EventTa
     }
 }
 
-/// Catches the signals that end a measurement, the command's end, and the `more` signals.
+/// Catches the signals that end a measurement, SIGCHLD for the command's end, and the signals in `more`.
 ///
-/// `pmc stat -a & … kill -INT $!`: a script's shell starts background jobs with SIGINT ignored. pmc handles
-/// SIGINT anyway, because it ends measurements, and restores it for the command too. A SIGHUP that nohup(1)
-/// ignores stays ignored.
+/// In scripts, a shell starts background jobs with SIGINT ignored (`pmc stat -a & … kill -INT $!`). pmc
+/// handles SIGINT anyway, because SIGINT ends measurements. The command does not ignore SIGINT either. A
+/// SIGHUP that nohup(1) ignores stays ignored.
 pub(crate) fn signals(more: &[i32]) -> Result<Signals> {
     signal::restore_default(&[signal::INT, signal::TERM]);
     let usual = [signal::INT, signal::TERM, signal::HUP, signal::CHLD];
     Signals::catch(&[&usual, more].concat()).map_err(|error| Error::io("catching signals", error))
 }
 
-/// Forks the command and holds it before its exec.
+/// Forks the command and stops it before its exec.
 pub(crate) fn hold(command: &[OsString]) -> Result<PausedChild> {
     start(command, &[], Streams::Shared)
 }
@@ -73,7 +73,7 @@ fn start(
 /// Lets the command run.
 ///
 /// # Errors
-/// With the shell's statuses: 127 if the command does not exist, 126 if it cannot be executed.
+/// Errors have the exit status of a shell: 127 if the command does not exist, 126 if it cannot be executed.
 pub(crate) fn release(held: PausedChild, command: &[OsString]) -> Result<RunningCommand> {
     held.release().map_err(|error| {
         let name = name(command);
@@ -111,7 +111,7 @@ pub(crate) fn exit_of(ended: Ended) -> Exit {
     }
 }
 
-/// Returns the name of the command's first thread: the name of its file.
+/// Returns the name that the command's first thread will have: the file name of the program.
 pub(crate) fn comm(command: &[OsString]) -> String {
     let file = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     file.to_string_lossy().into_owned()

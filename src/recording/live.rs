@@ -1,9 +1,9 @@
 //! The live sampler: a thread that opens the events, drains their rings and keeps the current state up to
 //! date.
 //!
-//! Receives a [`LivePlan`]; returns the [`LiveState`] that it shares with its viewers. Runs until it is told
-//! to stop or all sampled processes have ended. Once the events run, it does nothing that may block (files,
-//! terminals, symbols), so that no ring fills. The loop itself is [`drive`](super::drive).
+//! Receives a [`LivePlan`]; returns the [`LiveState`] that it shares with its viewers. Runs until a viewer
+//! stops it or all sampled processes have ended. While the events run, the thread never blocks on files,
+//! terminals or symbols, because the rings would fill up. The loop itself is [`drive`](super::drive).
 //!
 //! ```text
 //!   rings ── half full, or half a second ──► Batch ──┐
@@ -41,12 +41,12 @@ use crate::session::live::{Batch, Live, LiveState, SampledEvent};
 use crate::sys::clock::monotonic_ns;
 use crate::sys::process::{Ended, PausedChild, Streams};
 
-/// The first drain intervals in nanoseconds: shorter, so that there is something to show.
+/// The first drain intervals in nanoseconds. They are short, so the first table appears quickly.
 const FIRST_DRAINS: [u64; 3] = [20_000_000, 60_000_000, 100_000_000];
-/// Maximum delay between a record's time and its arrival in the ring, in nanoseconds.
+/// Maximum time from a record's timestamp to its arrival in the ring, in nanoseconds.
 const WRITING_NS: u64 = 2_000_000;
 
-/// What to sample, and which part of it to keep.
+/// The events to sample, and options of the live view.
 pub(crate) struct LivePlan {
     pub(crate) sample: SamplePlan,
     pub(crate) query: SampleQuery,
@@ -60,7 +60,7 @@ pub(crate) struct LivePlan {
     pub(crate) streams: Streams,
 }
 
-/// Called with the current state each time something was settled; with `true` at the last call.
+/// Called with the current state each time records were settled. The flag is `true` at the last call.
 pub(crate) type LiveObserver = Box<dyn FnMut(&mut Live, bool) + Send>;
 
 /// The running sampler thread.
@@ -76,7 +76,7 @@ impl Sampler {
     /// Opens everything and starts the thread.
     ///
     /// # Errors
-    /// If an event or a target cannot be opened, as for a recording.
+    /// If an event or a target cannot be opened, with the same errors as for a recording.
     pub(crate) fn start(plan: LivePlan, follower: LiveObserver) -> Result<Self> {
         let making = |error| Error::io("making an eventfd", error);
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -126,7 +126,7 @@ impl Sampler {
         Ok(Self { state, rates: Arc::new(rates), stop, thread: Some(thread) })
     }
 
-    /// Stops the sampler. Returns how the command ended, if it has.
+    /// Stops the sampler. Returns how the command ended, if it has ended.
     ///
     /// # Errors
     /// The error that ended the sampling earlier.
@@ -151,13 +151,13 @@ struct Sampling<'a> {
     state: Arc<LiveState>,
     sources: RecordSources,
     layouts: Arc<Layouts>,
-    /// For each ring: the event of samples that have another recorder's id.
+    /// For each ring, the event to which samples with another recorder's id belong.
     owners: Vec<Option<usize>>,
     threads: Vec<Alive>,
     batch: Batch,
     rates: RateRequests,
     follower: LiveObserver,
-    /// Why there are no more records although the command continues.
+    /// The reason why there are no more records, although the command continues to run.
     gone: Option<Error>,
     first_drains: std::array::IntoIter<u64, 3>,
     next_drain: u64,
@@ -166,7 +166,7 @@ struct Sampling<'a> {
 }
 
 impl<'a> Sampling<'a> {
-    /// Opens the events. Also returns the reservation, which must be kept as long as they are open.
+    /// Opens the events. Also returns the reservation, which must be kept while the events are open.
     fn open(
         plan: &'a LivePlan,
         host: &'a Host,
@@ -245,7 +245,8 @@ impl<'a> Sampling<'a> {
         taken.map(drop)
     }
 
-    /// Carries out an order. All samples of a clock are taken at one rate or the other.
+    /// Changes a sampling rate as requested. A clock is switched off during the change, so every sample has
+    /// either the old or the new rate.
     fn change_rate(&mut self, order: &RateOrder, activity: &Activity) -> Result<RateReply> {
         let change = match self.rates.change(order, &self.sources) {
             Ok(change) => change,
@@ -267,7 +268,7 @@ impl<'a> Sampling<'a> {
         Ok(changed.map(|()| self.rates.made(order.event, change)))
     }
 
-    /// Handles the loss of a holder's events: a command continues to run; without one, sampling ends.
+    /// Handles the loss of a holder's events. A command continues to run; without a command, sampling ends.
     fn handle_gone_holders(&mut self) -> Result<()> {
         let gone = self.sources.newly_gone().pop().map(|(_, error)| error);
         match gone {
@@ -282,7 +283,7 @@ impl<'a> Sampling<'a> {
     }
 
     fn drain(&mut self) -> Result<()> {
-        // All records older than this have been written, on every CPU; newer ones wait.
+        // All records older than this have been written on every CPU. Newer records wait.
         let horizon = monotonic_ns().saturating_sub(WRITING_NS);
         self.take()?;
         if !self.batch.is_empty() {
@@ -295,7 +296,7 @@ impl<'a> Sampling<'a> {
     fn process_until(&mut self, horizon: u64) {
         let mut live = self.state.live();
         live.process_until(&mut self.batch, horizon);
-        // There is no later call at the end.
+        // At the end of sampling, this is the last call.
         (self.follower)(&mut live, horizon == u64::MAX);
     }
 
@@ -313,7 +314,8 @@ impl<'a> Sampling<'a> {
         let extent = SynthesisOptions { what: Synthesis::ALL, data_mappings: false, namespaces: false };
         synthesize::processes(host, pids, extent, &mut out, |out| {
             self.state.live().take_synthesized(out.bytes());
-            // With many processes this is slow, and the events already run.
+            // Synthesizing takes long if there are many processes, and the events already run, so read the
+            // rings now.
             self.take()
         })?;
         let mut live = self.state.live();
@@ -383,7 +385,7 @@ impl MeasurementHandler for Sampling<'_> {
     fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
         while let Some(order) = self.rates.next() {
             let answer = self.change_rate(&order, &measurement.activity)?;
-            // A requester that has gone needs no answer.
+            // If the requester has ended, nobody waits for the answer.
             let _ = order.answer.send(answer);
         }
         self.drain()?;

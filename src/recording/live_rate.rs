@@ -1,9 +1,9 @@
 //! Changes the sampling rate of an event in the live sampler while it runs.
 //!
-//! Receives orders through [`RateOrders`]; answers each with a text: the new rate, or the reason why it stays
-//! the same. [`EventChange`] decides what the kernel can change, except for clocks. The kernel always writes
-//! the period with which a clock was opened into its samples. A file cannot record the new one; a live view
-//! can correct it.
+//! Receives orders through [`RateOrders`]; answers each with a text: the new rate, or the reason why the rate
+//! stays the same. [`EventChange`] decides what the kernel can change, except for clocks. In samples of a
+//! clock, the kernel always writes the period with which the clock was opened. A live view can correct that
+//! period; a file cannot.
 //!
 //! ```text
 //! samples    ×   ×   ×   ×   ×    off │ on   ×     ×     ×     ×
@@ -45,9 +45,9 @@ pub(crate) struct RateOrders {
 pub(super) struct RateRequests {
     orders: Receiver<RateOrder>,
     wake: OwnedFd,
-    /// For each of our own events: its frequency, or the period if it was opened with one.
+    /// For each of our own events, its frequency, or its period if it was opened with a period.
     rates: Vec<u64>,
-    /// The highest frequency.
+    /// The maximum frequency.
     most: u64,
 }
 
@@ -65,15 +65,15 @@ pub(super) fn orders() -> Result<(RateOrders, RateRequests)> {
 }
 
 impl RateOrders {
-    /// Doubles or halves the sampling rate of the event with this index. Waits until that is done.
+    /// Doubles or halves the sampling rate of the event with this index. Waits until the rate has changed.
     ///
     /// # Errors
-    /// Why it was not changed, as text.
+    /// Returns the reason why the rate was not changed, as text.
     pub(crate) fn order(&self, event: usize, twice: bool) -> RateReply {
         let (answer, answered) = sync_channel(1);
         let sent = self.orders.send(RateOrder { event, twice, answer });
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-        // A sampler that has ended drops the order and with it the sender of the answer.
+        // If the sampler has ended, the order is dropped together with the channel for the answer.
         sent.ok().and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err("sampling has ended".to_owned()))
     }
 }
@@ -90,14 +90,14 @@ pub(super) struct RateChange {
 }
 
 impl RateRequests {
-    /// Notes the events of the measurement, at its start.
+    /// Records the rates of the events at the start of the measurement.
     pub(super) fn open(&mut self, sources: &RecordSources, host: &Host) {
         let rings = sources.rings();
         self.rates = rings.requests().take(rings.sampled_events()).map(|(_, attr)| attr.period()).collect();
         self.most = host.number("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or(u64::MAX);
     }
 
-    /// Returns the descriptor that becomes readable when an order has come.
+    /// Returns the descriptor that becomes readable when an order arrives.
     pub(super) fn waker(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
@@ -111,7 +111,7 @@ impl RateRequests {
     /// Computes the change that an order requires.
     ///
     /// # Errors
-    /// Why nothing can be changed, as text.
+    /// Returns the reason why nothing can be changed, as text.
     pub(super) fn change(
         &self,
         order: &RateOrder,
@@ -122,7 +122,7 @@ impl RateRequests {
         change(name, attr, rate, order.twice, self.most)
     }
 
-    /// Notes that the change was made, and returns its text.
+    /// Records that the change was made, and returns the answer for the user.
     pub(super) fn made(&mut self, event: usize, change: RateChange) -> String {
         self.rates[event] = change.rate;
         change.words

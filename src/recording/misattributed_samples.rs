@@ -1,9 +1,9 @@
 //! Samples in our rings that have another recorder's id.
 //!
-//! Linux (6.2 to at least 6.18) passes a sample of a software event from one event to the next and keeps the
-//! id of the first. If two recorders sample page faults on the same CPU, some samples of one have an id of
-//! the other. perf rejects such a file. If the ring has only one event of that type, the sample must belong
-//! to it. Otherwise the sample is dropped and counted as lost.
+//! Linux (6.2 to at least 6.18) writes one sample for several software events without changing the id in it.
+//! If two recorders sample page faults on the same CPU, some samples of one recorder have an id of the other
+//! recorder. perf rejects a file with such samples. If the ring has only one event of that type, the sample
+//! must belong to that event. Otherwise the sample is dropped and counted as lost.
 
 use crate::record::{HEADER, Layouts, RawRecord, kind};
 
@@ -18,7 +18,7 @@ pub(super) fn mend(record: &RawRecord<'_>, owner: Option<u64>, out: &mut Vec<u8>
     match owner {
         Some(id) if record.bytes.len() >= HEADER + 8 => {
             out.extend_from_slice(&record.bytes[..HEADER]);
-            // With several events, every sample begins with its event's id.
+            // If there are several events, every sample begins with its event's id.
             out.extend_from_slice(&id.to_ne_bytes());
             out.extend_from_slice(&record.bytes[HEADER + 8..]);
             true

@@ -1,12 +1,12 @@
 //! Threads that started while events were being opened.
 //!
-//! Opening takes time (for 2,000 threads some 50 ms). If a thread that is not yet opened starts another, the
-//! new thread inherits nothing. So pmc rescans until it finds no new threads. A thread whose parent already
-//! had its events has inherited them. The kernel reports it in a ring, and it must not be opened a second
-//! time.
+//! Opening events takes time (some 50 ms for 2,000 threads). If a thread without events starts another
+//! thread, the new thread inherits no events. So pmc rescans until it finds no new threads. If the parent
+//! already had events, the new thread has inherited them. The kernel reports such a thread in a ring, and pmc
+//! must not open events for it again.
 //!
-//! One gap remains: while a thread's events are opened CPU by CPU, a child that it starts may miss those of
-//! later CPUs, or have those of earlier CPUs twice.
+//! One gap remains, because a thread's events are opened CPU by CPU. A child that the thread starts meanwhile
+//! may lack the events of later CPUs, or have the events of earlier CPUs twice.
 
 use std::collections::HashSet;
 
@@ -21,8 +21,8 @@ use crate::record::{Record, walk};
 /// Maximum number of rescans, for processes that start threads faster than pmc can open events.
 const ROUNDS: usize = 10;
 
-/// Opens the events for new threads, and adds the threads to `known`. If they need rings, each ring has the
-/// given number of pages.
+/// Opens the events for new threads, and adds the threads to `known`. If the threads need rings, each ring
+/// has the given number of pages.
 pub(super) fn attach(
     plan: &SamplePlan,
     host: &Host,
@@ -38,7 +38,7 @@ pub(super) fn attach(
     }
     let mut opened = known.len();
     for _ in 0..ROUNDS {
-        // A thread that has ended in the meantime is not an error: others have their events.
+        // If a thread has ended in the meantime, that is not an error: the other threads have their events.
         let now = threads(&plan.scope, host).unwrap_or_default();
         let inherited = if plan.options.inherit { begun(rings) } else { HashSet::new() };
         let new = unknown(now, known);

@@ -10,8 +10,8 @@ use crate::error::Warning;
 use crate::perfdata::RecordedEvent;
 use crate::units::{S, duration, thousands};
 
-/// Returns the likely reason; `None` if there are samples or none were requested. `lost` is the number of
-/// lost records.
+/// Returns the likely reason; `None` if there are samples or no samples were requested. `lost` is the number
+/// of lost records.
 pub(crate) fn reason(
     plan: &SamplePlan,
     events: &[RecordedEvent],
@@ -43,7 +43,7 @@ pub(crate) fn reason(
         run.readings.iter().filter(|one| one.instance.event == at).map(|one| one.count.value).sum()
     };
     let mut events = events.iter().enumerate().map(|(at, event)| (event, counted(at)));
-    // An event that occurred too rarely explains more than one that did not occur.
+    // Explain an event that occurred too rarely, if there is one, rather than an event that did not occur.
     let happened = events.clone().find(|&(_, count): &(_, u64)| count > 0);
     let (event, count) = happened.or_else(|| events.next())?;
     let (name, attr) = (event.name(), &event.attr);

@@ -33,10 +33,10 @@ use crate::sys::process::{self, PausedChild};
 use crate::sys::{errno, page_size};
 use crate::units;
 
-/// Groups of events, each with its cgroup.
+/// Groups of events, each with the cgroup in which it is measured.
 pub(crate) type Groups = Vec<(EventGroup, Option<Rc<TargetCgroup>>)>;
 
-/// Returns the requested events with their cgroups. Without a request: the machine's best clock.
+/// Returns the requested events with their cgroups. If none are requested, returns the machine's best clock.
 pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
     let mut parser =
         EventParser::new(host).measuring(launch::subject(&plan.scope, &plan.run_schedule.command));
@@ -72,8 +72,8 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
     Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
 }
 
-/// Checks that at least one event is sampled: a recording consists of samples. Events with `log-cswitch` only
-/// log counts (see `pmc_allocate(3)`) and need a sampled event next to them.
+/// Checks that at least one event is sampled, because a recording consists of samples. Events with
+/// `log-cswitch` only log counts (see `pmc_allocate(3)`) and need a sampled event next to them.
 fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>> {
     let mut events = groups.iter().flat_map(|group| &group.events);
     let Some(first) = events.clone().next().filter(|_| events.all(|event| event.qualifiers.log_cswitch))
@@ -87,7 +87,7 @@ fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>>
     Err(Box::new(Refusal::before_the_kernel(&first.name, attr, errno::EINVAL, known)))
 }
 
-/// Checks for `-c auto` that each event has a period: the vendor's, or one in the event's text.
+/// Checks for `-c auto` that each event has a period, either from the vendor or from the event's text.
 fn have_periods(groups: &[EventGroup]) -> Result<()> {
     let members = |group: &'_ EventGroup| if group.leader_sampling { 1 } else { group.events.len() };
     let mut sampled = groups.iter().flat_map(|group| group.events.iter().take(members(group)));
@@ -157,9 +157,9 @@ fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<TargetCgroup>>)])
     plan.unwinds && (copies || written.any(|mode| mode.as_deref() == Some("dwarf")))
 }
 
-/// Returns the options with which a holder opens its events, before the request's own options.
+/// Returns the default options with which a holder opens its events. Options of the request override them.
 pub(crate) fn held_options() -> SampleOptions {
-    // A clock that every reader can read too.
+    // Use a clock that every reader of the records can read too.
     SampleOptions { clock: clock::number("monotonic"), running_time: true, ..SampleOptions::default() }
 }
 
@@ -188,14 +188,14 @@ pub(crate) fn open(
     let mut options = plan.options.clone();
     if is_mixed {
         check_groups(&groups)?;
-        // The samples of a recording either all have a CPU or none has one.
+        // In a recording, either all samples contain the CPU or no sample does.
         options.fields |= sample_type::CPU;
     }
     let setting = RingOptions {
         system: matches!(plan.scope, MeasurementScope::Cpus(_)),
         on_exec,
-        // A command that is sampled from its exec needs no tracker. Other targets existed before the events
-        // did, and a trace decoder needs the tracker's records.
+        // A command that is sampled from its exec needs no tracker. All other targets exist before their
+        // events are opened. A trace decoder also needs the tracker's records.
         tracker: !on_exec || plan.options.backward || plan.trace.is_some() || is_mixed,
         tracks_apart: plan.tracks_apart,
         with_id: plan.with_id || unwinds(plan, &groups),
@@ -222,8 +222,8 @@ pub(crate) fn open(
             refusal.explain(&MachineFacts::own(host)).into_error("mapping the ring buffers")
         })
     };
-    // Map the rings with the first thread's events, so that they record every thread that starts from then
-    // on.
+    // Map the rings as soon as the first thread's events are open. From then on, they record every thread
+    // that starts.
     let at_once = if plan.per_thread { slots.len() } else { host.online_cpus().len() };
     let (mut gone, mut mapped): (Vec<_>, Option<MappedPages>) = (Vec::new(), None);
     for slots in slots.chunks(at_once.max(1)) {
@@ -260,8 +260,8 @@ pub(crate) fn open(
     }
     new_threads::attach(plan, host, &mut rings, &mut threads, mapped)?;
     for slot in cpus {
-        // Open these last: only events that track tasks report a child that one of our tasks has started
-        // meanwhile.
+        // Open events on whole CPUs last. They do not track tasks, so they would not report a child that one
+        // of our tasks starts in the meantime.
         rings.open_late(slot, mapped).map_err(refused)?;
     }
     rings.set_filters().map_err(filters::refused)?;
@@ -271,7 +271,8 @@ pub(crate) fn open(
     Ok((rings, threads))
 }
 
-/// Checks that no group mixes `system` events with others: the kernel opens a group in one place.
+/// Checks that no group mixes `system` events with other events, because the kernel opens all events of a
+/// group on the same target.
 fn check_groups(groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> Result<()> {
     let is_system = |spec: &EventSpec| spec.qualifiers.system;
     let is_both = |group: &&EventGroup| {
@@ -291,8 +292,8 @@ fn check_groups(groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> Result<()>
     }
 }
 
-/// Opens the events whose occurrence starts another file. Their targets are the plan's; their rings are small
-/// and separate.
+/// Opens the trigger events, which start another file when they occur. They have the plan's targets and
+/// separate, small rings.
 pub(crate) fn open_triggers(
     text: &str,
     plan: &SamplePlan,
@@ -321,7 +322,7 @@ pub(crate) fn open_triggers(
     open(&plan, host, groups, held).map(|(rings, _)| rings)
 }
 
-/// Lets children inherit the probes among these events without being harmed by them: see
+/// Makes it safe for children to inherit the probes among these events: see
 /// [`inherited_probes`](crate::counter::inherited_probes). Warns about each probe that cannot be inherited.
 pub(super) fn inheritable_probes(
     groups: &mut [(EventGroup, Option<Rc<TargetCgroup>>)],
@@ -329,7 +330,7 @@ pub(super) fn inheritable_probes(
     scope: &MeasurementScope,
     host: &Host,
 ) -> Vec<ProbeDefinition> {
-    // Events on whole CPUs have no children that could inherit.
+    // Events on whole CPUs are not inherited.
     let inherit = inherit && !matches!(scope, MeasurementScope::Cpus(_));
     let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
     let (probes, left_out) = make_inheritable(events, inherit, host);
@@ -345,7 +346,7 @@ pub(super) fn switch(rings: &Rings, on: bool, events: EventChoice) -> Result<()>
     rings.switch_where(on, which).map_err(starting)
 }
 
-/// Starts or stops the event with this name if it is among the chosen ones.
+/// Starts or stops the event with this name, if it is among the chosen events.
 pub(super) fn switch_named(rings: &Rings, on: bool, name: &str, events: EventChoice) -> Result<()> {
     let which = |event: &EventSpec| event.name == name && events.has(event.takes_counter());
     rings.switch_each(on, which).map_err(starting)
@@ -356,16 +357,17 @@ pub(super) fn starting(error: std::io::Error) -> Error {
     Error::io("starting the events", error)
 }
 
-/// Default ring size: holds a second of samples at almost any rate. A larger ring only costs cache hits.
+/// Default ring size. A ring of this size holds a second of samples at almost any rate, and a larger ring
+/// would only cause cache misses.
 const RING: u64 = 2 << 20;
 /// Number of stack copies that a ring has room for: half a second of profiling.
 const COPIES: u64 = 512;
 /// Maximum size of all rings together.
 const RINGS: u64 = 512 << 20;
 
-/// Returns the size of a ring: as large as is useful and as this user may lock. The kernel allows
-/// `perf_event_mlock_kb` per CPU, shared by all rings, plus `RLIMIT_MEMLOCK`. The limits do not apply to
-/// users who may lock any amount.
+/// Returns the size of a ring: the most useful size, or less if this user may not lock that much memory. The
+/// kernel allows `perf_event_mlock_kb` per CPU, shared by all rings, plus `RLIMIT_MEMLOCK`. The limits do not
+/// apply to users who may lock any amount.
 fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     let page = page_size() as u64;
     if let Some(pages) = plan.ring_pages {
@@ -396,7 +398,7 @@ pub(super) fn may_lock_any(host: &Host) -> bool {
     paranoid < 0 || Credentials::own().ipc_lock()
 }
 
-/// Checks the leaders of time slices: children must inherit them, and they must see context switches.
+/// Checks that children inherit the leaders of time slices, and that these leaders count context switches.
 fn check_slices(rings: &Rings) -> Result<()> {
     let leaders = || rings.given_up().filter(|(spec, _)| spec.qualifiers.leads_slices);
     let error = Error::new("log-cswitch: counts of time slices are not available");
@@ -419,7 +421,7 @@ fn check_slices(rings: &Rings) -> Result<()> {
 fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
     let inherits = |attr: &Attr| attr.get(Flag::InheritStat) && attr.get(Flag::Inherit);
     let mut inheriting = rings.events().filter(|(_, attr, _)| inherits(attr)).peekable();
-    // If the test itself fails, assume that the kernel works.
+    // If the test itself fails, assume that the kernel reports these counts.
     let cpu = host.online_cpus().first().unwrap_or(0);
     let are_counted = || ended_threads::are_counted(cpu).unwrap_or(true);
     if inheriting.peek().is_none() || are_counted() {

@@ -1,7 +1,9 @@
-//! A pipe as a command's output, so that a command that runs many times prints once.
+//! A pipe for a command's output. It makes it possible to print the output only once if the command runs many
+//! times.
 //!
-//! The pipe is drained while the command runs, into pmc's own output or to nowhere. Every run writes into a
-//! pipe, because programs may do less or more work when they write to `/dev/null` or to a terminal.
+//! The pipe is drained while the command runs. Its contents are written to pmc's own output or discarded.
+//! Every run writes into a pipe, because programs may do less or more work when they write to `/dev/null` or
+//! to a terminal.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
@@ -13,7 +15,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::sys::process::Streams;
 
-/// Maximum time to wait for other processes that keep the pipe open after the command's end without writing.
+/// Maximum time to wait for other processes that keep the pipe open after the command's end but write
+/// nothing.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// The pipe of one run.
@@ -26,7 +29,7 @@ pub(crate) struct OutputPipe {
 }
 
 impl OutputPipe {
-    /// Creates a pipe and starts to drain it, into `shown` or to nowhere.
+    /// Creates a pipe and starts to drain it. Writes its contents to `shown`, or discards them.
     ///
     /// # Errors
     /// If there are no more descriptors or threads.
@@ -46,7 +49,8 @@ impl OutputPipe {
         if self.is_shown { Streams::OutputTo(pipe) } else { Streams::AllTo(pipe) }
     }
 
-    /// Closes the pipe after the command's end. Returns when everything that it wrote is output.
+    /// Closes the pipe after the command's end. Returns when all of the command's output has been read and
+    /// written.
     pub(crate) fn close(self) {
         drop(self.writer);
         self.is_over.store(true, Ordering::Relaxed);
@@ -66,7 +70,7 @@ fn empty(mut pipe: PipeReader, mut shown: Option<Box<dyn Write + Send>>, is_over
         }
         match (pipe.read(&mut bytes), &mut shown) {
             (Ok(0) | Err(_), _) => break,
-            // The code that prints the table detects a closed terminal.
+            // Ignore write errors: the code that prints the table also detects a closed terminal.
             (Ok(read), Some(out)) => drop(out.write_all(&bytes[..read]).and_then(|()| out.flush())),
             (Ok(_), None) => {}
         }
@@ -77,7 +81,7 @@ fn empty(mut pipe: PipeReader, mut shown: Option<Box<dyn Write + Send>>, is_over
 mod tests {
     use super::*;
 
-    /// A process left behind by the command does not delay the end, and all output is read.
+    /// A process that outlives the command does not delay the end, and all output is read.
     #[test]
     fn processes_that_outlive_the_command_are_not_awaited() {
         let pipe = OutputPipe::open(None).unwrap();

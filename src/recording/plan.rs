@@ -39,7 +39,7 @@ pub(crate) enum Delay {
     /// Together with the command.
     #[default]
     None,
-    /// This many nanoseconds later.
+    /// After a delay of this many nanoseconds.
     Ns(u64),
     /// On an order through the control channel.
     UntilOrder,
@@ -48,14 +48,14 @@ pub(crate) enum Delay {
 /// When a measurement begins and ends, and the command that runs meanwhile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunSchedule {
-    /// Command to start. The measurement ends with it. May be empty.
+    /// Command to start; may be empty. The measurement ends when the command ends.
     pub(crate) command: Vec<OsString>,
     /// Additional environment variables of the command.
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// When measuring starts.
     pub(crate) delay: Delay,
-    /// When the events then go off, on again, and so on, in nanoseconds from the start. The last one switches
-    /// them off and ends the measurement. Empty: they stay on.
+    /// When the events are then switched off, on again, and so on, in nanoseconds from the start. The last
+    /// entry switches them off and ends the measurement. If empty, the events stay on.
     pub(crate) switches: Vec<u64>,
     /// Maximum duration in nanoseconds.
     pub(crate) timeout_ns: Option<u64>,
@@ -66,7 +66,7 @@ pub(crate) struct RunSchedule {
 pub(crate) struct Synthesis {
     /// Threads with their names.
     pub(crate) tasks: bool,
-    /// Their mappings.
+    /// Mappings of these threads' processes.
     pub(crate) mappings: bool,
     /// Cgroups, if the events record them.
     pub(crate) cgroups: bool,
@@ -108,9 +108,9 @@ pub(crate) struct SamplePlan {
     pub(crate) joins: bool,
     /// Whether each thread has a ring, instead of each CPU.
     pub(crate) per_thread: bool,
-    /// Whether records of mappings and tasks have separate rings, which keep the newest.
+    /// Whether records of mappings and tasks have separate rings, which keep the newest records.
     pub(crate) tracks_apart: bool,
-    /// Whether to include what the rings of persistent events already contain.
+    /// Whether to include records that the rings of persistent events already contain.
     pub(crate) backlog: bool,
     /// Pages per ring; `None`: as many as are useful and allowed.
     pub(crate) ring_pages: Option<usize>,
@@ -120,7 +120,7 @@ pub(crate) struct SamplePlan {
     pub(crate) aux_sample: Option<u32>,
     /// The trace settings, once the events are known.
     pub(crate) trace: Option<TracePlan>,
-    /// How to treat reservations of the hardware counters by others.
+    /// How to treat reservations of the hardware counters by other programs.
     pub(crate) reserve: Policy,
     /// When to measure.
     pub(crate) run_schedule: RunSchedule,
@@ -129,7 +129,7 @@ pub(crate) struct SamplePlan {
 }
 
 impl SamplePlan {
-    /// Samples cycles in this scope, with these options, from start to end.
+    /// Returns a plan that samples cycles in this scope with these options, from start to end.
     pub(crate) fn on(scope: MeasurementScope, options: SampleOptions) -> Self {
         Self {
             events: Vec::new(),
@@ -196,7 +196,7 @@ pub(crate) struct FilePlan {
     pub(crate) rotation: Option<Rotation>,
     /// Trigger events that also start another file.
     pub(crate) rotates_at: Option<String>,
-    /// Maximum number of files in a series; older ones are removed.
+    /// Maximum number of files in a series; older files are removed.
     pub(crate) most_files: Option<usize>,
     /// Size in bytes at which the recording ends.
     pub(crate) max_size: Option<u64>,
@@ -239,10 +239,10 @@ impl FilePlan {
 /// Which build-ids a recording contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BuildIdChoice {
-    /// None.
+    /// No build-ids.
     None,
-    /// Those of files that samples hit.
+    /// Build-ids of files with samples.
     Hit,
-    /// Those of all mapped files.
+    /// Build-ids of all mapped files.
     All,
 }

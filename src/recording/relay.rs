@@ -1,8 +1,9 @@
 //! Fetches records of a holder's event from its rings, repeatedly.
 //!
-//! Receives the event's run directory and id; asks the holder, and returns records like our own rings: whole,
-//! oldest first. Several readers can read the same rings, because each one keeps its own position. Records
-//! that were overwritten before they were fetched are reported in a lost record like the kernel's.
+//! Receives the event's run directory and id; asks the holder, and returns records in the same way as our own
+//! rings do: whole, oldest first. Several readers can read the same rings, because each reader keeps its own
+//! position. If records were overwritten before they were fetched, that is reported in a `LOST` record, as
+//! the kernel does.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -32,9 +33,9 @@ const LONGEST: u64 = 400_000_000;
 /// Maximum time to wait for a copy while the recording runs. A stopped or busy holder is asked again later,
 /// and does not block the other events of the recording.
 const BRIEF: Duration = Duration::from_millis(20);
-/// The same for the last copy.
+/// Maximum time to wait for the last copy.
 const LAST: Duration = Duration::from_secs(5);
-/// The same for a single copy without a recording.
+/// Maximum time to wait for a single copy without a recording.
 const WHOLE: Duration = Duration::from_secs(60);
 
 /// A connection to a held event that delivers its records.
@@ -43,7 +44,7 @@ pub(crate) struct Relay {
     id: String,
     /// The holder's description of the event at the start.
     pub(super) snapshot: RingSnapshot,
-    /// The events of the records: first those that sample, then the tracker.
+    /// The events of the records: first the sampled events, then the tracker.
     pub(super) events: Vec<RecordedEvent>,
     trailer: usize,
     /// For each ring, the id of one of its instances.
@@ -54,13 +55,13 @@ pub(crate) struct Relay {
     asked: Option<PendingRequest>,
     /// Why no more records will come: the holder has ended, has dropped the event, or does not answer.
     gone: Option<Error>,
-    /// Whether that has happened.
+    /// Whether no more records will come.
     is_gone: bool,
     /// The number of lost records since the event was added: at the start, and at the last fetch.
     lost: Range<u64>,
     was_ever_on: bool,
     is_on: bool,
-    /// Records fetched at the switch-off, by ring.
+    /// Records that were fetched when delivery was switched off, with the ring's index.
     waiting: Vec<(usize, Vec<u8>)>,
     /// Nanoseconds until the next fetch.
     pub(super) pace: u64,
@@ -70,7 +71,7 @@ pub(crate) struct Relay {
 impl Relay {
     /// Connects to the holder. The records begin at the first [`switch`](Self::switch), or with the current
     /// contents of the rings if `from_start`. The contents of `--normal` rings are always included, because
-    /// nobody has read them yet.
+    /// no reader has taken them yet.
     ///
     /// # Errors
     /// The holder's refusal.
@@ -112,7 +113,7 @@ impl Relay {
         handover::scope(&self.snapshot.open)
     }
 
-    /// Returns the number of events that sample: the first ones.
+    /// Returns the number of sampled events, which come first.
     pub(super) fn sampled_events(&self) -> usize {
         self.snapshot.open.sampled.min(self.events.len())
     }
@@ -128,8 +129,8 @@ impl Relay {
         (self.ids.first().copied().unwrap_or(0), self.lost.end - self.lost.start)
     }
 
-    /// Starts or stops the delivery of records. If the holder does not answer later than at the first
-    /// request, the event is [gone](Self::newly_gone).
+    /// Starts or stops the delivery of records. If the holder does not answer a later request, the event is
+    /// [gone](Self::newly_gone).
     ///
     /// # Errors
     /// The holder's error at the first request.
@@ -142,7 +143,7 @@ impl Relay {
                 let rest = self.fetch_rest();
                 self.waiting.extend(rest);
             }
-            // Drop the records from the time when it was off.
+            // Drop the records from the time when delivery was off.
             (true, true) => drop(self.fetch_rest()),
             (true, false) if self.after.is_empty() => {}
             (true, false) => {
@@ -157,7 +158,7 @@ impl Relay {
     /// Passes new records to `take`, with the ring's index. Returns the number of bytes.
     ///
     /// # Errors
-    /// Those of `take`.
+    /// The errors of `take`.
     pub(crate) fn drain<E>(
         &mut self,
         mut take: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,
@@ -170,7 +171,7 @@ impl Relay {
         Ok(all.iter().map(|(_, records)| records.len() as u64).sum())
     }
 
-    /// Returns why there will be no more records, once.
+    /// Returns the reason why there will be no more records. Returns it only once.
     pub(crate) fn newly_gone(&mut self) -> Option<Error> {
         self.gone.take()
     }
@@ -199,7 +200,7 @@ impl Relay {
 
     /// Fetches everything written up to now.
     fn fetch_rest(&mut self) -> Vec<(usize, Vec<u8>)> {
-        // An unanswered request may have an older position, so another one follows it.
+        // The answer to a pending request may contain only older records, so send another request after it.
         let times = 1 + usize::from(self.asked.is_some());
         let rest = (0..times).flat_map(|_| self.try_fetch(LAST)).collect();
         if self.asked.take().is_some() {
@@ -211,7 +212,7 @@ impl Relay {
     /// Passes the complete contents of the rings to `take`.
     ///
     /// # Errors
-    /// The holder's, and those of `take`.
+    /// The errors of the holder and of `take`.
     pub(crate) fn take_all<E>(
         &mut self,
         mut take: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,
@@ -254,8 +255,8 @@ impl Relay {
             }
             let known = first.map_or(ring.ring, |id| self.ids.iter().position(|&one| one == id).unwrap_or(0));
             let missing = new - records.len() as u64;
-            // Records from before our start were never promised. Missing records of a ring that keeps the
-            // oldest were taken by another reader, and the kernel counts those that did not fit.
+            // Report only records lost since our start. If records are missing from a ring that keeps the
+            // oldest records, another reader has taken them. The kernel counts the records that did not fit.
             if missing > 0 && ring.is_backward && self.after.get(ring.ring).is_some() {
                 let mut lost = Encoder::new(self.trailer);
                 let size = records.len() / Records::new(&records).count().max(1);
@@ -278,8 +279,8 @@ impl Relay {
         Ok(all)
     }
 
-    /// Maps the rings of CPUs that came online later to an id for their records. The readers do not know
-    /// those rings and ids, so the id is the one of the same event on another CPU.
+    /// Maps the rings of CPUs that came online later to an id for their records. Readers do not know those
+    /// rings and ids, so records get the id of the same event on another CPU.
     fn later_instances(&self, now: &RingSnapshot) -> HashMap<usize, u64> {
         let later = now.open.instances.iter().filter(|one| one[1] >= self.ids.len() as u64);
         let given = |one: &[u64; 4]| {
@@ -298,7 +299,8 @@ fn ends(rings: &[RingCopy]) -> Vec<u64> {
     rings.iter().map(|ring| ring.end).collect()
 }
 
-/// Reverses the records of a backward ring to oldest first. Drops the overwritten rest at the end.
+/// Reverses the records of a backward ring, so that the oldest comes first. Drops the partly overwritten
+/// bytes at the end.
 fn turn(records: &[u8]) -> Vec<u8> {
     let all: Vec<&[u8]> = Records::new(records).map(|record| record.bytes).collect();
     all.into_iter().rev().flatten().copied().collect()
@@ -331,7 +333,7 @@ fn copied(answer: (HolderAnswer, Vec<OwnedFd>)) -> Result<(RingSnapshot, File)> 
     Ok((serde_json::from_slice(&text).map_err(|_| torn())?, File::from(bytes)))
 }
 
-/// Reads `len` bytes at `at`, or everything from there. Does not move the descriptor's offset, because other
+/// Reads `len` bytes at `at`, or all bytes from `at` on. Does not move the descriptor's offset, because other
 /// readers may share the copy.
 fn piece(file: &File, at: u64, len: Option<u64>) -> Result<Vec<u8>> {
     let there = file.metadata().map_err(failed)?.len().saturating_sub(at);

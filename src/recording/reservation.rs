@@ -1,9 +1,9 @@
-//! Reservations of the hardware counters, which other users may need too. Before a measurement they are
-//! checked; during it pmc can yield the counters.
+//! Reservations of the hardware counters, which other programs may need too. Before a measurement, pmc checks
+//! the reservations. During the measurement, it can yield the counters.
 //!
 //! Receives the plan's policy; returns a [`PreparedReservation`] that must be kept while counters are open.
-//! [`Activity`] tracks whether events are on and why not: they are not yet requested (`-D`, `--control`), or
-//! someone else has reserved the hardware (`--reserve=yield`).
+//! [`Activity`] tracks whether events are on. Events are off before they are switched on (`-D`, `--control`),
+//! and while another program has reserved the hardware (`--reserve=yield`).
 //! [`counter::reservation`](crate::counter::reservation) implements the protocol.
 
 use std::collections::BTreeSet;
@@ -25,8 +25,8 @@ pub(crate) fn reserve<'a>(
     groups: impl IntoIterator<Item = &'a EventGroup>,
     host: &Host,
 ) -> Result<PreparedReservation> {
-    // With the default policy pmc makes no reservation for events that the machine cannot count anyway: those
-    // of the CPU's PMU if there is none.
+    // With the default policy, pmc makes no reservation if the machine has no core PMU and therefore cannot
+    // count the events anyway.
     let can_count = || policy != Policy::Auto || host.core_pmu().is_some();
     let is_of_core = |event: &EventSpec| event.attr().is_some_and(|attr| attr.kind() < kind::FIRST_DYNAMIC);
     let takes = |event: &EventSpec| event.takes_counter() && (!is_of_core(event) || can_count());
@@ -40,7 +40,7 @@ pub(crate) fn reserve<'a>(
     Ok(prepared)
 }
 
-/// A choice of the measured events.
+/// A subset of the measured events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventChoice {
     /// All events.
@@ -52,7 +52,8 @@ pub(crate) enum EventChoice {
 }
 
 impl EventChoice {
-    /// Whether the choice includes an event that uses, or does not use, a hardware counter.
+    /// Whether the choice includes events that use a hardware counter (`takes_counter`), or events that do
+    /// not.
     pub(crate) fn has(self, takes_counter: bool) -> bool {
         match self {
             Self::All => true,
@@ -70,15 +71,15 @@ pub(crate) trait EventSwitch {
     /// Starts or stops the chosen events, even if another call switched them before.
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()>;
 
-    /// Starts or stops the event with this name if it is among the chosen ones.
+    /// Starts or stops the event with this name, if it is among the chosen events.
     fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()>;
 
-    /// Changes the event with this name, or all events that support the change. `is_on`: whether they count.
-    /// The error is the reason, as text.
+    /// Changes the event with this name, or all events that support the change. `is_on` says whether they are
+    /// counting. The error is the reason, as text.
     fn change(&self, change: EventChange, name: Option<&str>, is_on: bool)
     -> std::result::Result<(), String>;
 
-    /// Returns the events' names and attrs, in their order.
+    /// Returns the names and attrs of the events, in the order of the events.
     fn requests(&self) -> Vec<(&str, &Attr)>;
 
     /// Whether any open event uses a hardware counter. Otherwise there is nothing to yield.
@@ -88,12 +89,12 @@ pub(crate) trait EventSwitch {
     fn yielding(&mut self, _is_yielding: bool) {}
 }
 
-/// Whether the events are on, and why not. Times are nanoseconds of the monotonic clock.
+/// Which events are on, and why the others are off. Times are nanoseconds of the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     /// Whether the events were switched on: by the start, the delay or an order.
     is_on: bool,
-    /// Events in the opposite state, because an order named them.
+    /// Events in the opposite state, because an order switched them by name.
     but: BTreeSet<String>,
     /// Whether any event was on during this interval.
     on_in_interval: bool,
@@ -105,7 +106,7 @@ pub(crate) struct Activity {
 
 impl Activity {
     /// Begins the measurement, with all events off. Hardware events stay off while the hardware is reserved.
-    /// The others start if `at_once`, or wait for [`switch`](Self::switch).
+    /// Other events start now if `at_once`; otherwise they wait for [`switch`](Self::switch).
     pub(super) fn begin(
         &mut self,
         handler: &mut impl EventSwitch,
@@ -167,12 +168,13 @@ impl Activity {
         self.is_on && self.but.is_empty() && self.yielding_since.is_none()
     }
 
-    /// Returns the events that may be started now: not those of the yielded hardware.
+    /// Returns the events that may be started now: all events, or only software events while the hardware is
+    /// yielded.
     fn startable(&self) -> EventChoice {
         if self.yielding_since.is_some() { EventChoice::Software } else { EventChoice::All }
     }
 
-    /// Notes that the measurement begins now. Earlier yielding does not count.
+    /// Records that the measurement begins now. Ignores the time of earlier yielding.
     pub(super) fn begins_at(&mut self, now: u64) {
         self.yielded_ns = 0;
         self.yielding_since = self.yielding_since.map(|_| now);

@@ -1,8 +1,9 @@
-//! Language runtimes that write the names of their generated code if an environment variable requests it.
+//! Language runtimes that write the names of generated functions to a file if an environment variable
+//! requests it.
 //!
 //! Receives a command line; returns the runtime that it starts, if it is one of [`RUNTIMES`]. The detection
-//! reads the program's file. A script leads to its interpreter. A runtime is recognized by the functions that
-//! it exports or imports, or by a directory of its installation, not by the command's name.
+//! reads the program's file. For a script, it reads the script's interpreter. A runtime is recognized by the
+//! functions that it exports or imports, or by a directory of its installation, not by the command's name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -15,11 +16,11 @@ use crate::symbol::{Image, elf, runtime_names};
 
 /// A runtime, and how to request its names.
 pub(crate) struct Runtime {
-    /// The name its users know.
+    /// The runtime's name, as users know it.
     pub(crate) name: &'static str,
     /// Whether a program belongs to this runtime.
     is_of: fn(&StartingProgram<'_>) -> bool,
-    /// Why its functions will have no names; `None` if they will.
+    /// Returns why the program's functions will have no names; `None` if they will have names.
     lacks: fn(&StartingProgram<'_>) -> Option<MissingRuntimeNames>,
     /// The variable that requests the names; `None` if the runtime always writes them.
     variable: Option<Variable>,
@@ -42,7 +43,7 @@ impl MissingRuntimeNames {
 /// An environment variable.
 struct Variable {
     name: &'static str,
-    /// The required value. For a list: one option each, to be appended to the existing ones.
+    /// The required value. If the variable is a list, these are options to append to the existing list.
     values: &'static [&'static str],
     is_list: bool,
 }
@@ -159,7 +160,7 @@ impl Runtime {
         let value = match present {
             Some(text) if *is_list => {
                 let text = text.to_string_lossy();
-                // An option that the user has already set stays, whatever its value.
+                // If the user has already set an option, keep the user's value.
                 let has = |value: &str| text.split(' ').any(|have| Some(have) == value.split(' ').next());
                 let missing: Vec<&str> = values.iter().copied().filter(|value| !has(value)).collect();
                 if missing.is_empty() {
@@ -178,15 +179,15 @@ impl Runtime {
 struct StartingProgram<'a> {
     file: &'a Path,
     image: &'a [u8],
-    /// Whether its dynamic symbol table contains a function.
+    /// Whether the program's dynamic symbol table contains a function.
     has: &'a dyn Fn(&str) -> bool,
-    /// Its arguments.
+    /// The program's arguments.
     words: &'a [OsString],
 }
 
 impl StartingProgram<'_> {
-    /// Whether its dynamic symbol table, or that of a library that it needs, contains a function. Python is
-    /// often in a library (`libpython3.12.so`).
+    /// Whether the dynamic symbol table of the program, or of a library that it needs, contains a function.
+    /// Python is often in a library (`libpython3.12.so`).
     fn has_or_links(&self, function: &str) -> bool {
         let exports = |file: PathBuf| {
             let image = Image::open(&file).ok()?;
@@ -197,12 +198,12 @@ impl StartingProgram<'_> {
         (self.has)(function) || libraries().into_iter().skip(1).any(|file| exports(file) == Some(true))
     }
 
-    /// Whether its file contains a text.
+    /// Whether the program's file contains a text.
     fn holds(&self, text: &str) -> bool {
         self.image.windows(text.len()).any(|bytes| bytes == text.as_bytes())
     }
 
-    /// Whether its file name begins with `name`.
+    /// Whether the program's file name begins with `name`.
     fn is_called(&self, name: &str) -> bool {
         self.file.file_name().is_some_and(|file| file.as_bytes().starts_with(name.as_bytes()))
     }
@@ -237,7 +238,7 @@ pub(crate) fn of(command: &[OsString]) -> Option<RuntimeDetection> {
     known(&executed(command)?, command.get(1..)?)
 }
 
-/// Returns the file that a command line finally executes: for a script its interpreter.
+/// Returns the file that a command line finally executes. For a script, this is the interpreter.
 pub(crate) fn executed(command: &[OsString]) -> Option<PathBuf> {
     program(command.first()?, &std::env::var_os("PATH").unwrap_or_default())
 }
@@ -290,7 +291,8 @@ fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
 const BEAM: &str = "beam.smp";
 
 /// Returns the file that `erl` and the other programs in `…/erlang/bin` finally execute:
-/// `…/erlang/erts-VERSION/bin/beam.smp`. The version is the first word of a file in the installation.
+/// `…/erlang/erts-VERSION/bin/beam.smp`. The version is the first word of a file in the installation
+/// directory.
 fn erlangs_machine(program: &Path) -> Option<PathBuf> {
     let root = program.parent()?.parent()?;
     let release = Image::open(&root.join("releases/start_erl.data")).ok()?;
@@ -305,7 +307,7 @@ fn is_elixirs(script: &Path) -> bool {
     root.is_some_and(|root| root.join("lib/elixir/ebin/elixir.app").is_file())
 }
 
-/// Maximum size of a script that is searched for its exec: wrappers are short.
+/// Maximum size of a script that is searched for an `exec` command. Wrapper scripts are short.
 const LARGEST_WRAPPER: usize = 16 * 1024;
 
 fn is_shell(word: &OsString) -> bool {
@@ -422,7 +424,7 @@ mod tests {
         let at = root.display();
         let machine = write("versions/3/bin/python3", "\x7fELF");
         write("sh", "\x7fELF");
-        // This manager answers only if it finds the root that the shim exports.
+        // This version manager answers only if the shim has exported its root directory.
         write("libexec/manager", "#!/bin/sh\necho $ROOT/versions/3/bin/$2; test $1 = which\n");
         let manager = format!("exec \"{at}/libexec/manager\" exec \"$program\" \"$@\"\n");
         let shim = write("shims/python3", &format!("#!/usr/bin/env bash\nexport ROOT=\"{at}\"\n{manager}"));
@@ -433,7 +435,7 @@ mod tests {
             let found = super::program(program.as_os_str(), path.as_os_str());
             assert_eq!(found.as_ref(), Some(&machine), "{}", program.display());
         }
-        // If the exec target is unknown, the script counts as its interpreter.
+        // If the exec target is unknown, the result is the script's interpreter.
         let sh = Path::new("/bin/sh").canonicalize().unwrap();
         for text in ["exec \"$BINDIR/erlexec\"", "exec 3>&1", "echo exec /bin/true", "true"] {
             let script = write("other", &format!("#!/bin/sh\n{text}\n"));

@@ -4,9 +4,9 @@
 //!   events: ours │ of each holder's entry │ our tracker │ the tracker of each entry
 //!   rings:  ours │ of each holder's entry
 //! ```
-//! Receives a plan and its events; combines all sources into one list of events, one of instances and one of
-//! rings, and delivers their records. [`open`](super::open) opens our events, and [`relay`](super::relay)
-//! asks the holders.
+//! Receives a plan and its events; combines all sources into one list of events, one list of instances and
+//! one list of rings, and delivers their records. [`open`](super::open) opens our events, and
+//! [`relay`](super::relay) asks the holders.
 
 use super::held_counts::HeldCounts;
 use super::open::Groups;
@@ -40,10 +40,10 @@ fn is_held(spec: &EventSpec) -> bool {
     matches!(spec.source, EventSource::Held(_))
 }
 
-/// Adjusts a plan to its held events, which run as they were added.
+/// Adjusts a plan to its held events, whose options were fixed when they were added.
 ///
 /// # Errors
-/// If the plan requires something else of them.
+/// If the plan requires other options.
 pub(crate) fn adjust_to_held_events(plan: &mut SamplePlan, groups: &Groups, host: &Host) -> Result<()> {
     let mut all = groups.iter().flat_map(|(group, _)| &group.events);
     let Some(held) = all.clone().find(|spec| is_held(spec)) else { return Ok(()) };
@@ -70,7 +70,7 @@ fn chosen(plan: &SamplePlan) -> Option<&'static str> {
     let asked = [
         (options.rate != usual.rate, "a rate (-F, -c)"),
         (options.branches.is_some(), "branches (-j, -b)"),
-        // Sorting by CPU is fine: events on whole CPUs have that field.
+        // The CPU field is allowed, because samples of events on whole CPUs have it anyway.
         (
             options.data_mappings || options.fields & !sample_type::CPU != 0,
             "sample fields (-d, -W, --phys-data, …)",
@@ -88,10 +88,10 @@ fn chosen(plan: &SamplePlan) -> Option<&'static str> {
     asked.into_iter().find_map(|(is_asked, what)| is_asked.then_some(what))
 }
 
-/// Refuses targets for held events, which were opened on their own targets.
+/// Returns an error if targets are given for held events, which were already opened on targets.
 ///
 /// # Errors
-/// The first held event, if the scope names processes or some CPUs.
+/// Names the first held event if the scope names processes or some CPUs.
 pub(super) fn refuse_other_targets<'a>(
     mut events: impl Iterator<Item = &'a EventSpec>,
     scope: &MeasurementScope,
@@ -160,7 +160,7 @@ impl RecordSources {
         &self.rings
     }
 
-    /// Returns the events, in their order.
+    /// Returns all events, in the order of the diagram at the top of this module.
     pub(crate) fn events(&self) -> Vec<RecordedEvent> {
         let own = self.rings.events().map(|(spec, attr, ids)| RecordedEvent {
             attr: attr.clone(),
@@ -174,7 +174,7 @@ impl RecordSources {
         own.into_iter().chain(sampled.concat()).chain(trackers).chain(theirs.concat()).collect()
     }
 
-    /// Returns the number of sampled events, which come first. The others track mappings and tasks.
+    /// Returns the number of sampled events, which come first. The remaining events track mappings and tasks.
     pub(crate) fn sampled_events(&self) -> usize {
         self.rings.sampled_events() + self.held_events()
     }
@@ -196,7 +196,7 @@ impl RecordSources {
         groups
     }
 
-    /// Converts an index among our own events to an index among all.
+    /// Converts an index among our own events to an index among all events.
     fn index(&self, own: usize) -> usize {
         if own < self.rings.sampled_events() { own } else { own + self.held_events() }
     }
@@ -239,11 +239,11 @@ impl RecordSources {
         Ok(pids)
     }
 
-    /// Passes the new records of every ring to `take`: the ring's index, and one or two slices. Returns the
-    /// number of bytes.
+    /// Passes the new records of every ring to `take`, with the ring's index and in one or two slices.
+    /// Returns the number of bytes.
     ///
     /// # Errors
-    /// Those of `take` and of the holders.
+    /// Errors of `take` and of the holders.
     pub(super) fn drain<E>(
         &mut self,
         mut take: impl FnMut(usize, &[&[u8]]) -> std::result::Result<(), E>,
@@ -283,22 +283,22 @@ impl RecordSources {
         self.relays.iter().map(|(_, relay)| relay.lost())
     }
 
-    /// Starts the events that the exec does not start.
+    /// Starts the events that the command's exec does not start.
     pub(super) fn start(&mut self) -> Result<()> {
         self.switch_held(true)?;
         self.rings.start().map_err(open::starting)
     }
 
-    /// Starts or stops the chosen events. For holders' events, starts or stops taking their records.
+    /// Starts or stops the chosen events. For events of holders, starts or stops taking their records.
     pub(super) fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
-        // Held events use none of our counters.
+        // Events that a holder keeps use none of our counters.
         if events.has(false) {
             self.switch_held(on)?;
         }
         open::switch(&self.rings, on, events)
     }
 
-    /// Starts or stops the event with this name if it is among the chosen ones.
+    /// Starts or stops the event with this name, if it is among the chosen events.
     pub(super) fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
         let of_name = self.relays.iter_mut().filter(|(own, _)| own == name && events.has(false));
         of_name.map(|(_, relay)| relay).try_for_each(|relay| relay.switch(on))?;
@@ -322,12 +322,12 @@ impl RecordSources {
         self.rings.events().any(|(spec, ..)| spec.takes_counter())
     }
 
-    /// Reads the count and the lost records of each instance. Counts of holders' events are per CPU, for the
-    /// time in which their records were taken.
+    /// Reads the count and the lost records of each instance. Counts of holders' events are per CPU, and
+    /// cover only the time in which their records were taken.
     pub(super) fn read(&self) -> Vec<InstanceReading> {
         let mut readings = self.rings.read();
         readings.iter_mut().for_each(|reading| reading.instance.event = self.index(reading.instance.event));
-        // Holders that have gone were reported before.
+        // Holders that have ended were already reported.
         let held = self.counts.read();
         let first = |relay: usize| -> usize {
             self.relays[..relay].iter().map(|(_, relay)| relay.sampled_events()).sum()

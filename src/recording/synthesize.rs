@@ -1,7 +1,8 @@
 //! Synthesized records for the state before the recording: the kernel and its modules, threads, mappings.
 //!
-//! Receives the [`Host`] and the targets; appends records to an [`Encoder`]. The kernel reports everything
-//! from the opening of the events on, so changes during the scan are recorded twice rather than not at all.
+//! Receives the [`Host`] and the targets; appends records to an [`Encoder`]. The kernel reports all changes
+//! after the events are opened. Changes during the scan may therefore be recorded twice, but are never
+//! missed.
 
 use crate::host::maps::mappings;
 use crate::host::process::ThreadInfo as Alive;
@@ -12,7 +13,7 @@ use crate::recording::plan::Synthesis;
 use crate::symbol::kernel::{loaded_modules, module_files};
 use crate::units::PerfTime;
 
-/// Number of bytes after which records are written out.
+/// Number of buffered bytes at which records are written to the output.
 const ENOUGH: usize = 1 << 16;
 
 /// Which records to synthesize.
@@ -109,11 +110,11 @@ pub(crate) fn pids(threads: &[Alive]) -> Vec<u32> {
     pids
 }
 
-/// Writes threads and mappings of these processes. Calls `full` when many records have accumulated, and then
+/// Writes threads and mappings of these processes. When many records have accumulated, calls `full` and then
 /// clears `out`. The last records stay in `out`.
 ///
 /// # Errors
-/// Those of `full`.
+/// Errors of `full`.
 pub(crate) fn processes<E>(
     host: &Host,
     pids: Vec<u32>,
@@ -155,7 +156,7 @@ fn process(host: &Host, pid: u32, threads: &[Alive], extent: SynthesisOptions, o
     }
     for map in mappings(&text) {
         let is_data = map.prot & 4 == 0;
-        // Without a name it is anonymous memory, which matters if it contains code (of a JIT).
+        // A mapping without a name is anonymous memory. It matters if it contains code of a JIT compiler.
         if is_data && (!extent.data_mappings || map.prot & 1 == 0) {
             continue;
         }

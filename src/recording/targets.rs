@@ -30,10 +30,10 @@ pub(super) fn threads(scope: &MeasurementScope, host: &Host) -> Result<Vec<Alive
     threads.map_err(launch::no_target)
 }
 
-/// Includes existing descendants of the processes, if the events request it (`descendants`).
+/// Adds existing descendants of the processes to the targets, if the events request it (`descendants`).
 ///
 /// # Errors
-/// If only some of the events request it.
+/// If only some of the events request descendants.
 pub(crate) fn include_descendants<'a>(
     scope: &mut MeasurementScope,
     events: impl Iterator<Item = &'a EventSpec>,
@@ -53,7 +53,7 @@ pub(crate) fn include_descendants<'a>(
     Ok(())
 }
 
-/// Checks that the events' flags suit their targets.
+/// Checks that the events' flags are valid for their targets.
 ///
 /// # Errors
 /// If the command's exec would remove an event, or if an event's signal would kill a task.
@@ -87,7 +87,7 @@ pub(super) fn check_flags<'a>(
     Ok(())
 }
 
-/// Returns a slot for each thread (or the held command) and each CPU on which `rings` have events for it.
+/// Returns a slot for each thread (or for the waiting command) on each CPU for which `rings` has events.
 pub(super) fn slots(
     plan: &SamplePlan,
     host: &Host,
@@ -108,16 +108,17 @@ pub(super) fn slots(
     tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu })).collect()
 }
 
-/// Returns slots for whole CPUs, if `rings` have such events in addition to those on tasks.
+/// Returns slots for whole CPUs, if `rings` has events on whole CPUs in addition to events on tasks.
 pub(super) fn slots_of_cpus(host: &Host, rings: &Rings) -> Vec<TargetSlot> {
     let cpus = if rings.is_mixed() { host.online_cpus() } else { CpuList::default() };
     cpus.iter().map(|cpu| TargetSlot { tid: None, cpu: Some(cpu) }).collect()
 }
 
-/// Raises the limit of open descriptors if the given number for `what` would exceed it. `why` explains their
-/// number, `less` how to need fewer.
+/// Raises the limit of open descriptors if it is too low for this number of `what`. `why` explains why so
+/// many are needed, and `less` how to need fewer.
 pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> Result<()> {
-    // Descriptors for pmc itself: with room for files of the recorded programs, and the minimum that works.
+    // Numbers of descriptors for pmc itself: the usual number, which leaves room for files of the recorded
+    // programs, and the minimum.
     const OWN: u64 = 64;
     const LEAST: u64 = 12;
     let raise = |own| limits::raise_open_files(descriptors + own);
@@ -129,7 +130,7 @@ pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> 
     })
 }
 
-/// The same for sampled events.
+/// Calls [`make_room`] for sampled events.
 pub(super) fn make_room_for_events(descriptors: u64) -> Result<()> {
     let why = "each event requires a descriptor on every CPU for every thread";
     make_room(descriptors, "events", why, "--per-thread, fewer events, or fewer threads (-t)")

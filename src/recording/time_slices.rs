@@ -1,8 +1,9 @@
 //! Counts by time slice (`log-cswitch`).
 //!
-//! Receives groups of events. If a group's counts are logged at context switches, gives the group a leader
-//! that samples every switch and reads the group with it. The count of a slice is the difference of two
-//! consecutive samples. After a thread's last sample, it is the difference to the final count (`READ`).
+//! Receives groups of events. If a group's counts are logged at context switches, gives the group a leader.
+//! The leader samples every switch, and each sample contains the counts of the group. The count of a slice is
+//! the difference of two consecutive samples. The count of a thread's last slice is the difference between
+//! its last sample and its final count (`READ`).
 //!
 //! ```text
 //!   page-faults,task-clock   ─►  {context-switches, page-faults, task-clock}:S     one sample per switch
@@ -13,7 +14,7 @@ use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::CONTEXT_SWITCHES;
 use crate::event::{EventGroup, EventSource, EventSpec};
 
-/// Adds leaders to the groups with events whose slices are logged. If all events are single and logged, they
+/// Adds a leader to each group whose counts are logged by slice. If all events are single and logged, they
 /// share one leader and keep their order.
 pub(crate) fn lead(mut groups: Vec<EventGroup>) -> Vec<EventGroup> {
     let logs = |group: &EventGroup| group.events.iter().any(|event| event.qualifiers.log_cswitch);
@@ -29,7 +30,7 @@ fn led(mut events: Vec<EventSpec>) -> EventGroup {
     let mut leader = EventSpec::generic(kind::SOFTWARE, CONTEXT_SWITCHES);
     if let EventSource::Kernel(attr) = &mut leader.source {
         attr.set_period(1);
-        // The kernel inherits a group like its leader.
+        // In the kernel, the leader determines how a group is inherited.
         let of_threads = events.iter().filter_map(EventSpec::attr).any(|attr| attr.get(Flag::InheritThread));
         attr.set(Flag::InheritThread, of_threads);
     }

@@ -25,8 +25,8 @@ use crate::sys::page_size;
 use crate::sys::perf::{EventFd, OpenTarget};
 use crate::sys::ring::AuxMode;
 
-/// Default sizes of the areas, like perf: for users who may lock any amount of memory, and for others, whose
-/// rings are then smaller too.
+/// Default sizes of the areas, as in perf: for users who may lock any amount of memory, and for all other
+/// users. The rings of other users are smaller too.
 const AREA: u64 = 4 << 20;
 const SMALL_AREA: u64 = 128 << 10;
 const SMALL_RING: u64 = 256 << 10;
@@ -84,15 +84,17 @@ pub(crate) fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: 
         plan.ring_pages = Some((SMALL_RING / page) as usize);
     }
     if mode == AuxMode::Everything {
-        // Early enough to read before the area is full, late enough to wake up rarely.
+        // Wake up before the area is full, but not too often.
         plan.options.aux_watermark = u32::try_from(pages as u64 * page / 4).unwrap_or(u32::MAX);
     }
     if plan.per_thread {
-        // The owner of each piece is known. With times, decoders would look for CPUs and switches too.
+        // Decoders know the thread of each piece of the trace. If there were timestamps, they would also
+        // expect CPUs and context switches.
         plan.options.time = false;
         untimed(groups);
     } else {
-        // Context switches with CPUs and times are the only way to attribute a CPU's trace to threads.
+        // Decoders can attribute a CPU's trace to threads only if context switches are recorded with CPU and
+        // time.
         plan.options.switches = true;
         plan.options.fields |= sample_type::CPU;
     }
@@ -100,7 +102,7 @@ pub(crate) fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: 
     Ok(())
 }
 
-/// Removes SPE's default timestamps, like perf if each thread has its own area.
+/// Removes SPE's default timestamps, as perf does if each thread has a separate area.
 fn untimed(groups: &mut Groups) {
     let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
     let traces = events.filter_map(|spec| spec.trace.as_mut());
@@ -136,7 +138,7 @@ fn sample_traces(asked: Option<u32>, groups: &mut Groups) -> Result<bool> {
 /// Checks that there is no trace among these events, because `what` does not support traces.
 ///
 /// # Errors
-/// The first trace.
+/// Names the first trace.
 pub(crate) fn refuse(groups: &Groups, what: &str) -> Result<()> {
     match groups.iter().flat_map(|(group, _)| &group.events).find_map(of_event) {
         None => Ok(()),
@@ -150,11 +152,11 @@ pub(crate) fn refuse(groups: &Groups, what: &str) -> Result<()> {
 }
 
 impl TracePlan {
-    /// Writes the settings for decoders: the relation of the trace's clock to the others, and what was
-    /// traced.
+    /// Writes the settings for decoders: how the trace's clock relates to other clocks, and which activity
+    /// was traced.
     ///
     /// # Errors
-    /// If the PMU has gone.
+    /// If the PMU no longer exists.
     pub(crate) fn tell(
         &self,
         plan: &SamplePlan,
@@ -220,8 +222,8 @@ const INTEL_PT: u32 = 1;
 const INTEL_BTS: u32 = 2;
 const ARM_SPE: u32 = 4;
 
-/// Returns the relation of the CPU's clock to the kernel's, from the page that the kernel maps with any
-/// event.
+/// Returns how the CPU's clock relates to the kernel's clock. Reads this from the page that the kernel maps
+/// for any event.
 fn times() -> Option<TimeConv> {
     let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
     // Without this flag, the event requires privileges.
@@ -243,7 +245,7 @@ mod tests {
     use crate::event;
     use crate::record::{Record, Records};
 
-    /// Returns the plan of this trace on a saved machine.
+    /// Returns the plan for this trace on a machine whose description was saved for tests.
     fn settled(
         machine: &str,
         text: &str,

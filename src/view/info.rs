@@ -1,6 +1,6 @@
 //! `pmc info` as text for human readers, in 80 columns. Only formats a [`MachineReport`].
 //!
-//! Reasons that several uses share are printed once, as numbered notes below the table:
+//! A reason that applies to several rows is printed once, as a numbered note below the table:
 //!
 //! ```text
 //! What works
@@ -37,7 +37,7 @@ pub fn write(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     verdicts(out, &machine.verdicts)
 }
 
-/// Writes a table of counters, the state of the generic events on them, and the holders of counters.
+/// Writes a table of counters, the state of the generic events on them, and the processes that use counters.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -397,7 +397,8 @@ fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
     hanging(out, indent, &format!("{indent}  "), text)
 }
 
-/// Writes `text`, cleaned and wrapped. The first line begins with `first`, the others with `rest`.
+/// Writes `text`, cleaned and wrapped. The first line begins with `first`, and all other lines begin with
+/// `rest`.
 fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
     wrap(first, rest, text, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
 }

@@ -1,10 +1,10 @@
-//! `pmc list` as text: one event per line, written as they arrive, with numbered reasons explained at the
-//! end.
+//! `pmc list` as text: one event per line, written as soon as it is known, with numbered reasons that are
+//! explained at the end.
 //!
 //! Receives one [`CatalogEntry`] at a time and only formats it. The lines under one heading are written
 //! together, with a name column as wide as the longest name. On a terminal, names get at most half of the
-//! width, and long lines wrap within their column. Elsewhere an event stays on one line, so that `grep` finds
-//! it whole.
+//! width, and long lines wrap within their column. Otherwise each event takes one line, which makes it easy
+//! to `grep`.
 //!
 //! ```text
 //! software
@@ -35,7 +35,7 @@ pub struct ListWriter<'o> {
     /// Lines of the current heading that are not written yet.
     lines: Vec<ListLine>,
     notes: Vec<MissingReason>,
-    /// Kinds with events that are opened as another event.
+    /// Kinds of events that were not tried individually; a note explains each.
     as_another: Vec<&'static str>,
     user_only: Option<MissingReason>,
 }
@@ -67,15 +67,14 @@ impl<'o> ListWriter<'o> {
         }
     }
 
-    /// Adds an event, which is written together with the others of its heading.
+    /// Adds an event. It is written together with the other events under the same heading.
     ///
     /// # Errors
     /// Fails if writing fails.
     pub fn entry(&mut self, entry: &CatalogEntry) -> io::Result<()> {
         match &entry.manual {
             None => self.heading(entry.kind)?,
-            // Vendor manuals have thousands of events. They are grouped by PMU and by the table they come
-            // from.
+            // Vendor manuals have thousands of events. They are grouped by PMU and by table.
             Some(manual) => {
                 let pmu = entry.pmu.as_deref().map(|pmu| format!(" {pmu}")).unwrap_or_default();
                 let imported = if manual.imported { ", imported" } else { "" };
@@ -275,7 +274,7 @@ fn details(entry: &CatalogEntry) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Maximum number of unreadable files of an import that are named.
+/// Maximum number of unreadable files to list after an import.
 const MOST_UNREAD: usize = 5;
 
 /// Reports the result of an import.

@@ -25,8 +25,8 @@ pub fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) -> io::
     Ok(())
 }
 
-/// Writes the addresses of kernel symbols, one name after the other, in the format of `perf kallsyms`: in
-/// memory and, for a module, relative to its start.
+/// Writes the addresses of kernel symbols in the format of `perf kallsyms`, in the order of `names`. Symbols
+/// of modules also get the address relative to the module's start.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -90,7 +90,7 @@ pub fn tasks(out: &mut dyn Write, tasks: &[RecordedTask]) -> io::Result<()> {
             let children = below.get(&task.tid).into_iter().flatten().rev();
             open.extend(children.map(|child| (*child, depth + 1)));
         }
-        // A cycle of parents, which occurs only in damaged recordings.
+        // Tasks that remain are their own ancestors, which happens only in damaged recordings.
         match tasks.iter().find(|task| !shown.contains(&task.tid)) {
             Some(task) => open.push((task, root_depth(task))),
             None => return Ok(()),

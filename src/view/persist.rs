@@ -88,7 +88,7 @@ pub fn entry(out: &mut dyn Write, entry: &PersistentEntry) -> io::Result<()> {
     if *user_only {
         rows.push(("levels", "user mode only: no permission to measure the kernel".to_owned()));
     }
-    // Omit zero words.
+    // Print only nonzero words.
     let words = attr.iter().rposition(|word| word != "0x0").map_or(0, |last| last + 1);
     let request = attr[..words].iter().enumerate().filter(|(_, word)| *word != "0x0");
     let request: Vec<String> = request.map(|(index, word)| format!("attr{index}={}", clean(word))).collect();

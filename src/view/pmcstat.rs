@@ -256,7 +256,7 @@ impl<'a> LogWriter<'a> {
             .try_for_each(|(event, value)| writeln!(out, "{:<9} {event:#x} {pid} {value}", "exitval"))
     }
 
-    /// Returns the function at each address, ignoring functions inlined there.
+    /// Returns the function at each address, ignoring inlined functions.
     fn frames(&self, entry: &ScriptEntry<'_>) -> impl Iterator<Item = &'a AddressFunction> {
         let (places, numbers) = (self.places, entry.places.to_vec());
         numbers.into_iter().filter_map(move |number| places.at(number).last())
@@ -299,7 +299,7 @@ impl CallerNode {
         all
     }
 
-    /// Writes this function and its callers. `dso` is the file named last.
+    /// Writes this function and its callers. `dso` is the file printed most recently.
     fn write<'k>(
         &'k self,
         out: &mut dyn Write,

@@ -28,7 +28,7 @@ impl<'a> Remarks<'a> {
             self.out.write_all(if line.is_empty() { b"#" } else { b"# " })?;
         }
         let text = String::from_utf8_lossy(&line);
-        // Painted text is short enough to fit.
+        // Coloured text is always short enough to fit.
         if text.contains('\x1b') || width(&text) <= self.width {
             self.out.write_all(&line)?;
             return self.out.write_all(b"\n");

@@ -1,7 +1,7 @@
 //! Short tables: columns side by side without lines between them, as wide as their contents.
 //!
 //! Receives cells that are safe to print. `comfy-table` decides widths and wraps the last column if it is too
-//! wide for the terminal. Tables of thousands of rows have a separate writer that is twenty times as fast.
+//! wide for the terminal. Tables with thousands of rows use a separate writer, which is twenty times faster.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ pub(super) struct ColumnShape {
     pub(super) to_right: bool,
 }
 
-/// Returns a left-aligned column, `gap` blanks after the previous one.
+/// Returns a left-aligned column, `gap` blanks after the previous column.
 pub(super) const fn left(gap: u16, least: u16) -> ColumnShape {
     ColumnShape { gap, least, to_right: false }
 }

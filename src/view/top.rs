@@ -17,8 +17,8 @@ use crate::units::{bytes, thousands};
 /// Version of the JSON format; increases when the meaning of a field changes.
 const VERSION: u32 = 1;
 
-/// Writes one interval as a JSON object on a line: the facts, and each event's rows in the format of `report
-/// --json`. docs/top.md explains the fields.
+/// Writes one interval as a JSON object on a single line. It contains the facts, and each event's rows in the
+/// format of `report --json`. docs/top.md explains the fields.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -36,7 +36,7 @@ pub fn write_json(
     });
     let mut events = Vec::new();
     report::write_events_json(&mut events, profile, layout)?;
-    // Line ends within strings are escaped; bare ones only separate rows.
+    // Line ends within strings are escaped, so a plain line end always separates rows.
     events.retain(|&byte| byte != b'\n');
     let (facts, events) = (as_json(&facts).to_string(), String::from_utf8_lossy(&events));
     let facts = facts.trim_start_matches('{').trim_end_matches('}');

@@ -24,7 +24,7 @@ pub struct DeviceFile {
     pub path: Vec<u8>,
     /// simpleperf's number for the kind of file.
     pub kind: u32,
-    /// The lowest address of the file's code, as numbered in the file.
+    /// The lowest virtual address of the file's code.
     pub min_vaddr: u64,
     /// Location of `min_vaddr`: its offset in the file or, for a kernel module, from the module's start in
     /// memory. 0 if not recorded.
@@ -36,7 +36,7 @@ pub struct DeviceFile {
 /// A function of a device's file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceSymbol {
-    /// Start address, as numbered in the file.
+    /// Start address: a virtual address of the file.
     pub vaddr: u64,
     /// Size in bytes.
     pub len: u32,
@@ -44,7 +44,7 @@ pub struct DeviceSymbol {
     pub name: Vec<u8>,
 }
 
-/// simpleperf's numbers for the kinds of files with special numbering.
+/// simpleperf's numbers for the kinds of files whose addresses need special handling.
 const KERNEL_MODULE: u32 = 1;
 const ELF: u32 = 2;
 const DEX: u32 = 3;
@@ -67,9 +67,9 @@ impl DeviceFile {
         files
     }
 
-    /// Returns each function with its start and end, as numbered in mappings: offsets in the file, offsets
-    /// from the start of a kernel module, or addresses in kernel memory. DEX files use this numbering
-    /// already.
+    /// Returns each function with its start and end, in the address space that mappings use. These are
+    /// offsets in the file, offsets from the start of a kernel module, or addresses in kernel memory. DEX
+    /// files already contain such offsets.
     pub fn places(&self) -> impl Iterator<Item = (std::ops::Range<u64>, &[u8])> {
         let is_numbered = matches!(self.kind, ELF | KERNEL_MODULE);
         let by = if is_numbered { self.min_vaddr_at.wrapping_sub(self.min_vaddr) } else { 0 };
@@ -85,7 +85,7 @@ impl DeviceFile {
         let path = text(&mut fields)?;
         let (kind, min_vaddr, count) = (fields.u32()?, fields.u64()?, fields.u32()?);
         let mut file = Self { path, kind, min_vaddr, ..Self::default() };
-        // Every symbol takes bytes, so an invalid count ends with the data.
+        // Every symbol consumes bytes, so even with an invalid count this loop ends with the data.
         for _ in 0..count {
             let (vaddr, len) = (fields.u64()?, fields.u32()?);
             file.symbols.push(DeviceSymbol { vaddr, len, name: text(&mut fields)? });

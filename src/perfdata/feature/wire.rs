@@ -10,8 +10,8 @@ use crate::record::{Cursor, attr, bytes::until_nul};
 
 /// A value that can be read from and written to a section.
 pub(in crate::perfdata) trait Wire: Sized {
-    /// Reads a value. Returns `None` when the bytes end early or are invalid. `so_far` holds the sections
-    /// with smaller numbers.
+    /// Reads a value. Returns `None` if the bytes end early or are invalid. `so_far` contains the sections
+    /// that were already read: those with smaller numbers.
     fn read(f: &mut FeatureFields<'_>, so_far: &Features) -> Option<Self>;
     /// Appends the value.
     fn write(&self, out: &mut Vec<u8>);
@@ -92,7 +92,7 @@ impl<A: Wire, B: Wire> Wire for (A, B) {
 impl<T: Wire> Wire for Vec<T> {
     fn read(f: &mut FeatureFields<'_>, so_far: &Features) -> Option<Self> {
         let count = f.u32()?;
-        // Every item takes bytes, so an invalid count ends with the data.
+        // Every item consumes bytes, so even with an invalid count this loop ends with the data.
         (0..count).map(|_| T::read(f, so_far)).collect()
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -125,7 +125,7 @@ impl<T: Wire> Wire for LongList<T> {
     }
 }
 
-/// A number of bits (u64), followed by the words that hold them.
+/// A bitmap: the number of bits (u64), followed by the words that contain them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bitmap {
     /// Number of bits.
@@ -214,7 +214,7 @@ impl MetaInfo {
         Self(vec![(COUNTED.to_owned(), words.join(","))])
     }
 
-    /// Returns the count of an event, if pmc wrote it.
+    /// Returns the count of an event, if pmc wrote the recording.
     pub fn counted(&self, event: usize) -> Option<u64> {
         let (_, words) = self.0.iter().find(|(key, _)| key == COUNTED)?;
         words.split(',').nth(event)?.parse().ok()

@@ -1,8 +1,8 @@
 //! Packs records into `COMPRESSED` records, like `perf record -z`.
 //!
-//! Uses one zstd stream for the whole recording, flushed after each piece so that everything before it can
-//! be unpacked. A piece unpacks to at most [`PIECE`] bytes, the space that readers reserve for one record:
-//! perf 6.1 unpacks a record with one call and loses everything beyond it.
+//! Uses one zstd stream for the whole recording. The stream is flushed after each piece, so all data up to
+//! that point can be unpacked. A piece unpacks to at most [`PIECE`] bytes, the space that readers reserve for
+//! one record. perf 6.1 unpacks a record with a single call and loses all data that exceeds this space.
 
 use std::io;
 

@@ -47,12 +47,12 @@ pub(super) fn keep(recording: &Path) -> Result<(), PerfdataError> {
     fs::rename(recording, old).map_err(PerfdataError::keep(old))
 }
 
-/// Prepares `old` for a rename. A file replaces a file in one step. A directory must be removed first, and
-/// cannot replace a file.
+/// Prepares `old` for a rename. A file can replace another file in one step. An old directory must be removed
+/// first, and so must an old file that a directory is to replace.
 fn make_room(old: &Path, for_directory: bool) -> io::Result<()> {
     let there = output_file::look(old)?;
     match there.standing {
-        // A link of the user leads to another path.
+        // The user's own symbolic link points to another path.
         _ if there.path != old => Err(rustix::io::Errno::EXIST.into()),
         ExistingFile::Nothing => Ok(()),
         ExistingFile::File { .. } if is_other_file(old) => Err(rustix::io::Errno::EXIST.into()),
@@ -67,8 +67,8 @@ fn make_room(old: &Path, for_directory: bool) -> io::Result<()> {
     }
 }
 
-/// Whether the file contains something else than a recording. The directory's owner may replace a file that
-/// they cannot read, such as root's recording.
+/// Whether the file contains something other than a recording. An unreadable file, such as root's recording,
+/// does not count: the directory's owner may replace it.
 fn is_other_file(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = open_regular(path, false).and_then(|file| file.take(8).read_to_end(&mut start));

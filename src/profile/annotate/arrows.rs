@@ -1,7 +1,8 @@
 //! Jumps as arrows next to the code: assigns a lane to each arrow.
 //!
-//! Receives the rows where each jump starts and ends. Assigns lanes so that no two arrows overlap in one
-//! lane. Short jumps are nearest to the code. A jump that would need more than [`LANES`] lanes gets no arrow.
+//! Receives the row in which each jump starts and the row of its target. Assigns lanes in which arrows do not
+//! overlap. Short jumps get the lanes nearest to the code. A jump that would need more than [`LANES`] lanes
+//! gets no arrow.
 //!
 //! ```text
 //!   lane 1 0
@@ -62,8 +63,8 @@ impl Arrow {
 /// The arrows in a lane, without overlaps. Maps the first row to the last row and the target row.
 type Lane = BTreeMap<usize, (usize, usize)>;
 
-/// Adds an arrow to a lane if the lane is free there. Arrows with the same target overlap in its row and are
-/// joined.
+/// Adds an arrow to a lane if the lane is free in these rows. Arrows with the same target may overlap in the
+/// row of the target, where they are joined.
 fn put(lane: &mut Lane, top: usize, bottom: usize, to: usize) -> bool {
     let mut same = None;
     for (&start, &(end, leads)) in lane.range(..=bottom).rev() {

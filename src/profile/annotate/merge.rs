@@ -1,7 +1,7 @@
 //! Merges instructions, their functions and source lines, and samples into one listing.
 //!
-//! Receives all of these by address. Places function headings and source lines between the instructions. Also
-//! selects the source lines without code that lead up to the next line with code.
+//! Receives all of this data by address. Places function headings and source lines between the instructions.
+//! Also selects which source lines without code to show before the next line with code.
 //!
 //! ```text
 //!   source 12   for (…)                  the line of the instructions below
@@ -40,7 +40,8 @@ pub struct InlineFrame {
 pub struct InlineStack {
     /// The address.
     pub address: u64,
-    /// The functions; the last one contains the code, the others are inlined. Empty if unknown.
+    /// The functions, or none if they are unknown. The last function contains the code; all others are
+    /// inlined.
     pub steps: Vec<InlineFrame>,
 }
 
@@ -49,7 +50,8 @@ pub struct InlineStack {
 pub struct MergeInput {
     /// Instructions by address; empty if the bytes are not available.
     pub instructions: Vec<Instruction>,
-    /// The functions at each instruction, by address. Without instructions, those at each sampled address.
+    /// The functions at each instruction, by address. If there are no instructions, the functions at each
+    /// sampled address.
     pub places: Vec<InlineStack>,
     /// Address, event index and cost, in any order.
     pub samples: Vec<(u64, usize, SampleValue)>,
@@ -86,7 +88,7 @@ pub fn merge(head: Listing, input: MergeInput) -> Listing {
         writer.place(instruction.address, &values);
         writer.push(RowContent::Instruction(Box::new(instruction)), values);
     }
-    // Samples after the last instruction: no bytes are available, or too few.
+    // Samples after the last instruction, for which no bytes or too few bytes are available.
     for (address, values) in costs.into_iter().filter(|(address, _)| *address >= behind) {
         writer.place(address, &values);
         writer.push(RowContent::Address(address), values);
@@ -128,14 +130,14 @@ struct ListingWriter {
     places: Vec<InlineStack>,
     sources: FxHashMap<Arc<str>, Arc<[String]>>,
     file_numbers: FxHashMap<Arc<str>, usize>,
-    /// Lines that have code.
+    /// Source lines that have code, as file number and line number.
     coded: FxHashSet<(usize, u32)>,
     lines: BTreeMap<(usize, u32), (usize, Vec<SampleValue>)>,
-    /// The last line shown so far of each file.
+    /// For each file, the last line shown so far.
     shown: FxHashMap<usize, u32>,
     /// Functions and line of the previous row.
     last: Option<FrameContext>,
-    /// Row of the source line that the next instructions belong to.
+    /// Row of the source line to which the next instructions belong.
     open: Option<usize>,
     events: usize,
 }
@@ -186,7 +188,7 @@ impl ListingWriter {
         let same_line = same_functions && self.last.as_ref().is_some_and(|(_, last)| *last == line);
         if !same_functions && let Some(name) = functions.first() {
             let begins = self.last.is_none() && depth == 0;
-            // The function's own start needs no heading: the listing already has a title.
+            // The start of the function itself needs no heading, because the listing already has a title.
             if !begins {
                 self.push(RowContent::Function { name: name.clone(), depth }, Vec::new());
             }
@@ -208,7 +210,8 @@ impl ListingWriter {
         self.last = Some((functions, line));
     }
 
-    /// Adds the lines without code (comments, braces, declarations) between the last line shown and this one.
+    /// Adds the lines without code (comments, braces, declarations) between the last shown line and this
+    /// line.
     fn on_the_way(&mut self, file: usize, line: u32, depth: usize) {
         let Some(text) = self.listing.files[file].text.clone() else { return };
         let Some(shown) = self.shown.get(&file).copied().filter(|shown| *shown < line) else { return };
@@ -243,7 +246,8 @@ impl ListingWriter {
         self.listing
     }
 
-    /// Returns the lines with code, and the lines in small gaps between them if their text is available.
+    /// Returns the lines with code. If the text is available, also returns the lines in small gaps between
+    /// them.
     fn all_lines(&mut self) -> Vec<SourceLine> {
         let mut all: Vec<SourceLine> = Vec::new();
         for ((file, line), (instructions, values)) in std::mem::take(&mut self.lines) {

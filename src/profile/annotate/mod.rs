@@ -1,8 +1,8 @@
 //! A function's code annotated with costs: instructions, source lines, inlined functions, jumps.
 //!
-//! Receives instructions and the frames at each (`symbol`), the text of source files, and samples by address.
-//! Returns a read-only [`Listing`] with values for every event. Pure. Decides the order of rows; `view`
-//! decides wording and widths.
+//! Receives instructions with the frames at each of them (from `symbol`), the text of source files, and
+//! samples by address. Returns a read-only [`Listing`] with values for every event. Pure. Decides the order
+//! of rows; `view` decides wording and widths.
 //!
 //! ```text
 //!   instructions --+                        +--> rows:  function, source line, instruction, …
@@ -69,7 +69,7 @@ pub struct ListingEvent {
     pub total: SampleValue,
     /// Cost of the samples in this function.
     pub own: SampleValue,
-    /// Distance between the sampled instruction and the one that caused the sample.
+    /// Distance from the instruction that caused a sample to the sampled instruction.
     pub skid: Skid,
 }
 
@@ -79,9 +79,9 @@ pub enum Skid {
     /// A hardware event with precise level 0: a few instructions.
     #[default]
     Any,
-    /// A clock or another software event. The sampled instruction is the one that the interrupt preempted, so
-    /// the previous instruction, often a slow one, is the cause. In kernel code with interrupts disabled, the
-    /// cause is the instruction that enabled them.
+    /// A clock or another software event. The sampled instruction is the next instruction at the time of the
+    /// interrupt. The cause is the instruction before it, which is often slow. In kernel code with interrupts
+    /// disabled, the cause is the instruction that enabled them.
     Interrupt,
     /// Precise level 1: a constant distance.
     Constant,
@@ -104,14 +104,15 @@ pub struct ListingRow {
     /// Content of the row.
     pub kind: RowContent,
     /// Cost by event. An instruction's value is its own cost. A source line's value is the cost of the
-    /// instructions below it, up to the next other row. Empty without samples.
+    /// instructions directly below it. Empty without samples.
     pub values: Vec<SampleValue>,
 }
 
 /// Content of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowContent {
-    /// Start of a function's code: the function itself, an inlined one, or the outer one continued.
+    /// Start of a function's code: of the function itself, of an inlined function, or of the outer function
+    /// where it continues.
     Function {
         /// The function's name.
         name: Arc<str>,
@@ -126,7 +127,8 @@ pub enum RowContent {
         line: u32,
         /// Number of functions that the line's function is inlined into.
         depth: usize,
-        /// Whether instructions follow. Otherwise the line leads up to a line with code.
+        /// Whether instructions of this line follow. Otherwise the line is only shown before a line with
+        /// code.
         has_code: bool,
     },
     /// An instruction.
@@ -177,7 +179,7 @@ impl Listing {
         self.events.get(event).map_or((0.0, 1.0), |event| event.share(value, basis))
     }
 
-    /// Returns the number of instructions in a range of rows, and an event's cost there.
+    /// Returns the number of instructions in a range of rows, and an event's cost in these rows.
     pub fn sum(&self, rows: Range<usize>, event: usize) -> (usize, SampleValue) {
         let rows = self.rows.get(rows).unwrap_or_default().iter().filter(|row| row.is_code());
         rows.fold((0, SampleValue::default()), |(count, mut sum), row| {

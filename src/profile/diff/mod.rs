@@ -2,8 +2,7 @@
 //! difference.
 //!
 //! Receives the tables and trees of several recordings with a common string table; the first recording is the
-//! base. Returns a [`Diff`]. Pure. Decides what a difference means; `view` decides the
-//! wording.
+//! base. Returns a [`Diff`]. Pure. Decides what a difference means, whereas `view` decides the wording.
 //!
 //! ```text
 //!   base   rows ─┐
@@ -26,7 +25,8 @@ pub use tree::DiffTree;
 pub const VERSION: u32 = 1;
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_964;
-/// Minimum number of samples on both sides together; fewer cannot show anything and are not tested.
+/// Minimum number of samples on both sides together. Fewer samples cannot show a difference, so they are not
+/// tested.
 const LEAST: f64 = 6.0;
 
 /// The quantity computed from two values, also used for sorting.
@@ -50,10 +50,9 @@ pub enum Compute {
 pub struct Diff {
     /// All strings, by number.
     pub texts: StringTable,
-    /// The sort keys of the lines' cells.
+    /// The sort keys: one per cell of a line.
     pub keys: Vec<SortKey>,
-    /// Whether lines are whole call chains. The cells of a line are then those of all its frames, innermost
-    /// first.
+    /// Whether each line is a whole call chain. If so, a line has the cells of all frames, innermost first.
     pub by_stream: bool,
     /// The recordings, the base first.
     pub files: Vec<DiffFile>,
@@ -111,7 +110,7 @@ pub struct DiffChange {
     pub value: Option<f64>,
     /// The 95 % confidence interval of the quantity.
     pub interval: (f64, f64),
-    /// The probability behind the verdict, corrected for the number of tests.
+    /// The p-value behind the verdict, corrected for the number of tests.
     pub adjusted: f64,
     /// The meaning of the change.
     pub verdict: ChangeVerdict,
@@ -153,7 +152,7 @@ impl DiffRow {
 }
 
 impl DiffEvent {
-    /// Returns a value's share of a recording (0 to 1), with the number of draws behind it.
+    /// Returns a value's share of a recording (0 to 1), with the number of draws from which it was estimated.
     pub fn part(&self, file: usize, value: &SampleValue) -> SampledShare {
         match self.totals.get(file) {
             Some(Some(total)) => part(total, value),
@@ -167,10 +166,10 @@ fn part(total: &SampleValue, value: &SampleValue) -> SampledShare {
     SampledShare { share: share.min(1.0), draws: ShareOf::Period.draws(total) }
 }
 
-/// The test of one change, before all tests are judged together.
+/// The test of one change, before the correction for the number of tests.
 #[derive(Debug, Clone)]
 struct ChangeTest {
-    /// The probability; `None` if there are too few samples to test.
+    /// The p-value; `None` if there are too few samples to test.
     p: Option<f64>,
     /// Whether the change is an increase.
     rises: bool,
@@ -225,7 +224,7 @@ fn change(
     )
 }
 
-/// Sets the corrected probability and the verdict of each change in a family of tests.
+/// Sets the corrected p-value and the verdict of each change in a family of tests.
 fn set_verdicts(family: &mut [(&mut DiffChange, ChangeTest)]) {
     let tested: Vec<f64> = family.iter().filter_map(|(_, test)| test.p).collect();
     let mut adjusted = proportions::adjusted(&tested).into_iter();

@@ -1,4 +1,4 @@
-//! Lines: the rows of all recordings, matched by their sort keys, compared and sorted.
+//! The lines of a comparison: rows of all recordings, matched by their sort keys, compared and sorted.
 
 use rustc_hash::FxHashMap;
 
@@ -7,8 +7,9 @@ use crate::profile::sampled::{RowCell, SampleValue, StringTable, TableRow, table
 use crate::sort;
 
 /// Compares the rows of one event. `sides` contains the total and the rows of each recording, the base first,
-/// or `None` if the recording does not contain the event. Sorts by the change of recording `order`: 1 is the
-/// first after the base, 0 sorts by the base's own share. Equal rows are sorted by their text.
+/// or `None` if the recording does not contain the event. Sorts by the change in recording number `order`.
+/// The first recording after the base has number 1, and 0 sorts by the share in the base. Equal rows are
+/// sorted by their text.
 pub fn compare(
     name: &str,
     sides: &[Option<(SampleValue, Vec<TableRow>)>],
@@ -39,7 +40,7 @@ pub fn compare(
             0 => share(line, 0),
             _ => weight(compute, line.changes.get(order - 1).and_then(Option::as_ref)),
         };
-        // If changes are equal (two infinite ratios, for example), the costlier line comes first.
+        // If two changes are equal, such as two infinite ratios, the line with the higher cost comes first.
         let biggest = |line: &DiffRow| (0..totals.len()).map(|side| share(line, side)).fold(0.0, f64::max);
         key(b)
             .total_cmp(&key(a))
@@ -52,11 +53,12 @@ pub fn compare(
 /// Returns the sort value of a change.
 fn weight(compute: Compute, change: Option<&DiffChange>) -> f64 {
     let value = |change: &DiffChange| match (compute, change.value) {
-        // The ratios of a few samples are the largest ones but mean nothing.
+        // Sort insignificant ratios last. Rows with few samples often have the largest ratios, but these mean
+        // nothing.
         (Compute::Ratio, _) if change.verdict == ChangeVerdict::Noise => -1.0,
         (Compute::DeltaAbs | Compute::Time, Some(value)) => value.abs(),
         (_, Some(value)) => value,
-        // A ratio to zero.
+        // A ratio to zero is infinite.
         (_, None) => f64::INFINITY,
     };
     change.map_or(f64::NEG_INFINITY, value)
@@ -70,7 +72,7 @@ pub(super) fn changes<'a>(
 ) {
     let Some((Some(base), others)) = totals.split_first() else { return };
     let mut places: Vec<&mut Vec<Option<DiffChange>>> = Vec::new();
-    // Tests by recording, then by line.
+    // The tests, first by recording, then by line.
     let mut tests: Vec<Vec<Option<ChangeTest>>> = vec![Vec::new(); others.len()];
     for (values, into) in all {
         into.clear();

@@ -45,7 +45,7 @@ fn cell(key: SortKey, call: &LocationCall) -> RowCell {
     }
 }
 
-/// Keeps the lines that are among the `most` hottest of some recording, and sorts the hottest first.
+/// Keeps the lines that are among the `most` hottest lines of any recording, and sorts them, hottest first.
 pub fn keep_hottest(event: &mut DiffEvent, most: usize) {
     let sides = event.totals.len();
     let shares = |line: &DiffRow| -> Vec<f64> {

@@ -17,7 +17,7 @@ pub struct DiffNode {
     pub dso: StringId,
     /// CPU mode of the function.
     pub level: CpuMode,
-    /// Whether the function is inlined into the next outer one.
+    /// Whether the function is inlined into the next outer function.
     pub inlined: bool,
     /// The parent node.
     pub parent: Option<u32>,
@@ -40,7 +40,7 @@ pub struct DiffTree {
     pub roots: Vec<u32>,
 }
 
-/// Merges trees, the base first. A recording without the event has no tree.
+/// Merges trees, of which the first belongs to the base. A recording without the event has no tree.
 pub fn overlay(
     trees: &[Option<sampled::CallTree>],
     totals: &[Option<SampleValue>],

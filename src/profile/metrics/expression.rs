@@ -1,9 +1,9 @@
-//! Arithmetic expressions as trees: evaluation, and simplification when parts are known.
+//! Arithmetic expressions as trees. They can be evaluated, and simplified if parts of them are known.
 //!
 //! Handles the trees of [`super::grammar`], whose leaves are words, and of [`super::library`], whose leaves
 //! are bound to this machine. A missing value (an event that was not counted, a division by zero) is not an
-//! error but "no value" with a reason. Neither a branch that is not taken nor the other side of `0 &` needs a
-//! value.
+//! error but "no value" with a reason. A value is not needed in a branch that is not taken, or on the other
+//! side of `0 &`.
 
 use crate::profile::counts::MissingValueReason;
 
@@ -73,9 +73,9 @@ impl<L> ExpressionNode<L> {
         }
     }
 
-    /// Replaces the leaves and removes every part that no longer matters: branches that are never taken, and
-    /// operands made irrelevant by a number (as in perf, `0 & x` is 0 and `1 | x` is 1). All parts that
-    /// remain are needed.
+    /// Replaces the leaves and removes every part that is no longer needed. These are branches that are never
+    /// taken, and operands that a number makes irrelevant: as in perf, `0 & x` is 0 and `1 | x` is 1. All
+    /// remaining parts are needed.
     pub(super) fn bind<M>(&self, leaf: &mut dyn FnMut(&L) -> ExpressionNode<M>) -> ExpressionNode<M> {
         match self {
             Self::Number(number) => ExpressionNode::Number(*number),

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use super::expression::{ExpressionNode, Operator};
 use crate::profile::counts::MissingValueReason;
 
-/// A metric that can be computed on this machine. Literals are replaced by their values, branches that cannot
-/// be taken are removed, and the metrics it refers to are included.
+/// A metric that can be computed on this machine. Literals are replaced by their values, and branches that
+/// cannot be taken are removed. Other metrics that the metric refers to are included.
 #[derive(Debug, Clone)]
 pub struct Formula {
     /// The displayed name.
@@ -40,12 +40,12 @@ pub struct Formula {
 /// An event that a formula needs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Operand {
-    /// The event, as typed for `-e`: `cpu_core/INST_RETIRED.ANY/`, `MEM_INST_RETIRED.ANY:u`. Can also be
-    /// `duration_time`, in seconds.
+    /// The event, as typed for `-e`, such as `cpu_core/INST_RETIRED.ANY/` or `MEM_INST_RETIRED.ANY:u`. Can
+    /// also be `duration_time`, which is in seconds.
     pub name: String,
-    /// Whether the formula uses the kernel's count, not the value in its displayed unit.
+    /// Whether the formula uses the kernel's count instead of the value in the displayed unit.
     pub raw: bool,
-    /// Whether the formula uses the number of counters in the sum (perf's `aggr_nr`), not the count.
+    /// Whether the formula uses the number of counters in the sum (perf's `aggr_nr`) instead of the count.
     pub counters: bool,
 }
 
@@ -58,14 +58,14 @@ pub(super) enum BoundLeaf {
     Unknown(MissingValueReason),
 }
 
-/// An expression bound to this machine. A metric that several others refer to is computed once.
+/// An expression bound to this machine. A metric to which several other metrics refer is computed only once.
 #[derive(Debug)]
 pub(super) struct BoundExpression {
     pub(super) node: ExpressionNode<BoundLeaf>,
     pub(super) depth: usize,
 }
 
-/// Returns the values of events.
+/// A function that returns the values of events.
 pub type ValueLookup<'a> = &'a mut dyn FnMut(&Operand) -> Result<f64, MissingValueReason>;
 
 impl Formula {

@@ -1,7 +1,7 @@
-//! The language of derived metrics: perf's, plus names in quotes.
+//! The language of derived metrics: perf's language, plus names in quotes.
 //!
-//! Parses text into a tree of numbers and [`MetricWord`]s, which have no meaning yet. Errors contain a caret
-//! and lead to exit status 2.
+//! Parses text into a tree of numbers and [`MetricWord`]s, which have no meaning yet. Errors show the
+//! position with a caret and lead to exit status 2.
 //!
 //! ```text
 //! expr     := operands (`if` operands `else` expr)?
@@ -13,8 +13,8 @@
 //! about    := has_event | source_count | aggr_nr | strcmp_cpuid_str
 //! NAME     := letters, digits, '_', '.', ':' and '@' (for '/'), others after '\', or anything in '…'
 //! ```
-//! perf's generic names (`branch-misses`, `L1-dcache-loads`) need no quotes, because the part before the `-`
-//! is not an event.
+//! perf's generic names (`branch-misses`, `L1-dcache-loads`) need no quotes. They cannot be confused with a
+//! subtraction, because the part before the `-` is not an event.
 
 use super::expression::{ExpressionNode, MetricFunction, Operator};
 use super::literals;
@@ -22,11 +22,11 @@ use super::role;
 use crate::error::{Error, Result};
 use crate::text;
 
-/// Maximum nesting depth. The parser recurses, and its text is untrusted.
+/// Maximum nesting depth. There must be a limit, because the parser is recursive and its input is untrusted.
 const MOST_NESTED: usize = 100;
 
-/// Maximum number of operators. A long chain of operators nests, too. The vendors' longest chains have about
-/// 600.
+/// Maximum number of operators. A long chain of operators also makes a deep tree. The vendors' longest chains
+/// have about 600.
 const MOST_OPERATORS: usize = 1000;
 
 /// Number of columns of text that an error shows on either side of its caret.
@@ -279,7 +279,7 @@ impl MetricParser<'_> {
         Ok(ExpressionNode::Call(function, arguments))
     }
 
-    /// Parses the parentheses and the name after a function that asks about a name.
+    /// Parses the name in parentheses after a function such as `has_event`.
     fn about(&mut self, word: fn(String) -> MetricWord) -> Result<ExpressionNode<MetricWord>, SyntaxError> {
         let name = match self.peek() {
             Some('\'') => self.quoted()?,
@@ -472,7 +472,7 @@ mod tests {
             let reason = value(text).unwrap_err();
             assert!(reason.cause.contains(cause), "{text}: {}", reason.cause);
         }
-        // Operands that are not needed may be missing.
+        // Operands that are not needed may have no value.
         for (text, expected) in [
             ("cycles if 1 else NaN", 200.0),
             ("1 / zero if zero else 3", 3.0),

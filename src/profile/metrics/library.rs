@@ -1,9 +1,10 @@
 //! Metrics by name and group, and the conversion of their texts to computable formulas.
 //!
-//! Receives [`MetricDefinition`]s: pmc's own ([`super::named`]), those of vendors' tables, and the user's.
-//! Returns [`Formula`]s for this machine. Decides what a name in an expression means. In order of preference,
-//! it is a metric of the same PMU, of no PMU, or of any PMU, ignoring case. Otherwise it is an event. A
-//! metric's own name in its expression is an event.
+//! Receives [`MetricDefinition`]s from pmc itself ([`super::named`]), from vendors' tables, and from the
+//! user. Returns [`Formula`]s for this machine. Decides the meaning of names in expressions. A name refers to
+//! a metric of the same PMU, of no PMU, or of any PMU, in this order of preference and ignoring case. If
+//! there is no such metric, the name refers to an event. If an expression contains the name of its own
+//! metric, that name also refers to an event.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -19,7 +20,7 @@ use crate::text;
 /// Maximum nesting depth of metrics and their expressions, which are traversed recursively.
 const MOST_DEEP: usize = 1000;
 
-/// A metric as written.
+/// A metric's definition, as text.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct MetricDefinition<'a> {
     /// The displayed name.
@@ -34,7 +35,7 @@ pub struct MetricDefinition<'a> {
     pub groups: &'a str,
     /// Level in the top-down analysis, from the vendor's table; 1 is the top.
     pub level: Option<u8>,
-    /// The parent metric in that tree; empty at the top.
+    /// The parent metric in the tree of the top-down analysis; empty at the top.
     pub parent: &'a str,
     /// The expression that computes the value.
     pub expression: &'a str,
@@ -44,8 +45,8 @@ pub struct MetricDefinition<'a> {
     pub locate: &'a str,
     /// Short description.
     pub help: &'a str,
-    /// Whether the expression uses the kernel's counts (as perf's and the vendors' metrics do), not the
-    /// displayed values, such as joules and milliseconds (as pmc's own and the user's metrics do).
+    /// Whether the expression uses the kernel's counts, as in metrics of perf and the vendors. Otherwise it
+    /// uses the displayed values, such as joules or milliseconds, as in metrics of pmc and the user.
     pub raw: bool,
 }
 
@@ -78,7 +79,8 @@ impl<'a> MetricDefinition<'a> {
     }
 }
 
-/// Parses one `--metric`: `NAME=EXPRESSION`. Does not check the expression; binding does.
+/// Parses the value of one `--metric` option: `NAME=EXPRESSION`. The expression is not checked before it is
+/// bound.
 ///
 /// # Errors
 /// Fails if a part is missing.
@@ -105,8 +107,9 @@ pub struct MetricLibrary<'a> {
 }
 
 impl<'a> MetricLibrary<'a> {
-    /// Creates a library of these definitions. A later definition replaces an earlier one with the same name
-    /// if the earlier one belongs to the same PMU or to none: a vendor's metric replaces pmc's.
+    /// Creates a library of these definitions. A later definition replaces an earlier definition with the
+    /// same name if the earlier one belongs to the same PMU or to no PMU. For example, a vendor's metric
+    /// replaces pmc's metric.
     pub fn new(definitions: impl IntoIterator<Item = MetricDefinition<'a>>) -> Self {
         let mut library = Self::default();
         for definition in definitions {
@@ -143,14 +146,15 @@ impl<'a> MetricLibrary<'a> {
         self.definitions.iter().flat_map(MetricDefinition::groups).collect()
     }
 
-    /// Returns the metric that this name means in an expression for this PMU.
+    /// Returns the metric to which this name refers in an expression for this PMU.
     fn meant(&self, name: &str, pmu: &str) -> Option<&MetricDefinition<'a>> {
         let all = self.names.get(&name.to_ascii_lowercase())?.iter().map(|&at| &self.definitions[at]);
         all.min_by_key(|definition| (definition.pmu != pmu, !definition.pmu.is_empty()))
     }
 }
 
-/// Makes definitions computable on a machine. Use a single binder for all of them: it caches its results.
+/// Converts definitions to formulas for a machine. Use a single binder for all definitions, because it caches
+/// its results.
 pub struct Binder<'l, 'a> {
     library: &'l MetricLibrary<'a>,
     environment: &'l MetricEnvironment<'l>,
@@ -208,7 +212,8 @@ impl<'l, 'a> Binder<'l, 'a> {
         })
     }
 
-    /// Binds a definition, after those it refers to. Not recursive, because the names are untrusted.
+    /// Binds a definition after binding all definitions that it refers to. Does not recurse, because
+    /// untrusted definitions may be nested deeply.
     fn bound(&mut self, wanted: &'l MetricDefinition<'a>) -> Result<Rc<BoundExpression>> {
         let mut path: Vec<UnboundMetric<'l, 'a>> = Vec::new();
         let mut next = Some(wanted);
@@ -235,7 +240,7 @@ impl<'l, 'a> Binder<'l, 'a> {
         Ok(Rc::clone(&self.done[&std::ptr::from_ref(wanted)]))
     }
 
-    /// Returns the other metrics that a definition's expression refers to.
+    /// Returns the metrics, other than itself, that a definition's expression refers to.
     fn named_in(
         &self,
         expression: &ExpressionNode<MetricWord>,
@@ -409,7 +414,8 @@ mod tests {
         assert_eq!((without.unit.as_str(), without.level), ("%", Some(1)));
         assert_eq!(without.crossed(&mut |operand| count(&operand.name)), Some(true));
         let less = |name: &str| if name == "CYCLES" { Ok(1.0) } else { Err(MissingValueReason::new("", "")) };
-        // If one part is not crossed, the whole is not. If no part is known, the result is unknown.
+        // If one part of the threshold is not crossed, the threshold is not crossed. If no part is known, the
+        // result is unknown.
         assert_eq!(without.crossed(&mut |operand| less(&operand.name)), Some(false));
         assert_eq!(without.crossed(&mut |_| Err(MissingValueReason::new("", ""))), None);
         assert!(!formula(&METRICS, "tma_width", 0.0).unwrap().has_threshold());

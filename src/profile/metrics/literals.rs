@@ -1,6 +1,6 @@
 //! The values of `#literals` and of functions that ask about the machine.
 //!
-//! Plain values and callbacks, which a command fills in from the host. Makes no decisions.
+//! Contains only plain values and callbacks, which a command fills in from the host.
 
 /// The machine and the measurement, as visible to expressions.
 #[derive(Clone, Copy)]
@@ -11,10 +11,10 @@ pub struct MetricEnvironment<'a> {
     pub has_event: &'a dyn Fn(&str) -> bool,
     /// Returns the number of PMUs that count an event, or `None` if there is no such event.
     pub source_count: &'a dyn Fn(&str) -> Option<f64>,
-    /// Returns the vendor's average retire latency of an event in cycles (`NAME` of `NAME:R`). If it is
-    /// `None`, `NAME:R >= 0` is false.
+    /// Returns the average retire latency of an event in cycles, from the vendor's table (for `NAME:R`). If
+    /// it returns `None`, `NAME:R >= 0` is false.
     pub retire_latency: &'a dyn Fn(&str) -> Option<f64>,
-    /// Whether the CPU has this id (`GenuineIntel-6-55-7`, or a pattern).
+    /// Whether the CPU's id matches this id (`GenuineIntel-6-55-7`) or pattern.
     pub is_cpuid: &'a dyn Fn(&str) -> bool,
 }
 

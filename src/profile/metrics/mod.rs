@@ -1,10 +1,10 @@
 //! Metrics derived from counts: cycles become GHz, misses become a share of accesses, other counts become
 //! rates.
 //!
-//! Receives [`StatCounts`]. Returns [`ComputedMetric`]s for one cell ([`shadow`], perf's metrics with perf's
-//! wording) and [`DerivedResult`] values for a row ([`derive`], named and user-defined expressions). Decides
-//! which events belong together: only those of one row, one cgroup and one level (`:u` with `:u`). Does not
-//! format numbers; [`MetricFormat`] names perf's number format for a metric.
+//! Receives [`StatCounts`]. For one cell, [`shadow`] returns [`ComputedMetric`]s: perf's metrics with perf's
+//! wording. For a row, [`derive`] returns [`DerivedResult`]s: named and user-defined metrics. Only events of
+//! the same row, cgroup and level (`:u` with `:u`) are combined. Does not format numbers; [`MetricFormat`]
+//! names perf's number format for a metric.
 
 mod expression;
 pub mod formula;
@@ -23,7 +23,7 @@ use super::counts::{DerivedResult, EventRole, MissingValueReason, StatCounts, St
 use super::sharing::relative_error;
 use formula::{Formula, Operand};
 
-/// One derived number.
+/// A number that is derived from counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComputedMetric {
     /// The name, as one word for programs: `cpus_utilized`.
@@ -70,8 +70,8 @@ pub enum Concern {
     High,
 }
 
-/// perf's thresholds in percent. A value above the first is high, above the second middle, above the third
-/// low.
+/// perf's thresholds in percent. A value above the first has the severity `High`, above the second `Middle`,
+/// and above the third `Low`.
 const MISSES: [f64; 3] = [20.0, 10.0, 5.0];
 const FRONTEND: [f64; 3] = [50.0, 30.0, 10.0];
 const BACKEND: [f64; 3] = [75.0, 50.0, 20.0];
@@ -85,8 +85,8 @@ fn concern(percent: f64, [high, middle, low]: [f64; 3]) -> Concern {
     }
 }
 
-/// Returns the metrics that perf prints after the count of `event` in `row`, in perf's order. Returns none if
-/// an event that they need is missing.
+/// Returns the metrics that perf prints after the count of `event` in `row`, in perf's order. Returns no
+/// metrics if an event that they need is missing.
 pub fn shadow(counts: &StatCounts, row: usize, event: usize) -> Vec<ComputedMetric> {
     let Some(cell) = CountCell::of(counts, row, event) else { return Vec::new() };
     let Some(role) = counts.events[event].role else { return Vec::new() };
@@ -134,7 +134,7 @@ impl<'a> CountCell<'a> {
         Some(Self { counts, row, event, number })
     }
 
-    /// Returns the counted event of this role that can be combined with this cell. Prefers an event of the
+    /// Returns a counted event with this role that can be combined with this cell. Prefers an event of the
     /// same group.
     fn partner(&self, role: EventRole, same_level: bool) -> Option<Self> {
         let events = &self.counts.events;
@@ -280,8 +280,8 @@ struct CountedFormula<'a> {
 
 impl<'a> CountedFormula<'a> {
     fn of(counts: &'a StatCounts, cgroup: Option<&'a str>, formula: &'a Formula) -> Self {
-        // The level that all events share: `cycles:u` goes with `instructions:u`. An exact name needs no
-        // level.
+        // Find the level that all events share: `cycles:u` is combined with `instructions:u`. An event with
+        // exactly the right name needs no level.
         let mut levels: Vec<&str> = vec![""];
         for event in &counts.events {
             if !levels.contains(&event.level.as_str()) {
@@ -298,8 +298,8 @@ impl<'a> CountedFormula<'a> {
         Self { counts, cgroup, formula, events: operands.filter_map(place).collect() }.side_by_side()
     }
 
-    /// If an event is counted several times, each time for another metric, selects the one whose group
-    /// contains most of the other operands.
+    /// If an event is counted several times for different metrics, selects the count whose group contains
+    /// most of the other operands.
     fn side_by_side(mut self) -> Self {
         let all = &self.counts.events;
         let is_twin = |a: usize, b: usize| all[a].name == all[b].name && all[a].cgroup == all[b].cgroup;
@@ -340,8 +340,8 @@ impl<'a> CountedFormula<'a> {
         }
     }
 
-    /// Returns half the 95 % interval of a value whose events were multiplexed, to first order. A group's
-    /// error affects all of its counts equally; the errors of different groups are independent.
+    /// Returns half the 95 % interval of a value whose events were multiplexed, to first order. The error of
+    /// a group affects all counts of the group equally. The errors of different groups are independent.
     fn error(&self, row: usize, used: &[usize], value: f64) -> Option<f64> {
         let counts = self.counts;
         let mut errors: BTreeMap<usize, f64> = BTreeMap::new();
@@ -392,11 +392,11 @@ impl<'a> CountedFormula<'a> {
     }
 }
 
-/// The only operand that is not an event's count: the elapsed time of the counting, in seconds.
+/// The only operand that is not the count of an event: the elapsed time of the measurement, in seconds.
 const DURATION: &str = "duration_time";
 
-/// Returns the event that `name` means in an expression: the event with exactly this name, or the generic
-/// event with this role at `level`.
+/// Returns the event to which `name` refers in an expression: the event with exactly this name, or the
+/// generic event with this role at `level`.
 fn find(counts: &StatCounts, name: &str, cgroup: Option<&str>, level: &str) -> Option<usize> {
     let events = || counts.events.iter().enumerate().filter(|(_, e)| e.cgroup.as_deref() == cgroup);
     let role = role::role_of(name);
@@ -461,7 +461,7 @@ mod tests {
         let formulas: Vec<_> = library.definitions().map(|one| binder.formula(one).unwrap()).collect();
         let [row] = &derive(&counts, &formulas)[..] else { panic!() };
         assert_eq!(row.iter().map(|own| own.value.clone()).collect::<Vec<_>>(), [Ok(10.0), Ok(40.0)]);
-        // The second is unknown, because another event that it needs was not counted.
+        // The second metric is unknown, because an event that it needs was not counted.
         assert_eq!(row.iter().map(|own| own.crossed).collect::<Vec<_>>(), [Some(false), None]);
     }
 

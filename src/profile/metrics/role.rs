@@ -1,7 +1,7 @@
 //! Maps perf's generic names to roles in metrics, and lists the names that an expression accepts without
 //! quotes.
 //!
-//! Receives names; does not handle values.
+//! Handles only names, not values.
 
 use crate::abi::generic;
 use crate::profile::counts::EventRole;

@@ -39,8 +39,8 @@ pub struct TopdownLevel1 {
     pub backend_bound: f64,
 }
 
-/// Returns the events to count as one group. `has` tells whether the core PMU has an event. Returns `None` if
-/// it supports neither set.
+/// Returns the events to count as one group. `has` returns whether the core PMU has an event. Returns `None`
+/// if the PMU supports neither set of events.
 pub fn events(has: impl Fn(&str) -> bool) -> Option<&'static [&'static str]> {
     [&SHARES, &COUNTS].into_iter().find(|set| set.iter().all(|name| has(name))).map(|set| &set[..])
 }
@@ -48,13 +48,14 @@ pub fn events(has: impl Fn(&str) -> bool) -> Option<&'static [&'static str]> {
 /// Analyzes one row.
 ///
 /// # Errors
-/// Returns which event is missing, and why.
+/// Returns the event that is missing, and why it is missing.
 pub fn level1(counts: &StatCounts, row: usize) -> Result<TopdownLevel1, MissingValueReason> {
     let get = |name: &str| number(counts, row, name);
     if counts.events.iter().any(|e| is(&e.name, SHARES[0])) {
         let [_, retiring, bad, frontend, backend] = SHARES;
         let (r, b, f, k) = (get(retiring)?, get(bad)?, get(frontend)?, get(backend)?);
-        // The four shares together are all slots. Dividing by their sum corrects the register's rounding.
+        // The four shares should add up to all slots. Dividing by their sum corrects the rounding in the
+        // register.
         let all = r + b + f + k;
         return shares(all, r, b, f);
     }
@@ -90,8 +91,8 @@ pub fn derive(counts: &StatCounts) -> Vec<Vec<DerivedResult>> {
     (0..counts.rows.len()).map(row).collect()
 }
 
-/// Returns the path from the top of a tree to its bottleneck: at each level, the metric with the largest
-/// share among those past their thresholds. The result contains indices into `tree`, which covers one PMU.
+/// Returns the path from the top of a tree to its bottleneck. At each level, the path follows the largest
+/// metric that exceeds its threshold. The result contains indices into `tree`, which must cover only one PMU.
 pub fn bottleneck(tree: &[&DerivedResult]) -> Vec<usize> {
     let mut path: Vec<usize> = Vec::new();
     loop {
@@ -198,7 +199,7 @@ mod tests {
         ];
         let tree: Vec<&DerivedResult> = all.iter().collect();
         assert_eq!(bottleneck(&tree), [1, 4]);
-        // A part is at the top if its parent was not requested.
+        // A metric is at the top if its parent was not requested.
         assert_eq!(bottleneck(&tree[3..5]), [1]);
         assert_eq!(bottleneck(&tree[..1]), [0usize; 0]);
     }

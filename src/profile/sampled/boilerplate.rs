@@ -1,10 +1,11 @@
-//! Start-up frames: the functions that start a program, its threads and their workers, and that every stack
-//! begins with. They include the cost of everything and carry no information.
+//! Start-up frames: the functions that start a program, its threads and their workers. Every stack begins
+//! with them, so their total cost is always the cost of everything, which is not useful.
 //!
 //! ```text
 //!   _start ─ __libc_start_main ─ __libc_start_call_main ─ main ─ …      becomes  3 callers ─ main ─ …
 //! ```
-//! Recognizes them by their names and the shape of the tree. Does not decide how a chain of callers is shown.
+//! This module recognizes start-up frames by their names and the shape of the tree. It does not decide how a
+//! chain of callers is shown.
 
 use super::{CallTree, Profile, RowCell, StringTable};
 
@@ -58,14 +59,14 @@ fn is_boilerplate(symbol: &str) -> bool {
 pub struct StartupCallers {
     /// The outermost function.
     pub first: u32,
-    /// The innermost function; its callees are the program's own.
+    /// The innermost function; its callees are functions of the program itself.
     pub last: u32,
     /// Number of functions.
     pub count: usize,
 }
 
-/// Returns the start-up chains at the top of a tree in caller order. Hiding them loses nothing: their
-/// functions have no samples of their own, and each except the last calls only one function.
+/// Returns the start-up chains at the top of a tree in caller order. No information is lost by hiding them:
+/// their functions have no own samples, and each except the last calls only one function.
 pub fn callers(tree: &CallTree, texts: &StringTable) -> Vec<StartupCallers> {
     let symbol = |number: u32| texts.get(tree.nodes[number as usize].symbol);
     let only_child = |number: u32| match tree.nodes[number as usize].children[..] {
@@ -93,8 +94,9 @@ pub fn callers(tree: &CallTree, texts: &StringTable) -> Vec<StartupCallers> {
     tree.roots.iter().filter_map(chain).collect()
 }
 
-/// Returns the indices of the rows with start-up functions, given each row's cells and its own cost, which
-/// must be 0. Returns none if there is only one such row, or if rows have no totals.
+/// Returns the indices of the rows with start-up functions. `rows` has the cells and the own cost of each
+/// row; a start-up function's own cost must be 0. Returns none if there is only one matching row, or if rows
+/// have no totals.
 pub fn caller_rows<'a>(profile: &Profile, rows: impl Iterator<Item = (&'a [RowCell], u64)>) -> Vec<usize> {
     let is_caller = |(cells, own): (&[RowCell], u64)| {
         let symbol = match cells.last() {
@@ -140,7 +142,7 @@ mod tests {
             (&["_start", "__libc_start_main", "__libc_start_call_main", "main"][..], &[][..], 3),
             (&rust, &[], 4),
             (&["clone3", "start_thread", "std::thread::local", "rayon_core::join", "app::work"], &[], 4),
-            // A function with samples of its own stays visible.
+            // A function with own samples stays visible.
             (&["_start", "__libc_start_main", "main"], &[1], 0),
             (&["clone3", "start_thread"], &[0, 1], 0),
             (&["_start", "main", "work"], &[], 0),

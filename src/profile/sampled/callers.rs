@@ -1,6 +1,7 @@
 //! Modifies stacks by function name: `--ignore-callees` truncates them, `--parent` marks them.
 //!
-//! Receives resolved stacks and the calls at their locations. Modifies them before tables and trees are made.
+//! Receives resolved stacks and the calls at their locations. Modifies the stacks before tables and trees are
+//! made.
 //!
 //! ```text
 //!   main  f  g  h      --ignore-callees f:   main f          (f's callees count as f's own)
@@ -14,10 +15,10 @@ use crate::session::intern::{Interner, bytes, words};
 use crate::session::samples::SampleAttribute;
 use crate::session::{ResolvedStacks, StackStore};
 
-/// The parent of stacks without a matching function.
+/// Name of the parent of stacks without a matching function.
 pub const OTHER: &str = "[other]";
 
-/// Whether a name matches the pattern.
+/// A function that returns whether a name matches the pattern.
 pub type NameMatcher<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// For each call, whether its name matches. Checks each name once.
@@ -87,7 +88,7 @@ pub fn mark_parents(
     resolved.rejoin();
 }
 
-/// Removes the rows without a parent. Returns their sums by event.
+/// Removes the rows without a parent, and returns the sums of these rows by event.
 pub fn without_others(
     resolved: &mut ResolvedStacks,
     attributes: &Interner,

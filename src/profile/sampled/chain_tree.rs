@@ -1,4 +1,4 @@
-//! Call chains merged by their common prefixes: see [`chains`](super::chains), which makes them.
+//! Call chains, merged by their common prefixes. [`chains`](super::chains) builds these trees.
 
 use super::{SampleValue, StringId};
 use crate::abi::CpuMode;
@@ -12,7 +12,7 @@ pub struct ChainLink {
     pub dso: StringId,
     /// CPU mode of the function.
     pub level: CpuMode,
-    /// Whether the function is inlined into the next outer one.
+    /// Whether the function is inlined into the next outer function.
     pub inlined: bool,
 }
 

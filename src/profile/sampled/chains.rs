@@ -1,8 +1,9 @@
 //! The call chains of each row of a table, as perf prints them below the rows.
 //!
 //! In caller order, a row's chains start at the row's function and lead to the sampled function. In callee
-//! order, they lead out to the root. Samples in the row's own function contribute their whole stack. Chains
-//! with a common prefix share a node. A node contains all functions that its chains have in common:
+//! order, they start at the row's function and lead outward to the root. Samples in the row's own function
+//! contribute their whole stack. Chains with a common prefix share a node. A node contains all functions that
+//! its chains have in common:
 //!
 //! ```text
 //!   main f g   3           row main, caller order        row g, callee order
@@ -40,7 +41,7 @@ impl From<&CallNode> for ChainLink {
     }
 }
 
-/// Joins a node with its only child if all chains through the node continue there.
+/// Joins a node with its only child if all chains through the node continue to that child.
 fn joined(mut tree: CallTree) -> ChainTree {
     let mut chains = ChainTree::default();
     let mut open: Vec<(Option<u32>, u32)> = tree.roots.iter().rev().map(|root| (None, *root)).collect();
@@ -99,7 +100,7 @@ pub(super) fn add_chains(
     }
 }
 
-/// Returns, by event and row, the parts of paths that form the row's chains.
+/// Returns the parts of paths that form the chains of each row, by event and row.
 fn rests<'a>(
     input: &'a TableInput<'a>,
     table: TableRequest<'a>,
@@ -174,7 +175,8 @@ mod tests {
     #[test]
     fn functions_common_to_all_chains_are_one_node() {
         let value = |samples: u64| SampleValue { samples, period: samples * 7, ..SampleValue::default() };
-        // 0 calls 1, which calls 2 and 3. 4, below 3, has as many samples as 3, but 3 has samples of its own.
+        // 0 calls 1, which calls 2 and 3. 4 is called by 3 and has as many samples as 3, but 3 also has own
+        // samples.
         let node = |symbol: u32, own: u64, total: u64, children: &[u32]| CallNode {
             symbol: StringId(symbol),
             dso: StringId(9),

@@ -1,6 +1,6 @@
 //! The calls at each location, including inlined ones.
 //!
-//! Receives locations and the symbolizer's answers. Decides what to show if a name or a module is missing.
+//! Receives locations and the symbolizer's results. Decides what to show if a name or a module is missing.
 
 use std::num::NonZeroU64;
 
@@ -28,9 +28,9 @@ pub struct LocationCall {
     pub start: Option<NonZeroU64>,
     /// CPU mode of the code.
     pub level: CpuMode,
-    /// Whether the call is inlined into the next outer one.
+    /// Whether the call is inlined into the next outer function.
     pub inlined: bool,
-    /// Whether a symbol names the function. Otherwise the name describes its location.
+    /// Whether the function's name comes from a symbol. Otherwise the name describes the function's location.
     pub named: bool,
 }
 
@@ -50,8 +50,8 @@ pub struct LocationCalls {
     modules: Vec<Option<u32>>,
     /// Whether names are shown as the compiler wrote them.
     pub raw_names: bool,
-    /// Cached strings that many locations share: a module's name and the placeholder for its code, and a
-    /// function's name.
+    /// Cached strings that many locations share: the names of modules, the placeholders for their code, and
+    /// the names of functions.
     of_module: FxHashMap<Option<u32>, (StringId, Option<StringId>)>,
     of_function: FxHashMap<FunctionId, StringId>,
 }
@@ -134,7 +134,7 @@ impl LocationCalls {
         texts: &mut StringTable,
     ) {
         let start = self.calls.len() as u32;
-        // Anonymous memory keeps the name that it was mapped with, because it contains no generated code.
+        // Anonymous memory keeps the name with which it was mapped, because data is not generated code.
         let name = |module: &Module| match module.kind {
             ModuleKind::Anonymous(_) => module.path.to_string_lossy().into_owned(),
             _ => module.short_name(),
@@ -170,7 +170,7 @@ impl LocationCalls {
         start as usize..end as usize
     }
 
-    /// Returns the index of the outermost call, the function that contains the code.
+    /// Returns the index of the outermost call at a location: the function that contains the code.
     pub fn own(&self, location: u32) -> usize {
         self.range(location).end - 1
     }
@@ -227,14 +227,14 @@ impl CodeKind {
 }
 
 /// Whether a module is memory for a runtime's generated code, or a file that `inject --jit` created from such
-/// code. Anonymous memory can have a name (`prctl(2)`), as V8's has.
+/// code. Anonymous memory can have a name (`prctl(2)`), which V8 makes use of.
 pub fn is_generated_module(module: &str) -> bool {
     module.starts_with("[JIT]")
         || module.starts_with("[anon:")
         || (module.starts_with("jitted-") && is_library(module))
 }
 
-/// Whether a file name is that of a library.
+/// Whether a file name is the name of a library.
 pub fn is_library(name: &str) -> bool {
     name.ends_with(".so") || name.contains(".so.")
 }

@@ -15,8 +15,8 @@ use crate::abi::CpuMode;
 use crate::session::intern::words;
 use crate::session::samples::{ANY_COMM, RowKey, SampleAttribute};
 
-/// Selects the samples that count. A filter on something that the rows do not distinguish (threads, CPUs or
-/// times that were not kept) excludes nothing.
+/// Selects the samples that count. If the rows do not distinguish threads, CPUs or times, a filter on that
+/// attribute excludes nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
     /// Only include threads with these names.
@@ -38,8 +38,8 @@ pub struct Filter {
     pub hide_user: bool,
     /// Exclude samples in the kernel.
     pub hide_kernel: bool,
-    /// The rows that the table keeps. The tree keeps the samples in these modules and these functions. If
-    /// rows have totals, it also keeps the samples in these functions' callees.
+    /// Selects the rows that the table keeps. The tree keeps the samples in the selected modules and
+    /// functions. If rows have totals, the tree also keeps samples in callees of the selected functions.
     pub only: RowSelection,
 }
 
@@ -96,11 +96,11 @@ pub(super) struct FilterVerdict {
     pub(super) other: bool,
 }
 
-/// A running filter, which caches its verdicts by number.
+/// The state of a filter while it is applied. Caches results by number.
 pub(super) struct FilterState<'a> {
     input: &'a TableInput<'a>,
     filter: &'a Filter,
-    /// Index of each attribute in a row's list.
+    /// Index of each attribute in a row's list of attributes.
     pub(super) pid: Option<usize>,
     pub(super) tid: Option<usize>,
     cpu: Option<usize>,
@@ -170,7 +170,7 @@ impl<'a> FilterState<'a> {
         *self.of_comm.entry(comm).or_insert_with(|| wanted.contains(&words.comm(comm)))
     }
 
-    /// Checks a stack, and caches the last verdict because neighbouring rows often have the same stack.
+    /// Checks a stack. Caches the last result, because neighbouring rows often have the same stack.
     fn stack(&mut self, stack: u32) -> bool {
         let filter = self.filter;
         if self.dso.is_none() && self.symbol.is_none() && !filter.hide_user && !filter.hide_kernel {

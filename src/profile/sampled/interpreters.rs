@@ -1,8 +1,8 @@
 //! Interpreters in the samples: whether their languages' functions have names, and how to get names.
 //!
 //! Receives the stacks and the calls at their locations, and returns facts for the trust line. An interpreter
-//! is recognized by a function that runs its programs. A language's functions have names if a runtime
-//! generates code for them and writes the names to a file.
+//! is recognized by its evaluator, the function that runs programs of the language. The language's functions
+//! have names only if a runtime generates code for them and writes the names to a file.
 
 use rustc_hash::FxHashSet;
 
@@ -14,7 +14,8 @@ use crate::symbol::runtime_names;
 /// An interpreter.
 struct Interpreter {
     language: &'static str,
-    /// Functions of which every stack that runs a program of the language contains one.
+    /// Names of the interpreter's evaluator. While a program of the language runs, its stack contains one of
+    /// them.
     evaluators: &'static [&'static str],
     /// Whether the language's functions have no names, regardless of the stacks. Receives the module of the
     /// evaluator.
@@ -23,8 +24,8 @@ struct Interpreter {
     remedy: fn(module: &str) -> &'static str,
 }
 
-/// First version of Python 3 that names its functions: docs.python.org, "Python support for the Linux perf
-/// profiler".
+/// First minor version of Python 3 that writes the names of its functions. Source: docs.python.org, "Python
+/// support for the Linux perf profiler".
 const NAMING_PYTHON: u32 = 12;
 
 const INTERPRETERS: &[Interpreter] = &[
@@ -51,7 +52,7 @@ const INTERPRETERS: &[Interpreter] = &[
     },
     Interpreter {
         language: "Ruby",
-        // The first one is often stripped, the second one is exported.
+        // The first name is often stripped from the file; the second name is exported.
         evaluators: &["vm_exec_core", "ruby_run_node"],
         is_nameless: |_| false,
         remedy: |_| runtime_names::RUBY,
@@ -82,8 +83,8 @@ pub struct NamelessLanguage {
     pub remedy: &'static str,
 }
 
-/// Returns the languages whose functions have no names. Without callers, returns only those recognizable
-/// without stacks.
+/// Returns the languages whose functions have no names. If there are no callers, returns only languages that
+/// can be recognized without stacks.
 pub(super) fn nameless(
     resolved: &ResolvedStacks,
     code: &LocationCalls,
@@ -109,7 +110,7 @@ pub(super) fn nameless(
                 nameless += if calls().any(|call| is_generated[call]) { 0 } else { value.samples };
             }
         }
-        // If only a minority of the stacks lacks names, the stacks are broken instead.
+        // If only a minority of the stacks lacks names, the cause is broken stacks, not the runtime.
         if (interpreter.is_nameless)(module) || has_callers && nameless * 2 > all {
             let (language, remedy) = (interpreter.language, (interpreter.remedy)(module));
             found.push(NamelessLanguage { language, samples: nameless, remedy });
@@ -119,8 +120,8 @@ pub(super) fn nameless(
 }
 
 /// Returns the number of samples whose stack ends where Erlang called C code. Erlang code runs on the stacks
-/// of its own processes. The kernel cannot follow a stack from C code to there, and stack copies do not
-/// contain it.
+/// of its own processes. The kernel cannot follow a stack from C code to such a stack, and stack copies do
+/// not contain it.
 pub(super) fn erlang_ends(resolved: &ResolvedStacks, code: &LocationCalls, texts: &StringTable) -> u64 {
     if texts.find("global::process_main").is_none() && texts.find("global::call_light_bif_shared").is_none() {
         return 0;

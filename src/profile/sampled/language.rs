@@ -3,7 +3,7 @@
 //!
 //! Receives rows of stacks and the calls at their locations, and returns one row per function. A function's
 //! own cost includes the native code that it runs, mainly its interpreter. In the table of all functions, in
-//! contrast, a Python function never has samples of its own.
+//! contrast, a Python function never has any own samples.
 //!
 //! ```text
 //!   stack  dict_lookup <- _PyEval_EvalFrameDefault <- py::f <- _PyEval_EvalFrameDefault <- py::main
@@ -41,7 +41,7 @@ const RUNTIME_STARTS: [&str; 8] = [
     "global::",
     "erts_beamasm:",
 ];
-/// Suffixes of such names.
+/// Suffixes of names that belong to a runtime.
 const RUNTIME_ENDS: [&str; 5] = ["stub", "Blob", "-CodeInfoPrologue", "::codeHeader", "::codeFooter"];
 
 /// Whether a call is code that a runtime generated and named.
@@ -68,7 +68,7 @@ pub(super) fn marked(
     code.calls().iter().map(ask).collect()
 }
 
-/// A function's sums, and the last row that was added to its total.
+/// A function's sums, and the last row that was added to the function's total.
 #[derive(Default)]
 struct LanguageSum {
     own: SampleValue,

@@ -1,7 +1,7 @@
 //! The parts of a live result other than rows: overall facts, functions by name, and a placeholder for
 //! pending names.
 //!
-//! Plain data: `analysis` fills it in, views and the screen show it.
+//! Contains only plain data. `analysis` fills it in, and views and the screen show it.
 
 /// Placeholder for a function's name until it is resolved.
 pub const PENDING: &str = "…";
@@ -32,7 +32,7 @@ pub struct LiveHeader {
     pub throttled: u64,
     /// Number of samples of unknown events.
     pub unknown: u64,
-    /// Shares of the samples, 0 to 1: in the kernel, in programs, idle.
+    /// Shares of samples (0 to 1) in the kernel, in programs, and while idle.
     pub split: Option<(f64, f64, f64)>,
     /// pmc's own CPU usage since the previous table; 1 is one full CPU.
     pub own_cpu: f64,

@@ -1,7 +1,7 @@
 //! Profiles: samples aggregated as the user requested.
 //!
 //! Receives rows of distinct stacks (`session`) and the calls at each location ([`LocationCalls`], from
-//! `symbol`). Returns a read-only [`Profile`]: a table of rows, a call tree, and how far both can be trusted.
+//! `symbol`). Returns a read-only [`Profile`]: a table of rows, a call tree, and the quality of the data.
 //! Pure.
 //!
 //! ```text
@@ -57,9 +57,10 @@ pub struct Profile {
     pub keys: Vec<SortKey>,
     /// Names of the tracepoint fields used as sort keys.
     pub trace_fields: Vec<String>,
-    /// Whether rows have totals besides their own costs: call chains were recorded and requested.
+    /// Whether rows have totals in addition to their own costs. This requires that call chains were recorded
+    /// and requested.
     pub has_totals: bool,
-    /// Whether values have latencies: the recording contains context switches.
+    /// Whether values have latencies. This requires that the recording contains context switches.
     pub has_latency: bool,
     /// The total that shares refer to.
     pub share_of: ShareOf,
@@ -130,7 +131,7 @@ impl ProfileEvent {
         self.error_by(self.share_of, share)
     }
 
-    /// Returns the same for a share of all periods or all latencies.
+    /// Returns half the width of the 95 % confidence interval for a share of all periods or all latencies.
     pub fn error_by(&self, of: ShareOf, share: f64) -> f64 {
         half_width(share, of.draws(&self.total))
     }
@@ -155,7 +156,7 @@ mod tests {
         assert!((0.09..0.1).contains(&few) && (0.0097..0.0099).contains(&many), "{few} {many}");
         assert!(event(100, 1).error(0.0) > 0.01);
         assert_eq!(ProfileEvent::default().error(0.3), 1.0);
-        // One heavy sample among light ones dominates the variance.
+        // One sample with a large period dominates the variance of many samples with small periods.
         let uneven =
             SampleValue { samples: 100, period: 199, squares: 99.0 + 10_000.0, ..SampleValue::default() };
         assert!(ShareOf::Period.draws(&uneven) < 4.0);

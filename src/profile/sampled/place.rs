@@ -1,13 +1,14 @@
-//! Cells of branches and of data: the code or the data at a sample's other address.
+//! Cells for branches and data accesses: the code or data at an address of a sample other than its
+//! instruction.
 
 use super::{LocationCall, LocationCalls, RowCell, SortKey, StringTable};
 use crate::record::decode::{BranchFlags, DataSource};
 use crate::session::samples::SampleAttribute;
 
-/// Returns an attribute of a row.
+/// A function that returns an attribute of a row.
 type RowAttribute<'a> = dyn Fn(fn(&SampleAttribute) -> bool) -> Option<u64> + 'a;
 
-/// Returns the call at the location named by an attribute.
+/// Returns the call at the location whose number is in an attribute.
 fn call(code: &LocationCalls, word: Option<u64>) -> Option<&LocationCall> {
     let location = u32::try_from(word?).ok()?;
     if location as usize >= code.len() {
@@ -16,7 +17,8 @@ fn call(code: &LocationCalls, word: Option<u64>) -> Option<&LocationCall> {
     code.calls().get(code.own(location))
 }
 
-/// Returns a cell for the source line `at` in the function `of`, or for the place at `offset` in its module.
+/// Returns a cell for the source line of `at` in the function `of`. If the line is unknown, the cell
+/// describes `offset` in the function or module.
 pub(super) fn line(of: &LocationCall, at: &LocationCall, offset: Option<u64>) -> RowCell {
     match (at.file, offset, of.start) {
         (Some(file), ..) => RowCell::Line(file, at.line),

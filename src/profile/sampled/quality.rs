@@ -39,18 +39,18 @@ pub struct ProfileQuality {
     /// For stacks that do not reach a root: the module of the outermost frame and the number of samples,
     /// largest first.
     pub broken: Vec<(String, u64)>,
-    /// Why copied stacks end.
+    /// How the unwinding of copied stacks ended.
     pub ends: UnwindEnds,
     /// Whether call chains exist but were not requested. Their quality is then unknown.
     pub chains_unread: bool,
-    /// Comparison of the recorded command's count with its samples; `None` if unknown.
+    /// Comparison of the recorded command's event count with its samples; `None` if unknown.
     pub unsampled: Option<UnsampledEvent>,
-    /// How stacks were unwound during recording (`dwarf` or `auto`). The recorder has then already reported
-    /// why they end.
+    /// How stacks were unwound during recording (`dwarf` or `auto`). In this case, the recorder has already
+    /// reported why they end.
     pub unwound_live: Option<&'static str>,
     /// Whether stack copies had the kernel's maximum size.
     pub largest_copies: bool,
-    /// Interpreters in the samples whose languages' functions have no names.
+    /// Languages that were interpreted in the samples and whose functions have no names.
     pub nameless_languages: Vec<NamelessLanguage>,
     /// Number of samples whose stack ends where Erlang called C code.
     pub erlang_ends: u64,
@@ -58,7 +58,7 @@ pub struct ProfileQuality {
     pub notes: Vec<String>,
 }
 
-/// An event of a recorded command, both counted and sampled.
+/// An event of a recorded command that was both counted and sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnsampledEvent {
     /// The count.
@@ -72,18 +72,19 @@ pub struct UnsampledEvent {
 /// How the unwinding of copied stacks ended, in numbers of samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnwindEnds {
-    /// All copied stacks.
+    /// Number of all copied stacks.
     pub copied: u64,
-    /// The next frame is beyond the copied bytes.
+    /// Number of samples in which the next frame is beyond the copied bytes.
     pub cut: u64,
-    /// Unwinding failed: the unwind tables are wrong, or the stack is damaged.
+    /// Number of samples in which unwinding failed, because the unwind tables are wrong or the stack is
+    /// damaged.
     pub lost: u64,
-    /// The chain reached its maximum length (`--max-stack`).
+    /// Number of samples whose chain reached its maximum length (`--max-stack`).
     pub long: u64,
-    /// The process is a 32-bit Arm process, which pmc does not unwind.
+    /// Number of samples of 32-bit Arm processes, which pmc does not unwind.
     pub compat: u64,
-    /// Code without unwind tables stopped the unwinding: its module (`None` if unmapped) and the number of
-    /// samples, largest first.
+    /// Modules whose code has no unwind tables, which stopped the unwinding, with the number of samples,
+    /// largest first. `None` means unmapped code.
     pub no_tables: Vec<(Option<String>, u64)>,
 }
 
@@ -147,7 +148,7 @@ pub struct StackCounts {
     pub erlang_ends: u64,
 }
 
-/// Functions that stacks start in: entry points of programs, of threads and of the kernel. A suffix after a
+/// Functions in which stacks start: entry points of programs, of threads and of the kernel. A suffix after a
 /// dot (added by a compiler) or after `@` (a version) is ignored.
 const ROOTS: &[&str] = &[
     "_start",
@@ -178,12 +179,13 @@ const ROOTS: &[&str] = &[
     "entry_SYSCALL_64_after_hwframe",
     "entry_SYSCALL_64",
     "el0t_64_sync",
-    // Erlang processes return to this function. A return address minus one is in the symbol before it.
+    // Erlang processes return to `normal_exit`. Callers are looked up by the return address minus one, which
+    // is in the preceding symbol, its `CodeInfoPrologue`.
     "erts_beamasm:normal_exit/0",
     "erts_beamasm:normal_exit/0-CodeInfoPrologue",
 ];
 
-/// Counts the stacks and frames of the rows; without callers, only the innermost functions.
+/// Counts the stacks and frames of the rows. If there are no callers, counts only the innermost functions.
 pub fn count(
     resolved: &ResolvedStacks,
     code: &LocationCalls,
@@ -218,7 +220,7 @@ pub fn count(
         quality.stacks += value.samples;
         quality.cut_off += if resolved.is_cut(key.stack) { value.samples } else { 0 };
         quality.joined += if resolved.is_joined(key.stack) { value.samples } else { 0 };
-        // Frames beyond the root come from an uninitialized frame pointer and have no name.
+        // Frames outside the root come from an uninitialized frame pointer and have no name.
         let mut outward = stack().rev().map(|location| code.own(location));
         if outward.find(|call| code.calls()[*call].named).is_some_and(|call| is_root[call]) {
             quality.rooted += value.samples;

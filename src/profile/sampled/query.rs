@@ -1,9 +1,9 @@
 //! Queries on a profile, as plain data, and the code that answers them.
 //!
 //! Receives rows of distinct stacks ([`TableInput`]), their events, and a [`Query`]. Filters the rows, joins
-//! those that the query does not distinguish, and has tables and trees made of them. Everything that shows
-//! profiles asks here: a report once, the screen after each key press, the live view at each refresh. The
-//! caller provides the rows, and the facts about modules and losses.
+//! rows that the query does not distinguish, and builds tables and trees from them. Everything that shows
+//! profiles uses this module: a report once, the screen after each key press, the live view at each refresh.
+//! The caller provides the rows, and the facts about modules and losses.
 //!
 //! ```text
 //!   rows ── filter ──+── join rows with equal keys ── tables, trees
@@ -35,7 +35,7 @@ pub struct Query {
     pub keys: Vec<SortKey>,
     /// The total that shares refer to, and the order of rows and branches.
     pub share_of: ShareOf,
-    /// Whether rows have totals besides their own costs.
+    /// Whether rows have totals in addition to their own costs.
     pub totals: bool,
     /// Whether rows split their own costs by CPU mode.
     pub by_mode: bool,
@@ -54,7 +54,8 @@ pub struct Query {
     pub row_limit: f64,
     /// Options for the call chains of rows; `None` means no chains.
     pub chains: Option<ChainRequest>,
-    /// The function at the tree's root: shows its callees in caller order, its callers in callee order.
+    /// The function at the tree's root. The tree shows its callees in caller order, and its callers in callee
+    /// order.
     pub root: Option<String>,
     /// Whether events have [`LanguageFunction`](super::LanguageFunction)s.
     pub language_functions: bool,
@@ -96,7 +97,7 @@ pub struct EventTotals {
     pub leader: usize,
     /// Sum of all samples.
     pub total: SampleValue,
-    /// Sum of the samples excluded before rows were made.
+    /// Sum of the samples that were excluded before rows were made.
     pub filtered: SampleValue,
 }
 
@@ -131,11 +132,11 @@ pub struct QueryAnswer {
     pub query: Query,
     /// Tables and trees. The facts about modules and losses are not filled in.
     pub profile: Profile,
-    /// The query's event over time, ignoring the query's time filter. If the query is for all events, this is
-    /// the first event. `None` if rows have no time.
+    /// The periods of the query's event over time, ignoring the query's time filter. If the query is for all
+    /// events, the periods of the first event. `None` if rows have no time.
     pub times: Option<TimeSums>,
-    /// The same event by thread, ignoring the query's thread filters, largest first. Empty if rows have no
-    /// threads.
+    /// The samples of the same event by thread, ignoring the query's thread filters, largest first. Empty if
+    /// rows have no threads.
     pub threads: Vec<ThreadSum>,
     /// Names of the threads' processes, by process id.
     pub process_names: FxHashMap<i32, StringId>,
@@ -256,7 +257,7 @@ pub fn answer(
     }
     let mut process_names = FxHashMap::default();
     let threads = by_thread.into_iter().map(|((pid, tid, comm), value)| {
-        // Ended threads are joined, regardless of their names.
+        // Join all ended threads, regardless of their names.
         let is_over = (pid == ENDED, tid == ENDED);
         let (pid, tid) = (pid as i32, tid as i32);
         let process = if is_over.0 { Some(ENDED_NAME.to_owned()) } else { input.words.task_name(pid) };
@@ -333,7 +334,7 @@ fn joined<'a>(rows: Cow<'a, [(RowKey, SampleValue)]>, keys: &[SortKey]) -> Cow<'
     }
     let mut joined: Vec<(RowKey, SampleValue)> = Vec::new();
     for (key, value) in rows.iter() {
-        // The first row's attributes represent all; no key reads them.
+        // Keep the attributes of the first row, because no key reads them.
         let same = joined.last_mut().filter(|(last, _)| plain(last) == plain(key));
         match same {
             Some((_, sum)) => *sum += value,
@@ -544,7 +545,7 @@ mod tests {
             let rows = world.ask(Query { by_mode, ..by_symbol() }).profile.events.remove(0).rows;
             rows.iter().map(|row| (row.by_mode.is_some(), row.in_mode(0), row.in_mode(1))).collect::<Vec<_>>()
         };
-        // By descending total: main, work (no samples of its own), leaf, sys.
+        // By descending total: main, work (no own samples), leaf, sys.
         let own = [(true, 0, 10), (false, 0, 0), (true, 0, 170), (true, 20, 0)];
         assert_eq!(in_mode(true), own);
         assert_eq!(in_mode(false), [(false, 0, 0); 4]);

@@ -8,7 +8,7 @@ pub enum ShareOf {
     /// The periods: CPU time if the event is a clock.
     #[default]
     Period,
-    /// The periods divided among the threads that ran: wall-clock time.
+    /// The periods, divided by the number of threads that ran at the same time: wall-clock time.
     Latency,
 }
 
@@ -36,8 +36,8 @@ pub(super) fn share(cost: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { cost as f64 / all as f64 }
 }
 
-/// Returns half the width of Wilson's 95 % interval for a share obtained from this many draws, or 1 without
-/// draws. The interval remains sensible near 0 and 1.
+/// Returns half the width of Wilson's 95 % interval for a share estimated from this number of draws. Returns
+/// 1 if there are no draws. The interval is also valid near 0 and 1.
 pub fn half_width(share: f64, draws: f64) -> f64 {
     if draws <= 0.0 {
         return 1.0;

@@ -1,4 +1,4 @@
-//! Sort keys, with perf's names. They determine how rows are distinguished.
+//! Sort keys, with perf's names. They determine which samples share a row.
 
 use super::StringId;
 use crate::session::samples::SampleAttribute;
@@ -122,7 +122,7 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("parallelism", SortKey::Parallelism, "Parallelism"),
     ("comm_nodigit", SortKey::CommNoDigit, "CommNoDigit"),
     ("tgid", SortKey::Process, "Tgid:Command"),
-    // perf's names for the same field of a sample.
+    // These are perf's names for the same field of a sample.
     ("retire_lat", SortKey::StageCycles, "Pipeline Stage Cycle"),
     ("local_retire_lat", SortKey::LocalStageCycles, "Local Pipeline Stage Cycle"),
 ];
@@ -159,7 +159,7 @@ impl SortKey {
         KEYS.iter().map(|(name, ..)| *name)
     }
 
-    /// Returns the name in documents: the first of the key's names.
+    /// Returns the name to use in documents, which is the first of the key's names.
     pub fn name(self) -> &'static str {
         KEYS.iter().find(|(_, key, _)| *key == self).map_or("period", |(name, ..)| name)
     }
@@ -178,7 +178,7 @@ impl SortKey {
         KEYS.iter().find(|(_, key, _)| *key == self).map_or("Period", |(.., heading)| heading)
     }
 
-    /// Whether the key is a property of the code, so that callers have values of their own.
+    /// Whether the key is a property of the code. If so, each caller in a stack has its own value.
     pub fn is_of_code(self) -> bool {
         matches!(
             self,
@@ -269,7 +269,7 @@ pub fn attributes(keys: &[SortKey], slice: u64) -> Vec<SampleAttribute> {
     attributes
 }
 
-/// One value of a row.
+/// One cell of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RowCell {
     /// Text.

@@ -1,8 +1,9 @@
 //! Stacks with their weights by thread: the common source of all export formats.
 //!
-//! Receives the input of tables and trees ([`TableInput`]) and a [`Query`], whose filter and event apply.
-//! Returns rows with thread and time, each with a stack. For formats with addresses and inlined calls, a
-//! stack is a list of locations. For all others it is the end of a path through functions.
+//! Receives the input of tables and trees ([`TableInput`]) and a [`Query`], of which only the filter and the
+//! event are used. Returns rows with thread, time and stack. For formats with addresses and inlined calls, a
+//! stack is a list of locations. For all other formats, a stack is the node at the end of a path through
+//! functions.
 //!
 //! ```text
 //!   row       event, thread, time, stack, value
@@ -21,7 +22,7 @@ use crate::session::live::ENDED;
 use crate::session::samples::SampleAttribute;
 use crate::session::{CodeLocation, Module};
 
-/// An event, and the sum that the filters left.
+/// An event, with the sum of all samples and the sum of its rows.
 #[derive(Debug, Clone, Default)]
 pub struct StackEvent {
     /// The event's name; untrusted text.
@@ -57,7 +58,7 @@ pub struct StackThread {
     pub process: Option<String>,
 }
 
-/// Samples that agree in everything that rows distinguish.
+/// Samples that agree in all attributes that rows distinguish.
 #[derive(Debug, Clone)]
 pub struct StackRow {
     /// Index of the event.
@@ -93,7 +94,8 @@ pub struct StackProfile<'a> {
 }
 
 impl<'a> StackProfile<'a> {
-    /// Selects the rows that pass a query's filter, of the query's event or of all events.
+    /// Selects the rows that pass a query's filter and belong to the query's event, or to any event if the
+    /// query has none.
     pub fn new(
         input: &TableInput<'a>,
         modules: &'a [Module],
@@ -183,7 +185,8 @@ impl<'a> StackProfile<'a> {
     pub fn paths(&self) -> Paths {
         let mut paths = Paths::default();
         let mut numbers = PathLookup::default();
-        // Neighbouring stacks share outer callers: keeps the last stack, with the node of each location.
+        // Keep the last stack with the node of each location, because neighbouring stacks share their outer
+        // callers.
         let (mut last, mut now): (Vec<(u32, u32)>, Vec<u32>) = (Vec::new(), Vec::new());
         for row in &self.rows {
             let stack = row.stack as usize;
@@ -211,7 +214,7 @@ impl<'a> StackProfile<'a> {
 }
 
 fn thread(input: &TableInput<'_>, pid: Option<u64>, tid: Option<u64>, comm: u32) -> StackThread {
-    // Ended threads are joined, regardless of their names.
+    // Join all ended threads, regardless of their names.
     let number = |word: Option<u64>| word.filter(|word| *word != ENDED).map(|word| word as i32);
     StackThread {
         pid: number(pid),
@@ -221,14 +224,14 @@ fn thread(input: &TableInput<'_>, pid: Option<u64>, tid: Option<u64>, comm: u32)
     }
 }
 
-/// The caller of outermost functions.
+/// Marks that a function has no caller.
 const NONE: u32 = u32::MAX;
 
 /// Functions, and the stacks' paths through them.
 #[derive(Debug, Default)]
 pub struct Paths {
-    /// For each function, the index of one of its calls. An inlined function differs from the same function
-    /// when it is called.
+    /// For each function, the index of one of its calls. A function that is inlined and the same function
+    /// when it is called normally are different entries.
     pub functions: Vec<usize>,
     /// The nodes, by number; callers come before their callees.
     pub nodes: Vec<PathNode>,
@@ -265,7 +268,7 @@ impl Paths {
 /// Lookup tables for building paths.
 #[derive(Default)]
 struct PathLookup {
-    /// Function numbers, by everything that distinguishes functions.
+    /// Function numbers, by all properties that distinguish functions.
     functions: FxHashMap<LocationCall, u32>,
     /// Function numbers, by call.
     of_call: Vec<u32>,

@@ -13,7 +13,7 @@ use crate::session::intern::HashKeys;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct StringId(pub u32);
 
-/// The strings. They are untrusted: views clean them.
+/// The strings. They are untrusted, so views must clean them.
 ///
 /// ```text
 ///   table  hash -> number

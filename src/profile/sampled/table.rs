@@ -47,20 +47,21 @@ impl TableRow {
 /// The CPU modes that rows distinguish.
 pub const MODES: [CpuMode; 4] = [CpuMode::Kernel, CpuMode::User, CpuMode::GuestKernel, CpuMode::GuestUser];
 
-/// Name (and replacement for the number) of ended processes and threads: see [`ENDED`].
+/// Shown instead of the name and number of ended processes and threads: see [`ENDED`].
 pub const ENDED_NAME: &str = "(ended)";
 
-/// Provides strings for numbers.
+/// Provides the strings for the numbers in rows.
 pub trait RowStrings {
     /// Returns the name of a thread, given the number in a row's key.
     fn comm(&self, comm: u32) -> String;
-    /// Returns the last name of a thread, with or without samples. A process has that of its first thread.
+    /// Returns the last name of a thread, even if the thread has no samples. For a process, this is the name
+    /// of its first thread.
     fn task_name(&self, tid: i32) -> Option<String>;
     /// Returns the path of a cgroup.
     fn cgroup(&self, id: u64) -> String;
     /// Returns the socket of a CPU.
     fn socket(&self, cpu: u64) -> Option<i64>;
-    /// Returns the number of bytes of a module that the first process with it mapped.
+    /// Returns the number of bytes of a module that were mapped by the first process with this module.
     fn mapped(&self, module: u32) -> Option<u64>;
     /// Returns a payload as text.
     fn payload(&self, number: u64) -> String;
@@ -74,7 +75,8 @@ pub trait RowStrings {
 /// The input of tables and trees.
 #[derive(Clone, Copy)]
 pub struct TableInput<'a> {
-    /// The sums by stack, sorted by event and stack: the rows of `resolved`, or those that passed a filter.
+    /// The sums by stack, sorted by event and stack: all rows of `resolved`, or the rows that passed a
+    /// filter.
     pub rows: &'a [(RowKey, SampleValue)],
     /// The stacks.
     pub resolved: &'a ResolvedStacks,
@@ -109,7 +111,7 @@ pub enum RowRank {
     TotalLatency,
     /// Own samples, descending.
     Samples,
-    /// Self period in a CPU mode (an index in [`MODES`]), descending.
+    /// Own periods in a CPU mode (an index into [`MODES`]), descending.
     InMode(usize),
     /// A sort key, ascending.
     Key(SortKey),
@@ -131,12 +133,12 @@ pub struct RowSelection {
 }
 
 impl RowSelection {
-    /// Whether it excludes nothing.
+    /// Whether the selection excludes nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether the call's module passes, so that samples in its code may count.
+    /// Whether the call's module is selected, which means that samples in the module's code may count.
     pub(super) fn has_module(&self, call: &LocationCall, texts: &StringTable) -> bool {
         is_listed(&self.dsos, texts.get(call.dso)) && (call.named || !self.named)
     }
@@ -152,14 +154,14 @@ fn is_listed(list: &Option<Vec<String>>, name: &str) -> bool {
     list.as_ref().is_none_or(|list| list.iter().any(|wanted| wanted == name))
 }
 
-/// Marks calls whose rows are excluded.
+/// Part number of calls whose rows are excluded.
 pub(super) const NOT_WANTED: u32 = u32::MAX;
-/// Marks calls that have not occurred in a row yet.
+/// Part number of calls that have not occurred in a row yet.
 const NOT_ASKED: u32 = u32::MAX - 1;
 /// Marks an offset into a function with an unknown start.
 const UNKNOWN_OFFSET: u64 = u64::MAX;
 
-/// Numbers for lists of cells.
+/// Assigns numbers to lists of cells. A numbered list is called a part.
 #[derive(Default)]
 pub(super) struct CellInterner {
     all: Vec<Box<[RowCell]>>,
@@ -193,8 +195,8 @@ pub(super) struct CodeCells<'a> {
     of_call: Vec<u32>,
     of_leaf: Vec<u32>,
     cells: Vec<RowCell>,
-    /// Part numbers by the properties that keys depend on. Most calls are found here, without making cells. A
-    /// cache: at [`MOST_KNOWN`] entries it starts again.
+    /// Part numbers by the properties that keys depend on. Most calls are found in this map, without making
+    /// cells. It is a cache, which is cleared when it reaches [`MOST_KNOWN`] entries.
     known: FxHashMap<CallProperties, u32>,
     innermost: bool,
     has_files: bool,
@@ -224,7 +226,7 @@ impl<'a> CodeCells<'a> {
         }
     }
 
-    /// Returns the call at a location whose row a sample there belongs to.
+    /// Returns the call at a location to whose row a sample at this location belongs.
     pub(super) fn own_call(&self, location: u32) -> usize {
         let range = self.input.code.range(location);
         if self.innermost { range.start } else { range.end - 1 }
@@ -237,8 +239,8 @@ impl<'a> CodeCells<'a> {
         self.of_call[call]
     }
 
-    /// Returns the part of a sample at a location. The function is the one that contains the code, or the
-    /// innermost one. The line is always that of the innermost function, inlined or not.
+    /// Returns the part of a sample at a location. Its function is the function that contains the code, or
+    /// the innermost function. Its line is always the line in the innermost function, inlined or not.
     pub(super) fn leaf(&mut self, location: u32, texts: &StringTable) -> u32 {
         if self.of_leaf[location as usize] == NOT_ASKED {
             let range = self.input.code.range(location);
@@ -251,10 +253,11 @@ impl<'a> CodeCells<'a> {
         self.of_leaf[location as usize]
     }
 
-    /// Returns the part for the function of one call and the line of another, both at the location.
+    /// Returns the part for the function of the call `call` and the line of the call `at`, both at the
+    /// location.
     fn part(&mut self, call: usize, at: usize, location: u32, texts: &StringTable) -> u32 {
         let (call, at) = (&self.input.code.calls()[call], &self.input.code.calls()[at]);
-        // The fields cleared here make no difference to the part.
+        // Clear the fields that do not affect the part.
         let plain = LocationCall { file: None, line: 0, start: None, inlined: false, ..*call };
         let place = if self.has_files { (at.file, at.line) } else { (None, 0) };
         let into = call.start.filter(|_| self.has_offsets).map_or(UNKNOWN_OFFSET, |start| {
@@ -306,11 +309,12 @@ struct RowSum {
     by_mode: Option<Box<[u64; 4]>>,
 }
 
-/// The sums of one kind of sample, by part. Cleared and reused, because most kinds have few parts.
+/// The sums of samples that agree in all cells except those of the code, by part. Cleared and reused, because
+/// most of these groups have few parts.
 #[derive(Default)]
 struct PartSums {
     of: Vec<RowSum>,
-    /// The parts with sums.
+    /// The numbers of the parts that have sums.
     touched: Vec<u32>,
     is_touched: Vec<bool>,
     /// The last row that was added to each part's total.
@@ -332,7 +336,7 @@ impl PartSums {
         &mut self.of[at]
     }
 
-    /// Adds a row to a part's total, once per row even if the stack contains the part several times.
+    /// Adds a row to a part's total. A row counts once, even if its stack contains the part several times.
     fn total(&mut self, part: u32, row: u32, value: &SampleValue) {
         if part == NOT_WANTED || self.counted.get(part as usize) == Some(&row) {
             return;
@@ -355,7 +359,7 @@ impl PartSums {
 pub struct TableRequest<'a> {
     /// The sort keys that distinguish rows.
     pub keys: &'a [SortKey],
-    /// Whether rows have totals besides their own costs.
+    /// Whether rows have totals in addition to their own costs.
     pub with_totals: bool,
     /// Whether rows split their own costs by CPU mode.
     pub by_mode: bool,
@@ -366,7 +370,7 @@ pub struct TableRequest<'a> {
     pub only: &'a RowSelection,
     /// Criteria for the order of rows, most important first. Ties are ordered by total.
     pub ranks: &'a [RowRank],
-    /// The cost used for that total.
+    /// The cost by which these ties are ordered.
     pub share_of: ShareOf,
 }
 
@@ -399,7 +403,7 @@ pub fn tables(
                 }
             }
             if with_totals {
-                // The leaf's own function counts once, at its own line.
+                // The function of the leaf counts only once, at the line that was sampled.
                 sums.total(own, grouped.row, value);
                 let mut others = input.code.range(leaf);
                 match innermost {
@@ -462,7 +466,7 @@ pub(super) fn cells(
     keys.iter().filter_map(next).copied().collect()
 }
 
-/// A row of the input, with the number of its cells that do not depend on code.
+/// A row of the input. `part` is the number of its list of cells that do not depend on code.
 pub(super) struct GroupedRow {
     pub(super) event: u32,
     pub(super) part: u32,
@@ -477,7 +481,7 @@ pub(super) fn by_sample(
     texts: &mut StringTable,
 ) -> (CellInterner, Vec<GroupedRow>) {
     let mut parts = CellInterner::default();
-    // Ignores attributes that no key distinguishes.
+    // Ignore attributes that no key distinguishes.
     let comms = keys.iter().any(|key| key.is_of_name());
     let attributes = keys.iter().any(|key| !key.is_of_name() && !key.is_of_code());
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -498,7 +502,7 @@ pub(super) fn by_sample(
     (parts, order)
 }
 
-/// Orders equal costs by their text, so that equal runs print equal tables.
+/// Orders rows with equal costs by their text. Equal inputs therefore always produce equal tables.
 pub(in crate::profile) fn compare(a: &[RowCell], b: &[RowCell], texts: &StringTable) -> Ordering {
     let word = |cell: &RowCell| match cell {
         RowCell::Text(id) | RowCell::Symbol(_, id) | RowCell::Line(id, _) | RowCell::Offset(_, id, _) => {
@@ -573,7 +577,7 @@ fn sample_cells(
             SortKey::TraceField(field) => {
                 let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
                 match input.words.payload_field(payload, usize::from(*field)) {
-                    // Numbers sort numerically.
+                    // Sort numbers numerically.
                     Some(text) => {
                         text.parse().map_or_else(|_| RowCell::Text(texts.add(&text)), RowCell::Number)
                     }

@@ -36,7 +36,7 @@ pub struct CallNode {
     pub dso: StringId,
     /// CPU mode of the function.
     pub level: CpuMode,
-    /// Whether the function is inlined into the next outer one.
+    /// Whether the function is inlined into the next outer function.
     pub inlined: bool,
     /// Samples whose stack ends here. In caller order, this is the function's own cost in this context.
     pub own: SampleValue,
@@ -77,21 +77,21 @@ pub struct TreeOptions {
     pub collapse: bool,
     /// Minimum share (0 to 1) of a branch in the event's periods; smaller branches are left out.
     pub limit: f64,
-    /// The root function. The tree contains only stacks with this function, and only their part beyond it:
-    /// callees in caller order, callers in callee order. If the function is recursive, its outermost call
-    /// counts.
+    /// The root function. The tree contains only stacks with this function. In caller order it shows the
+    /// function's callees, in callee order its callers. If the function is recursive, its outermost call is
+    /// the root.
     pub root: Option<StringId>,
 }
 
 /// A stack's path through the tree, and its weight.
 struct StackPath {
-    /// Range of the path's functions in the list of all.
+    /// Range of the path's functions in the list of all paths.
     start: usize,
     end: usize,
     value: SampleValue,
 }
 
-/// The rest of a path after its first functions.
+/// The remaining part of a path after its first functions were skipped.
 #[derive(Clone, Copy)]
 pub(super) struct PathRest {
     pub(super) path: u32,
@@ -162,11 +162,11 @@ impl<'a> StackPaths<'a> {
         }
     }
 
-    /// Adds a row's stack and returns the number of its path. If there is a root function, adds only the part
-    /// beyond it.
+    /// Adds a row's stack and returns the number of its path. If there is a root function, adds only its
+    /// callees (caller order) or callers (callee order).
     pub(super) fn add(&mut self, key: &RowKey, value: &SampleValue, root: Option<StringId>) -> u32 {
         let of_event = &mut self.of_event[key.event as usize];
-        // Rows with the same stack that differ in something else share their path.
+        // Rows with the same stack share their path, even if they differ in other attributes.
         if self.last == Some((key.event, key.stack))
             && let Some(path) = of_event.last_mut()
         {
@@ -186,7 +186,7 @@ impl<'a> StackPaths<'a> {
             }
         }
         if let Some(root) = root {
-            // The path is still innermost first.
+            // At this point, the path is still ordered innermost first.
             let is_root = |function: &u32| self.functions.symbol(self.input, *function) == root;
             match (self.path[start..].iter().rposition(is_root), self.order) {
                 (None, _) => self.path.truncate(start),
@@ -216,10 +216,10 @@ impl<'a> StackPaths<'a> {
         &self.calls
     }
 
-    /// Merges parts of an event's call chains into a tree.
+    /// Merges an event's call chains, or parts of them, into a tree.
     ///
     /// Starts at the root: chains that share a node are split by their next function. Expands only branches
-    /// above the limit, so the many small ones need no nodes.
+    /// above the limit, so the many small branches need no nodes.
     pub(super) fn grow(
         &self,
         event: usize,
@@ -230,8 +230,8 @@ impl<'a> StackPaths<'a> {
         let paths = &self.of_event[event];
         let mut tree = CallTree { share_of: of, ..CallTree::default() };
         let call = |function: u32| &self.input.code.calls()[self.functions.example[function as usize]];
-        // Ties are ordered as in perf, the last function of a file first. Equal runs therefore print equal
-        // trees.
+        // Order ties as in perf, the last function of a file first. Equal inputs therefore always produce
+        // equal trees.
         let place = |function: u32| {
             let call = call(function);
             (texts.get(call.dso), Reverse(call.start), texts.get(call.symbol), call.level)
@@ -240,7 +240,7 @@ impl<'a> StackPaths<'a> {
         let mut open: Vec<(Option<u32>, usize, Vec<PathRest>)> = vec![(None, 0, rests)];
         let mut of_rest: Vec<usize> = Vec::new();
         while let Some((parent, depth, through)) = open.pop() {
-            // The next functions without duplicates, and the index of the next function for each path.
+            // The distinct next functions with their sums, and for each path the index of its next function.
             let mut sums: Vec<(u32, SampleValue)> = Vec::new();
             let mut known: FxHashMap<u32, usize> = FxHashMap::default();
             let mut own = SampleValue::default();

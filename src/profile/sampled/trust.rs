@@ -1,9 +1,10 @@
 //! The data quality statement. `report`, `profile`, `top`, `annotate`, `diff`, the screen and the HTML page
 //! all print it with the same wording.
 //!
-//! Receives the counts of [`ProfileQuality`] and [`ModuleQuality`]. Decides which are worth a line, and what
-//! would help. For copied stacks, the unwinder's reason for stopping is known. For the kernel's own chains,
-//! only the module of the last frame is known; it was usually built without frame pointers.
+//! Receives the counts of [`ProfileQuality`] and [`ModuleQuality`]. Decides which problems are worth a
+//! remark, and suggests remedies. For copied stacks, the unwinder's reason for stopping is known. For the
+//! kernel's own chains, only the module of the last frame is known; it was usually built without frame
+//! pointers.
 
 use super::code::is_generated_module;
 use super::{ModuleQuality, ProfileQuality};
@@ -28,11 +29,11 @@ const INTERPRETED: f64 = 5.0;
 pub struct TrustStatement {
     /// Samples, losses, complete stacks and names, in one line.
     pub summary: String,
-    /// Remarks, most important first.
+    /// The remarks, most important first.
     pub remarks: Vec<TrustRemark>,
 }
 
-/// A remark, and what would help.
+/// A remark, with a suggested remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustRemark {
     /// One sentence: clean text without a trailing full stop.
@@ -47,8 +48,8 @@ impl TrustRemark {
     }
 }
 
-/// Returns the number of lost samples or records, and their share of the total. Losses in a damaged file
-/// cannot be counted.
+/// Returns the number of lost samples or records, and their share of the total. The losses in a damaged file
+/// are unknown.
 pub fn losses(samples: u64, lost: u64, is_damaged: bool) -> String {
     match lost {
         0 if is_damaged => "the file is damaged".to_owned(),
@@ -150,7 +151,7 @@ fn unsampled(quality: &ProfileQuality) -> Option<TrustRemark> {
     let of = quality.unsampled?;
     let missing = of.counted.saturating_sub(of.sampled);
     let each = of.sampled / quality.samples.max(1);
-    // A process usually ends before its next sample; a small remainder is normal.
+    // A process usually ends before its next sample, so a small difference is normal.
     if share(missing, of.counted) < MOST_UNSAMPLED || missing < each.saturating_mul(10) {
         return None;
     }
@@ -243,8 +244,8 @@ fn chains(quality: &ProfileQuality) -> Option<TrustRemark> {
     Some(TrustRemark::new(text, remedy))
 }
 
-/// Returns a remedy for stack copies that are too small. Generated code at the maximum size has no remedy,
-/// because no compiler flag helps.
+/// Returns a remedy for stack copies that are too small. If the copies already have the maximum size and the
+/// code is generated, there is no remedy, because no compiler flag helps.
 fn larger_copies(how: &str, quality: &ProfileQuality) -> Option<String> {
     match quality.largest_copies {
         true if end_in_generated_code(quality) => None,
@@ -367,7 +368,7 @@ mod tests {
         let some = ProfileQuality { samples: 200, frames: 200, ..ProfileQuality::default() };
         assert_eq!(said(ProfileQuality::default()), "0 samples, none lost");
         assert_eq!(said(some.clone()), "200 samples, none lost, all samples have symbols");
-        // Makes no claims about stacks that were not read.
+        // The statement makes no claims about stacks that were not read.
         let flat = ProfileQuality { chains_unread: true, ..some.clone() };
         assert_eq!(said(flat), "200 samples, none lost, all samples have symbols, call chains were not read");
         let cut = ProfileQuality { stacks: 200, rooted: 100, frames: 900, cut_off: 80, ..some };
@@ -388,7 +389,7 @@ mod tests {
                 .starts_with("samples miss 73.0% of the command's CPU time (197 ms of 270 ms)")
         );
         assert!(said(103_000_000, 100_000_000).is_empty() && said(100, 200).is_empty());
-        // A remainder of a few periods is normal when a process ends.
+        // A difference of a few periods is normal, because the process ends before its next sample.
         assert!(said(109_000_000, 100_000_000).is_empty());
     }
 }

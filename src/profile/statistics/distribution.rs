@@ -38,7 +38,8 @@ pub fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    // The fraction converges quickly below the mean. The other side is its mirror image.
+    // The continued fraction converges quickly only for `x` below the mean. Above it, use the symmetry of the
+    // function.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }

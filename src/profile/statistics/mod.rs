@@ -8,7 +8,8 @@ pub mod proportions;
 
 use distribution::{t_quantile, t_two_sided};
 
-/// Significance level: a difference is reported only if its probability under chance is below this.
+/// Significance level: a difference is reported only if the probability of it occurring by chance is below
+/// this.
 pub const SIGNIFICANCE: f64 = 0.05;
 
 /// Summary of repeated measurements.
@@ -66,7 +67,7 @@ impl MeasurementSummary {
         })
     }
 
-    /// Converts the summary to another unit; one of this unit is `factor` of the other.
+    /// Converts the summary to another unit by multiplying all values by `factor`.
     #[must_use]
     pub fn in_unit(&self, factor: f64) -> Self {
         Self {
@@ -102,8 +103,8 @@ fn median_of_sorted(sorted: &[f64]) -> f64 {
 }
 
 /// Returns the indices of values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5 (Iglewicz
-/// and Hoaglin, *How to Detect and Handle Outliers*, 1993). Returns none for fewer than four values, or if
-/// more than half of them are equal.
+/// and Hoaglin, *How to Detect and Handle Outliers*, 1993). Returns no outliers for fewer than four values,
+/// or if more than half of the values are equal.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     if values.len() < 4 {
         return Vec::new();
@@ -201,8 +202,8 @@ mod tests {
 
     #[test]
     fn welch_test_matches_published_examples() {
-        // Data and p-values from the task "Welch's t-test" on Rosetta Code, computed there with several
-        // independent programs.
+        // Data and p-values are from the task "Welch's t-test" on Rosetta Code, where several independent
+        // programs computed them.
         let p = |a: &[f64], b: &[f64]| {
             welch(&MeasurementSummary::of(a).unwrap(), &MeasurementSummary::of(b).unwrap()).unwrap()
         };

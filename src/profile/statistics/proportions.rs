@@ -1,20 +1,20 @@
 //! Compares two shares obtained by sampling: their difference, its confidence interval, and the correction
 //! for many such tests.
 //!
-//! Receives shares with the number of draws behind them and returns a [`ShareDifference`]. Intervals are
-//! Newcombe's (1998, method 10), which combines both Wilson intervals. The test is the pooled score test. If
-//! few samples are expected, it is the exact test given their sum. [`adjusted`] is Benjamini and Hochberg's
-//! (1995) correction.
+//! Receives shares with the number of draws behind them and returns a [`ShareDifference`]. The interval is
+//! Newcombe's (1998, method 10), which combines the Wilson intervals of both shares. The test is the pooled
+//! score test or, if few samples are expected, the exact test conditional on the total. [`adjusted`] is the
+//! correction of Benjamini and Hochberg (1995).
 
 use super::distribution::{incomplete_beta, t_two_sided};
 use crate::sort;
 
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_964;
-/// Expected samples on a side below which the exact test is used.
+/// The exact test is used if fewer samples than this are expected on either side.
 const FEW: f64 = 10.0;
 
-/// A share (0 to 1) and the number of equally weighted samples behind it.
+/// A share (0 to 1), and the number of equally weighted samples from which it was estimated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SampledShare {
     /// The share.
@@ -83,7 +83,7 @@ fn probability(first: SampledShare, second: SampledShare) -> f64 {
     }
     let fewest = first.draws.min(second.draws);
     if pooled * fewest < FEW || (1.0 - pooled) * fewest < FEW {
-        // The rarer outcome decides; if most draws hit, it is the misses.
+        // Compare the expected number of the rarer outcome. If most draws are hits, the misses are rarer.
         let (rare, sum) = if pooled <= 0.5 {
             (second.count(), count)
         } else {
@@ -107,14 +107,14 @@ pub fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
 
 /// Returns the probability that a normal variable is further from 0 than `z`, on either side.
 pub fn normal_two_sided(z: f64) -> f64 {
-    // With this many degrees of freedom, Student's distribution equals the normal one to six digits in the
-    // relevant range.
+    // With this many degrees of freedom, Student's distribution equals the normal distribution to six digits
+    // in the relevant range.
     t_two_sided(z, 1e6)
 }
 
 /// Adjusts the probabilities of many tests. Among the tests whose adjusted probability is below a level, at
-/// most that fraction is expected to be due to chance. If nothing differs, the level is the probability of
-/// any test being below it.
+/// most that fraction is expected to be due to chance. If there are no real differences, the level is also
+/// the probability that any test falls below it.
 pub fn adjusted(all: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     sort::by(&mut order, |a, b| all[*b].total_cmp(&all[*a]));

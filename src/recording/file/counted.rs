@@ -1,4 +1,5 @@
-//! Total counts of a command's events, which let a reader detect what the samples do not cover.
+//! Total counts of a command's events. By comparing them with the samples, a reader detects how much is
+//! missing from the samples.
 //!
 //! Receives the counters' last readings and the result of `wait4(2)` for the command; returns a count per
 //! event.
@@ -10,7 +11,7 @@ use crate::perfdata::RecordedEvent;
 use crate::recording::plan::{FilePlan, MeasurementScope, SamplePlan};
 use crate::sys::process::CommandOutcome;
 
-/// Whether the samples cover everything that the events count, so that a reader may compare the two.
+/// Whether the samples cover everything that the events count. Only then may a reader compare the two.
 pub(super) fn samples_all(plan: &SamplePlan, file: &FilePlan, rings: &Rings) -> bool {
     let leaves_out =
         file.rotation.is_some() || file.rotates_at.is_some() || rings.has_backward() || rings.has_limits();
@@ -28,7 +29,7 @@ pub(super) fn by_command(
         counted[instance.event] = counted[instance.event].saturating_add(count.value);
     }
     for (event, counted) in events.iter().zip(&mut counted) {
-        // The kernel's clocks count both user and kernel mode, even if only one is sampled.
+        // The kernel's clocks count both user and kernel mode, even if only one of them is sampled.
         let is_clock = generic::is_clock(event.attr.kind(), event.attr.config());
         let excludes = |flag| is_clock && event.attr.get(flag);
         if excludes(Flag::ExcludeKernel) {

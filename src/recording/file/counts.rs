@@ -29,7 +29,7 @@ use crate::record::{StatCount, StatRound};
 use crate::sys::standard_output;
 use crate::units::Count;
 
-/// How tables display an event; readers need it.
+/// How tables display an event. Readers of the file need this.
 pub(crate) struct EventDisplay {
     pub(crate) name: String,
     /// Factor from the event's count to its unit.
@@ -45,7 +45,7 @@ pub(crate) struct CountsFile {
     records: Encoder,
     /// The thread number that records use for each thread; empty if CPUs are counted.
     threads: FxHashMap<u32, u32>,
-    /// The first counted CPU. Counts that belong to no CPU are attributed to it.
+    /// The first counted CPU. Counts that belong to no CPU are written for this CPU.
     first_cpu: Option<u32>,
 }
 
@@ -185,7 +185,7 @@ impl CountsFile {
     }
 }
 
-/// Returns the id by which records refer to an event. The id 0 would mean none.
+/// Returns the id by which records refer to an event. It is never 0, which means no event.
 fn id(event: usize) -> u64 {
     event as u64 + 1
 }

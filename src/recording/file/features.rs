@@ -1,7 +1,7 @@
 //! The feature sections of a recording: the machine, the command line, the events, the build-ids.
 //!
 //! Receives the [`Host`] and the records' tally; returns [`Features`]. Cheap information is collected at the
-//! start, and also written into streams. The rest is added when a file ends.
+//! start, and also written into streams. All other information is added when a file ends.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -61,7 +61,7 @@ pub(crate) fn of_machine(host: &Host, events: &[RecordedEvent], groups: &[Vec<us
     features
 }
 
-/// The PMU whose capabilities have a section of their own.
+/// Name of the PMU whose capabilities have a separate section.
 const CPU: &str = "cpu";
 
 /// Returns the capabilities of a PMU, for example its number of branch records.
@@ -127,8 +127,8 @@ pub(crate) struct FileBuildId {
     pub(crate) id: BuildId,
 }
 
-/// Build-ids of the files examined so far, keyed by whether it is the kernel's and by name. Each file is read
-/// only once.
+/// Build-ids of the files read so far. The key is whether the file belongs to the kernel, and its name. Each
+/// file is read only once.
 pub(crate) type KnownIds = FxHashMap<(bool, Vec<u8>), Option<BuildId>>;
 
 /// Returns the wanted files that have a build-id, among those seen so far.

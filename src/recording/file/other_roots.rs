@@ -1,16 +1,16 @@
-//! Files visible only in another root directory: those of a chroot, or of another mount namespace.
+//! Files that are visible only in another root directory: in a chroot or in another mount namespace.
 //!
 //! Receives the mappings of a round while most of their processes still run, and looks at each file through
-//! `/proc/PID/root`. Once the last process there has ended, these files cannot be opened any more. So each
-//! build-id is written immediately, as a second mapping after the first. Copies of the files go into the
-//! build-id cache, where reports find them. Files without a build-id remain unresolved.
+//! `/proc/PID/root`. After the last process in such a root has ended, its files cannot be opened any more. So
+//! each build-id is written immediately, in a copy of the mapping that follows the original. Copies of the
+//! files go into the build-id cache, where reports find them. Files without a build-id remain unresolved.
 //!
 //! ```text
 //!   MMAP2 ──► /proc/PID/root is not ours ──► open PATH below it ──► MMAP2 by build-id
 //!                                                        '── another thread ──► ~/.debug
 //! ```
-//! A process that maps a file and ends before the round is drained is missed. A command in a chroot enters it
-//! at its start, so the recorder drains often while a recording is young.
+//! If a process maps a file and ends before the round is drained, the file is missed. A command usually
+//! enters its chroot at its start, so the recorder drains often at the beginning of a recording.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -37,7 +37,7 @@ type RootDirectoryId = (u64, u64, u64);
 #[derive(Debug)]
 pub(super) struct OtherRoots {
     own: Option<RootDirectoryId>,
-    /// The roots of processes in this round.
+    /// The root directory of each process in this round.
     of: FxHashMap<i32, Option<RootDirectoryId>>,
     /// Build-ids by root and path; `None` if the file has none, or if it is also visible in our root.
     known: FxHashMap<(RootDirectoryId, Vec<u8>), Option<BuildId>>,
@@ -46,7 +46,7 @@ pub(super) struct OtherRoots {
     keeper: Option<FileCopyThread>,
 }
 
-/// A thread that copies files, so that the rings do not wait for the disk.
+/// A thread that copies files, because draining the rings must not wait for the disk.
 #[derive(Debug)]
 struct FileCopyThread {
     files: Sender<(PathBuf, BuildId, File)>,
@@ -68,7 +68,7 @@ impl OtherRoots {
         }
     }
 
-    /// Ends a round: the processes may have other roots afterwards.
+    /// Ends a round, and forgets the roots of processes, which may change.
     pub(super) fn end_round(&mut self) {
         self.of.clear();
     }
@@ -126,7 +126,7 @@ impl OtherRoots {
             self.keeper = FileCopyThread::start();
         }
         if let Some(FileCopyThread { files, .. }) = &self.keeper {
-            // If the keeper has failed, the send fails; its error is reported at the end.
+            // If the copying thread has failed, sending fails too. The thread's error is reported at the end.
             let _ = files.send((path.to_owned(), id, file));
         }
     }

@@ -1,8 +1,8 @@
 //! Writes a recording's file (or stream, or series of files), and tallies its records.
 //!
 //! Receives ring memory and synthesized records; tallies them ([`RecordTally`]) and passes them to the
-//! [`Writer`]. Begins another file on request. The loop reads the rings, and [`super::features`] makes the
-//! feature sections.
+//! [`Writer`]. Begins another file on request. The measurement loop reads the rings, and [`super::features`]
+//! makes the feature sections.
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -64,13 +64,13 @@ impl OutputEvents {
 pub(crate) struct RecordOutput<'a> {
     plan: &'a FilePlan,
     events: OutputEvents,
-    /// Features known at the start.
+    /// Features that were known at the start of the recording.
     features: Features,
     /// Layouts of the records in the file.
     layouts: Layouts,
     writer: Option<Writer>,
     pub(crate) tally: RecordTally,
-    /// Totals of the previous files.
+    /// Totals of the previous files of the series.
     pub(crate) before: Totals,
     joint: Vec<u8>,
     /// For each ring, the id of the event that its misattributed samples belong to.
@@ -86,14 +86,14 @@ pub(crate) struct RecordOutput<'a> {
     /// Bytes of trace data in all files, and number of truncations.
     traced: u64,
     truncated: u64,
-    /// Rings that reported a truncated trace since the last query, or lost records.
+    /// Rings that reported a truncated trace or lost records since the last query.
     cut: Vec<usize>,
     /// Number of samples with stack copies in this file, and in all files.
     kept: (u64, u64),
     /// Counts of how the unwound call chains end.
     ends: ChainEndCounts,
-    /// CPU time of this process in nanoseconds: at the recording's start, for reading unwind tables since
-    /// then, and for everything else since then.
+    /// CPU time of this process in nanoseconds. The first field is the time at the recording's start. The
+    /// other two are the time since then for reading unwind tables, and for everything else.
     started_cpu_ns: u64,
     tables_cpu_ns: u64,
     samples_cpu_ns: u64,
@@ -116,7 +116,7 @@ const FIRST_NOTE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     pub(crate) samples: u64,
-    /// Samples that could not be written. The other counts do not include them.
+    /// Samples that could not be written. The other counts do not include these samples.
     pub(crate) unwritten: u64,
     pub(crate) lost: u64,
     pub(crate) throttled: u64,
@@ -139,7 +139,8 @@ fn samples_in(path: &Path) -> u64 {
     index.map_or(0, |index| index.count(kind::SAMPLE))
 }
 
-/// Notes that a trace was truncated, or may have been, because the record that reports it may itself be lost.
+/// Notes that a trace was truncated. Also notes lost records, because the record that reports a truncation
+/// may be among them.
 fn note_cut(record: &RawRecord<'_>, ring: usize, truncated: &mut u64, cut: &mut Vec<usize>) {
     let is_cut = |aux: Aux| aux.flags & aux_flag::TRUNCATED != 0 && aux.flags & aux_flag::OVERWRITE == 0;
     match record.kind {
@@ -158,7 +159,7 @@ fn layouts(events: &[RecordedEvent]) -> Layouts {
 }
 
 impl<'a> RecordOutput<'a> {
-    /// Begins the file. From now on it can be read.
+    /// Begins the file, which is readable from now on.
     pub(crate) fn create(
         plan: &'a FilePlan,
         max_stack: Option<u16>,
@@ -211,7 +212,7 @@ impl<'a> RecordOutput<'a> {
         Ok(output)
     }
 
-    /// Puts the file in its place at the recording's start, and renames the previous one to `.old`.
+    /// Moves the file into place when the recording starts, and renames an existing file to `.old`.
     pub(crate) fn take_place(&mut self) -> Result<(), perfdata::PerfdataError> {
         self.started_cpu_ns = clock::process_cpu_ns();
         self.writer.as_mut().map_or(Ok(()), Writer::take_place)
@@ -242,7 +243,7 @@ impl<'a> RecordOutput<'a> {
         self.take(&[records])
     }
 
-    /// Writes whole records, in one slice or in two with a record that spans both.
+    /// Writes whole records, in one slice or in two. A record may span both slices.
     pub(crate) fn take(&mut self, slices: &[&[u8]]) -> Result<(), perfdata::PerfdataError> {
         let Self { tally, layouts, joint, writer, .. } = self;
         walk(slices, joint, |record| tally.note(record, layouts));
@@ -321,7 +322,8 @@ impl<'a> RecordOutput<'a> {
         record.auxtrace(&Auxtrace {
             size: len + padding.len() as u64,
             offset: piece.offset,
-            // The time of the read on the clock of Intel PT's packets, which contain its low bits.
+            // The time of this read on the clock that Intel PT uses. PT's packets contain only the low bits
+            // of that clock.
             reference: arch::clock_reading(),
             idx: piece.ring as u32,
             // Decoders attribute the CPU's trace to this thread until a record says otherwise.
@@ -341,7 +343,7 @@ impl<'a> RecordOutput<'a> {
         self.unwinding.as_mut().map(UnwindWorker::second_pass).is_some()
     }
 
-    /// Returns the descriptor that wakes the loop when stacks are unwound.
+    /// Returns the descriptor that becomes readable when stacks have been unwound.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.unwinding.as_ref().map(UnwindWorker::as_fd)
     }
@@ -349,7 +351,7 @@ impl<'a> RecordOutput<'a> {
     /// Writes the records that were unwound in the meantime.
     fn collect(&mut self) -> Result<()> {
         while let Some(unwinding) = &mut self.unwinding {
-            // With this many records in flight, do not read the rings.
+            // If too many records are in flight, wait for some of them before reading the rings.
             let next = if unwinding.is_full() { unwinding.wait()? } else { unwinding.next()? };
             match next {
                 Some(done) => self.take_done(done)?,
@@ -374,8 +376,8 @@ impl<'a> RecordOutput<'a> {
         Ok(())
     }
 
-    /// Waits until everything in flight is unwound. With `is_last`, also includes records that were held
-    /// back, and accepts no more.
+    /// Waits until everything in flight is unwound. With `is_last`, also writes the records that were held
+    /// back, and accepts no more records.
     pub(crate) fn finish_unwinding(&mut self, is_last: bool) -> Result<()> {
         let Some(unwinding) = &mut self.unwinding else { return Ok(()) };
         if is_last {
@@ -415,7 +417,7 @@ impl<'a> RecordOutput<'a> {
         writer.as_mut().map_or(Ok(()), |writer| writer.append(&[round.bytes()]))
     }
 
-    /// Called when there are no more records for now.
+    /// Called when the rings have been read and there are no more records for now.
     pub(crate) fn tick(&mut self) -> Result<()> {
         self.collect()?;
         self.note_build_ids()?;
@@ -423,8 +425,9 @@ impl<'a> RecordOutput<'a> {
         Ok(())
     }
 
-    /// Writes the build-ids known so far as records, for readers of a killed recorder's file. Does so after
-    /// one second, then two, four, …, which keeps the cost low in long recordings.
+    /// Writes the build-ids known so far as records, for readers of a killed recorder's file. Writes them
+    /// after one second, then after two more, four more, and so on. This keeps the cost low in long
+    /// recordings.
     fn note_build_ids(&mut self) -> Result<(), perfdata::PerfdataError> {
         let now = Instant::now();
         if now < self.next_note {
@@ -443,7 +446,8 @@ impl<'a> RecordOutput<'a> {
         self.writer.as_mut().map_or(Ok(()), |writer| writer.append(&[&records]))
     }
 
-    /// Writes the records of a backward ring: newest first, the last one possibly torn.
+    /// Writes the records of a backward ring, which has the newest record first. The last record may be
+    /// incomplete.
     pub(crate) fn take_snapshot(
         &mut self,
         ring: usize,
@@ -452,7 +456,7 @@ impl<'a> RecordOutput<'a> {
         let bytes = slices.concat();
         let mut records = crate::record::Records::new(&bytes);
         records.by_ref().for_each(drop);
-        // The rest after the last whole record was overwritten.
+        // The bytes after the last whole record were partly overwritten.
         let whole = bytes.len() - records.rest().len();
         self.take_ring(ring, &[&bytes[..whole]])
     }
@@ -462,7 +466,7 @@ impl<'a> RecordOutput<'a> {
         self.writer.as_ref().map_or(0, Writer::bytes)
     }
 
-    /// Returns the totals so far, over this file and the previous ones.
+    /// Returns the totals so far, over this file and all previous files.
     pub(crate) fn totals(&self) -> Totals {
         Totals {
             samples: self.before.samples + self.tally.samples,
@@ -481,7 +485,8 @@ impl<'a> RecordOutput<'a> {
         self.finish_unwinding(false)?;
         self.finish_file()?;
         self.kept.0 = 0;
-        // Keep the counts that the kernel reported for threads: they count to the end, across files.
+        // Keep the counts that the kernel reported for ended threads, because they are needed at the end of
+        // the whole recording.
         let reads = std::mem::take(&mut self.tally.reads);
         self.tally = RecordTally::new(self.plan.build_ids == BuildIdChoice::Hit);
         self.tally.reads = reads;
@@ -537,7 +542,7 @@ impl<'a> RecordOutput<'a> {
         Ok(())
     }
 
-    /// Renames each file of a series to its time, and removes the oldest ones beyond the limit.
+    /// Renames each file of a series to contain its time, and removes the oldest files beyond the limit.
     fn rename(&mut self) -> Result<()> {
         let base: &Path = &self.plan.path;
         let mut name = rotation::name(base);

@@ -1,4 +1,4 @@
-//! A recording from the first record to the last: handles the rings whenever the loop wakes.
+//! Performs a recording from the first record to the last: handles the rings whenever the loop wakes.
 //!
 //! Receives open rings, a [`RecordOutput`] that has begun, and the plans; returns a [`RecordingResult`].
 //! Decides when rings are drained and when a file is full. Reports progress through the [`StatusLine`] only.
@@ -68,16 +68,16 @@ pub(crate) struct PreparedRecording<'a> {
     pub(crate) plan: &'a SamplePlan,
     pub(crate) file: &'a FilePlan,
     pub(crate) sources: RecordSources,
-    /// Rings of the events that start another file.
+    /// Rings of the trigger events, which start another file.
     pub(crate) triggers: Option<Rings>,
     /// Recorded threads, if the scope names running tasks.
     pub(crate) threads: Vec<Alive>,
     pub(crate) output: RecordOutput<'a>,
-    /// The command at its start gate.
+    /// The command, forked and waiting at its start gate.
     pub(crate) held: Option<PausedChild>,
     pub(crate) signals: &'a Signals,
     pub(crate) control: Option<&'a mut Control>,
-    /// Reports reservations by others (`--reserve=yield`).
+    /// Reports reservations by other programs (`--reserve=yield`).
     pub(crate) watcher: Option<&'a mut Watcher>,
     pub(crate) status: &'a mut dyn StatusLine,
     /// The holder's entry that owns the events until the command runs.
@@ -95,7 +95,8 @@ pub(crate) struct RecordingResult {
     pub(crate) drains: u64,
     /// Count and lost records of each event instance.
     pub(crate) readings: Vec<InstanceReading>,
-    /// Nanoseconds from when the events were first on to the end; if they never were (`-D`), from the start.
+    /// Nanoseconds from the first time that the events were on to the end. If they were never on (`-D`),
+    /// counts from the start.
     pub(crate) elapsed_ns: u64,
     /// Nanoseconds during which the hardware events were off because of a reservation.
     pub(crate) yielded_ns: u64,
@@ -111,7 +112,7 @@ pub(crate) struct RecordingResult {
     pub(crate) timed_out: bool,
     /// Whether a holder has taken over the events.
     pub(crate) is_handed_over: bool,
-    /// Number of samples that still contain their stack copy, although it should have been unwound.
+    /// Number of samples that still contain their stack copy, although pmc should have unwound it.
     pub(crate) kept: u64,
     /// Counts of how the unwound call chains end.
     pub(crate) ends: ChainEndCounts,
@@ -119,7 +120,7 @@ pub(crate) struct RecordingResult {
     pub(crate) identified: Vec<FileBuildId>,
 }
 
-/// Number of lost records, as far as it is known.
+/// Returns the number of lost records, as far as it is known.
 pub(crate) fn lost(totals: &Totals, readings: &[InstanceReading]) -> u64 {
     totals.lost.max(readings.iter().map(|reading| reading.lost).sum())
 }
@@ -129,7 +130,7 @@ impl RecordingResult {
     pub(crate) fn exit(&self, has_command: bool) -> Exit {
         match (&self.failed, self.interrupted, self.outcome) {
             (Some(error), ..) => error.exit_status(),
-            // The usual way to end a recording of something that runs on.
+            // The usual way to end a recording of processes that continue to run.
             (_, Some(signal::INT), None) if !has_command => Exit::Done,
             (_, Some(signal), _) => Exit::Interrupted(signal),
             (_, None, Some(outcome)) if !self.is_full && !self.timed_out => launch::exit_of(outcome.ended),
@@ -187,7 +188,7 @@ impl PreparedRecording<'_> {
             }
         };
         if recorder.sources.rings.slow_to_close() > 0 {
-            // The kernel closes tracepoints slowly; let a child process wait for it.
+            // The kernel closes tracepoints slowly. A child process waits for that in the background.
             process::close_behind();
         }
         let mut identified: Vec<FileBuildId> = recorder.output.identified.drain().collect();
@@ -313,7 +314,7 @@ impl MeasurementHandler for Recorder<'_> {
         Ok(())
     }
 
-    /// A ring may wait for the others only until the next drain.
+    /// Even if some rings do not fill, all rings are drained at this time.
     fn due(&self) -> Option<u64> {
         Some(self.schedule.next_at().map_or(self.next_drain, |at| at.min(self.next_drain)))
     }
@@ -399,8 +400,8 @@ impl MeasurementHandler for Recorder<'_> {
 }
 
 impl Recorder<'_> {
-    /// Writes records that the hardware events are off from now on, or on again. They look like the kernel's
-    /// throttle records.
+    /// Writes records that say that the hardware events are off from now on, or on again. They have the
+    /// format of the kernel's throttle records.
     fn mark_gap(&mut self, is_off: bool) {
         let time = PerfTime(self.plan.options.clock.and_then(clock::read).map_or(0, |(now, _)| now));
         let mut out = Encoder::new(self.output.trailer());
@@ -437,7 +438,8 @@ impl Recorder<'_> {
         }
         let cut = output.cut_traces();
         sources.rings.drain_traces(&cut, |piece, slices| output.take_trace(piece, slices))?;
-        // A backward ring contains records older than those of the other rings, so rounds are not possible.
+        // A backward ring may contain older records than the other rings, so the recording cannot be divided
+        // into rounds.
         if bytes > 0 && !sources.rings.has_backward() {
             output.end_round()?;
         }
@@ -456,7 +458,7 @@ impl Recorder<'_> {
         }
         sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         let rings = &mut sources.rings;
-        // Treat unpublished records as final after a while.
+        // Wait for unpublished records, but only for a limited time.
         let begun = Instant::now();
         while rings.has_unpublished() && begun.elapsed() < MOST_WAIT {
             std::thread::sleep(Duration::from_millis(10));
@@ -471,7 +473,7 @@ impl Recorder<'_> {
         self.output.finish_unwinding(true)
     }
 
-    /// Reads new trace data, and the data in areas that are only read on demand.
+    /// Reads new trace data, including areas that are only read on demand.
     fn take_traces(&mut self) -> Result<()> {
         let Self { sources, output, plan, .. } = self;
         sources.rings.drain_traces(&[], |piece, slices| output.take_trace(piece, slices))?;
@@ -511,16 +513,18 @@ impl Recorder<'_> {
     }
 
     /// Writes the counts of the threads on which the events were opened, if counts are logged (`-s`,
-    /// `log-exit`). The kernel reports the counts of each inherited thread at its end, but not theirs. Their
-    /// count is the rest of the sum, including children that still run.
+    /// `log-exit`). The kernel reports the counts of threads that inherited the events when they end, but not
+    /// the counts of these threads. Their count is the total minus the reported counts, and includes children
+    /// that still run.
     fn write_own_counts(&mut self) -> Result<()> {
         let events = self.sources.events();
         let own = |reading: &InstanceReading| {
             let told = self.output.tally.reads.get(&reading.instance.id).copied().unwrap_or_default();
             reading.count.since(told)
         };
-        // The thread's event was enabled on all CPUs and ran on one CPU at a time. The kernel's sums contain
-        // less enabled time of the children than it reported, so the difference can be too small.
+        // The thread's event was enabled on all CPUs and ran on one CPU at a time. The kernel's totals
+        // contain less enabled time of the children than the kernel reported for them, so the difference may
+        // be too small.
         let mut ran: HashMap<(usize, Option<u32>), u64> = HashMap::new();
         for reading in &self.readings {
             let Instance { event, slot, .. } = reading.instance;
@@ -539,7 +543,7 @@ impl Recorder<'_> {
             let has_lost = attr.read_format() & read_format::LOST != 0;
             let has_id = attr.sample_type() & sample_type::IDENTIFIER != 0;
             let is_group = attr.read_format() & read_format::GROUP != 0;
-            // A group with one member, or a single event: see perf_event_open(2).
+            // The read format of a group with one member, or of a single event: see perf_event_open(2).
             let words = match is_group {
                 true => [1, enabled_ns, running_ns, value, id, reading.lost],
                 false => [value, enabled_ns, running_ns, id, reading.lost, 0],
@@ -558,7 +562,7 @@ impl Recorder<'_> {
             return Ok(());
         }
         let mut record = Encoder::new(0);
-        // The sums cover all threads, which also have rows of their own.
+        // The totals cover all threads. Each thread also has a separate row.
         record.thread_map([(-1, "")].into_iter());
         record.cpu_map(&[]);
         record.stat_config(&self.file.stat_config);
@@ -576,7 +580,8 @@ impl Recorder<'_> {
         Ok(self.output.take(&[record.bytes()])?)
     }
 
-    /// Writes the losses at the very end. The kernel reports losses only when a ring has room again.
+    /// Writes records of losses at the very end. The kernel reports a loss only when the ring has room again,
+    /// which may never happen.
     fn write_lost(&mut self) -> Result<()> {
         let own = self.readings.iter().map(|reading| (reading.instance.id, reading.lost));
         let lost: Vec<(u64, u64)> = own.chain(self.sources.lost_elsewhere()).collect();
@@ -613,10 +618,10 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Ends a file and begins the next one, which needs synthesized records again.
+    /// Ends a file and begins the next file, which also needs synthesized records.
     fn rotate(&mut self) -> Result<()> {
         // Any running process may be part of the recording. Scan twice: the first scan finds processes that
-        // end during the switch, the second finds those that start.
+        // end during the switch, and the second scan finds processes that start during it.
         let (host, extent) = (self.host, self.extent());
         let mut early = Vec::new();
         let mut out = Encoder::new(self.output.trailer());
@@ -628,7 +633,7 @@ impl Recorder<'_> {
         early.extend_from_slice(out.bytes());
         self.drain()?;
         self.take_traces()?;
-        // The records that explain a trace belong into the same file.
+        // The records that a decoder needs for a trace must be in the same file.
         let Self { sources, output, .. } = self;
         sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         sources.rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
@@ -677,7 +682,7 @@ impl Recorder<'_> {
     }
 
     fn synthesize_machine(&self, out: &mut Encoder) -> Result<()> {
-        // The ring of each id. Readers of group values need it.
+        // Write the ring of each id. Readers need it to interpret the values of groups.
         self.sources.id_index(out);
         if let Some(trace) = &self.plan.trace {
             trace.tell(self.plan, self.sources.rings(), self.host, out)?;
@@ -691,7 +696,7 @@ impl Recorder<'_> {
         let copies = options.call_graph.is_some_and(CallGraph::copies);
         SynthesisOptions {
             what: self.plan.synthesis,
-            // Readers that unwind stack copies need the data mappings too.
+            // If stack copies are unwound later, the reader needs the data mappings too.
             data_mappings: options.data_mappings || !self.plan.unwinds && copies,
             namespaces: options.namespaces,
         }

@@ -1,4 +1,5 @@
-//! `--switch-output` and `--snapshot`: when the recording continues in another file, and the files' names.
+//! `--switch-output` and `--snapshot`: when the recording continues in another file, and how the files are
+//! named.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use crate::sys::clock;
 #[derive(Debug)]
 pub(crate) struct Schedule {
     rotation: Option<Rotation>,
-    /// Without rotation: each snapshot is a file.
+    /// Whether each snapshot goes into a separate file if there is no rotation.
     snapshots: bool,
     next_at: Option<u64>,
     is_asked_for: bool,
@@ -33,12 +34,12 @@ impl Schedule {
         self.next_at
     }
 
-    /// Requests another file: for SIGUSR2, a trigger event, or `snapshot` through `--control`.
+    /// Requests another file because of SIGUSR2, a trigger event, or `snapshot` through `--control`.
     pub(crate) fn ask_for(&mut self) {
         self.is_asked_for = true;
     }
 
-    /// Whether the file ends here. `bytes` is its size so far.
+    /// Whether it is time to end the file. `bytes` is its size so far.
     pub(crate) fn is_due(&mut self, now: u64, bytes: u64) -> bool {
         let is_asked_for = std::mem::take(&mut self.is_asked_for);
         match self.rotation {

@@ -52,8 +52,8 @@ pub(crate) fn write(
     Ok(format!("{to}: {} samples of {}{lost}", thousands(totals.samples), entry.definition.name))
 }
 
-/// Synthesizes records of the currently running processes. The state before the rings' first record is not
-/// known, and the current one is the closest to it.
+/// Synthesizes records of the currently running processes. The state before the first record in the rings is
+/// unknown, and the current state is the best approximation.
 fn tell(
     output: &mut RecordOutput<'_>,
     snapshot: &RingSnapshot,

@@ -1,8 +1,9 @@
-//! Unwinds stack copies while recording: a thread between the rings and the file turns them into call chains.
+//! Unwinds stack copies while recording: a thread between the rings and the file turns the copies into call
+//! chains.
 //!
 //! Receives the contents of the rings, round by round, and synthesized records of existing processes. Returns
-//! records for the file, sorted by time. Decides what to do when unwinding cannot keep up. The two wings meet
-//! here: rings belong to measuring, address spaces and unwind tables to reading.
+//! records for the file, sorted by time. Decides what to do when unwinding cannot keep up. This module
+//! connects measuring (the rings) and reading (address spaces and unwind tables).
 //!
 //! ```text
 //!  rings ──copy──► round ──(bounded)──► worker: sort by time, follow mappings, unwind ──► records ──► file
@@ -13,25 +14,28 @@
 //! A sample can be unwound only when all earlier mappings are known, and those may be in another CPU's ring.
 //! So every round drains the rings twice. Everything that a ring contained at the first pass was written
 //! before the second pass began. The second pass therefore brings all mappings that are older than the newest
-//! sample of the first. Samples of the second pass wait for the next round. They are few, because it follows
-//! immediately.
+//! sample of the first. Samples of the second pass wait for the next round. There are only a few of them,
+//! because the second pass follows immediately.
 //!
 //! **Slow unwinding loses nothing.** There are three possible bottlenecks, each with its own answer:
 //!
 //! * *The tables of a huge program are being read* (`table_cache`, a separate thread). The worker waits once
-//!   for [`worker::PATIENCE`]. Then it writes the samples that need them unchanged, with registers and stack
-//!   like perf, for a separate event (a *fallback event*, see [`record::unwound`](crate::record::unwound)). A
-//!   reader unwinds them later. So a killed recorder loses no more than usual.
-//! * *There are more samples than the worker can unwind.* When [`HURRY`] bytes wait, or the oldest has waited
-//!   for [`OLD`], or a round takes too long, samples go to the file unchanged, which costs a copy.
-//! * *The disk is slower than that.* When [`MOST`] bytes wait, the rings are not read until some are written.
-//!   The kernel counts the records that do not fit. Every recorder reaches this limit.
+//!   for [`worker::PATIENCE`]. After that, it writes samples that need these tables unchanged, with registers
+//!   and stack, as perf does. They belong to a separate event (a *fallback event*, see
+//!   [`record::unwound`](crate::record::unwound)). A reader unwinds these samples later. Because they are
+//!   written without further delay, a killed recorder loses no more than usual.
+//! * *There are more samples than the worker can unwind.* Samples are then written to the file unchanged,
+//!   which costs only a copy. This happens when [`HURRY`] bytes wait, when the oldest round has waited for
+//!   [`OLD`], or when a round takes too long.
+//! * *The disk is too slow even for these copies.* When [`MOST`] bytes wait, the rings are not read until
+//!   some are written. The kernel counts the records that do not fit into the rings. No recorder can avoid
+//!   this limit.
 //!
 //! The alternatives are worse. Not reading the rings loses samples after some 60 ms of reading tables,
 //! because a ring of 2 MiB holds 250 copies. An unbounded queue takes memory from the recorded machine. An
-//! unused fallback event costs nothing: its attr is in the header from the start, but is only made visible
-//! with its first sample. Samples of 32-bit Arm processes also go to fallback events, because perf can unwind
-//! them and pmc cannot.
+//! unused fallback event costs nothing. Its attr is in the header from the start, but readers see it only
+//! after its first sample is written. Samples of 32-bit Arm processes also go to fallback events, because
+//! perf can unwind them and pmc cannot.
 
 mod table_cache;
 mod worker;
@@ -58,7 +62,7 @@ const OLD: Duration = Duration::from_millis(300);
 /// Number of waiting bytes beyond which the rings are not read.
 const MOST: usize = 256 << 20;
 
-/// Number of used buffers to keep, and their maximum size in bytes.
+/// Maximum number of used buffers to keep, and their maximum size in bytes.
 const MOST_SPARE: usize = 2;
 const LARGEST_SPARE: usize = 8 << 20;
 
@@ -72,7 +76,7 @@ enum WorkerMessage {
     End(UnwindRound),
 }
 
-/// Records of one round: those of the first pass, and from `second` on those of the second.
+/// Records of one round. The records of the second pass begin at `second`.
 #[derive(Default)]
 struct UnwindRound {
     bytes: Vec<u8>,
@@ -82,11 +86,11 @@ struct UnwindRound {
 /// Counts of how call chains end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ChainEndCounts {
-    /// All chains.
+    /// Number of all chains.
     pub(crate) walked: u64,
-    /// Chains that end because the stack copy ends before the stack does.
+    /// Number of chains that end because the stack copy does not contain the whole stack.
     pub(crate) cut: u64,
-    /// Chains that were completed from earlier samples.
+    /// Number of chains that were completed from earlier samples.
     pub(crate) joined: u64,
 }
 
@@ -111,7 +115,7 @@ pub(crate) struct UnwoundRound {
     pub(crate) tables_cpu_ns: u64,
     /// Number of bytes that came from the rings.
     taken: usize,
-    /// Their buffer, for reuse.
+    /// The buffer of these bytes, for reuse.
     bytes: Vec<u8>,
 }
 
@@ -121,7 +125,7 @@ pub(crate) struct UnwindWorker {
     done: Receiver<UnwoundRound>,
     thread: Option<JoinHandle<()>>,
     round: UnwindRound,
-    /// Used buffers: fresh memory costs as much as a copy.
+    /// Used buffers to be used again, because fresh memory costs as much time as a copy.
     spare: Vec<Vec<u8>>,
     waiting: usize,
     /// The times at which the waiting rounds were sent.
@@ -177,7 +181,7 @@ impl UnwindWorker {
         self.order(WorkerMessage::Known(records.to_vec()));
     }
 
-    /// Returns the buffer for whole records of this pass.
+    /// Returns the buffer to which this pass appends whole records.
     pub(crate) fn round(&mut self) -> &mut Vec<u8> {
         &mut self.round.bytes
     }
@@ -187,7 +191,7 @@ impl UnwindWorker {
         self.round.second = Some(self.round.bytes.len());
     }
 
-    /// Whether too much waits to read the rings.
+    /// Whether so many bytes wait that the rings should not be read.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting > MOST
     }
@@ -211,7 +215,7 @@ impl UnwindWorker {
 
     fn order(&mut self, order: WorkerMessage) {
         if let Some(orders) = &self.orders {
-            // If the worker has ended, receiving its results reports it.
+            // If the worker has ended, the next attempt to receive results reports the error.
             let _ = orders.send(order);
         }
     }
@@ -233,7 +237,7 @@ impl UnwindWorker {
         }
     }
 
-    /// Waits for the next round; `None` if there is none in flight.
+    /// Waits for the next finished round; `None` if no round is in flight.
     ///
     /// # Errors
     /// If the worker has ended.

@@ -1,8 +1,8 @@
-//! The unwind-table cache: reads the tables of each file that samples need once, in a separate thread.
+//! The unwind-table cache: reads the tables of each file with samples once, in a separate thread.
 //!
 //! Receives modules; finds their files like `report` does (through the process's root, checked by build-id)
-//! and extracts the tables. This takes seconds for a huge program. Until then, callers learn that the tables
-//! are being read.
+//! and extracts the tables. This takes seconds for a huge program. Until it is done, the cache answers that
+//! the tables are being read.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,8 @@ use crate::symbol::{self, SymbolOptions, locate};
 use crate::sys::clock;
 use crate::unwind::UnwindTables;
 
-/// Maximum size of the cached tables in bytes. Beyond it, all are dropped and read again as needed.
+/// Maximum size of the cached tables in bytes. If they exceed it, all tables are dropped and read again as
+/// needed.
 const MOST: usize = 1 << 30;
 
 /// The state of a file's tables.
@@ -80,7 +81,7 @@ impl TableCache {
         drop(known);
         let reader = self.requests.get_or_insert_with(|| reader(Arc::clone(&self.shared)));
         if reader.send((number, request)).is_err() {
-            // The thread could not be started: treat the file as one without tables.
+            // The thread could not be started, so treat the file as if it had no tables.
             let mut known = self.shared.lock();
             known.slots.insert(number, TableState::Read(None));
             known.reading -= 1;
@@ -89,8 +90,8 @@ impl TableCache {
         TableState::Reading
     }
 
-    /// Waits until all requested tables are read, but not beyond `deadline`. Waits for the same files only
-    /// once.
+    /// Waits until all requested tables are read, but not beyond `deadline`. Does not wait for the same files
+    /// again.
     pub(crate) fn wait(&mut self, deadline: Instant) {
         if !std::mem::take(&mut self.new) {
             return;
@@ -105,7 +106,8 @@ impl TableCache {
         }
     }
 
-    /// Returns the number of files read. While it stays the same, so do the results.
+    /// Returns the number of files read. While this number stays the same, so do the results of
+    /// [`get`](Self::get).
     pub(crate) fn age(&self) -> u64 {
         self.shared.lock().read
     }
@@ -130,7 +132,7 @@ impl TableCache {
 fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::SymbolModule)> {
     let (requests, taken) = channel::<(u32, symbol::SymbolModule)>();
     let read = move || {
-        // Exclude slow lookups, and those that should not happen during a measurement.
+        // Disable lookups that are slow or should not happen during a measurement.
         let options = SymbolOptions { cache: None, ..SymbolOptions::from_environment() };
         while let Ok((number, module)) = taken.recv() {
             let found = locate::locate(&module, &options);
@@ -147,7 +149,7 @@ fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::SymbolModule)> {
             shared.done.notify_all();
         }
     };
-    // Without a thread the channel closes, and the sender notices.
+    // If the thread cannot be started, the channel closes, and sending fails.
     let _ = std::thread::Builder::new().name("tables".to_owned()).spawn(read);
     requests
 }

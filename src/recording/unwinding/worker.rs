@@ -23,14 +23,14 @@ use crate::unwind::{Arch, ChainEnd, Space, StackFrame, StackUnwinder, StackWalke
 
 /// Maximum time that a round waits for tables being read.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
-/// Maximum time of a round. Samples not unwound by then are written unchanged.
+/// Maximum time for processing a round. Samples not unwound by then are written unchanged.
 const BUDGET: Duration = Duration::from_millis(250);
 /// Maximum number of cached address spaces.
 const MOST_SPACES: usize = 256;
 /// Number of samples below which one thread is faster than several.
 const WORTHWHILE: usize = 400;
 
-/// Unwinds rounds, with everything known about the processes.
+/// Unwinds rounds, and keeps the state of all processes.
 pub(crate) struct RoundUnwinder {
     layouts: Layouts,
     lost: StrippedFields,
@@ -49,11 +49,11 @@ struct CachedSpace {
     space: Space,
     /// See [`RunningProcesses::version`].
     version: u32,
-    /// How much of the process's generated code it knows; see [`RunningProcesses::generated`].
+    /// How much of the process's generated code is included; see [`RunningProcesses::generated`].
     generated: u32,
     /// Address ranges of code whose tables are still being read.
     missing: Vec<(u64, u64)>,
-    /// The table cache's age when this was made.
+    /// The [age](TableCache::age) of the table cache when this entry was made.
     age: u64,
 }
 
@@ -74,7 +74,7 @@ struct RoundRecord<'a> {
     time: u64,
     raw: RawRecord<'a>,
     sample: Option<Sample<'a>>,
-    /// The parts of a sample that is unwound.
+    /// The parts of a sample that are needed for unwinding.
     parts: SampleParts<'a>,
     disposition: Disposition,
 }
@@ -133,7 +133,7 @@ impl RoundUnwinder {
 
     fn round(&mut self, round: UnwindRound, is_last: bool) -> UnwoundRound {
         let UnwindRound { bytes, second } = round;
-        // The entries borrow both, so take them out of `self` for that time.
+        // The entries borrow both fields, so take the fields out of `self` for now.
         let (layouts, held) = (std::mem::take(&mut self.layouts), std::mem::take(&mut self.held));
         let entry = |raw| RoundRecord::new(raw, &layouts);
         let (first, second) = bytes.split_at(second.unwrap_or(bytes.len()));
@@ -142,7 +142,7 @@ impl RoundUnwinder {
         let newest = entries.iter().map(|entry| entry.time).max().unwrap_or(0);
         let newest = if is_last { u64::MAX } else { newest };
         entries.extend(Records::new(second).map(entry));
-        // Keep the order of the rings: records with equal times must not be reordered.
+        // Keep the order of the rings, because records with equal times must not be reordered.
         let later = |entry: &mut RoundRecord<'_>| entry.time > newest;
         for entry in entries.extract_if(.., later) {
             self.held.extend_from_slice(entry.raw.bytes);
@@ -167,7 +167,7 @@ impl RoundUnwinder {
         for entry in &mut entries {
             let Some(sample) = entry.sample.filter(|s| unwound::has_copy(s.layout().sample_type())) else {
                 self.running.note(&entry.raw);
-                // Data mappings were recorded for unwinding only.
+                // Data mappings were recorded only for unwinding.
                 let is_data = matches!(entry.raw.kind, kind::MMAP | kind::MMAP2)
                     && entry.raw.misc & misc::MMAP_DATA != 0;
                 if is_data && !self.lost.keeps_data() {
@@ -232,7 +232,7 @@ impl RoundUnwinder {
         let Self { running, tables, .. } = self;
         let mut get =
             |module| running.module(module).map_or(TableState::Read(None), |of| tables.get(module, of));
-        // Request all tables before waiting for the first.
+        // Request all tables before waiting for any of them.
         if code.iter().filter(|mapped| matches!(get(mapped.module), TableState::Reading)).count() > 0 {
             tables.wait(deadline);
         }
@@ -261,7 +261,7 @@ impl RoundUnwinder {
     }
 }
 
-/// The recorded processor is the one pmc was built for.
+/// The recorded machine has the architecture for which pmc was built.
 const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
 
 /// Returns the architecture of the process that the registers belong to; `None` for 32-bit Arm.
@@ -270,7 +270,7 @@ fn arch(registers: SampledRegisters<'_>) -> Option<Arch> {
 }
 
 /// Walks a sample. Leaves it unchanged if a reader may find a better chain later: in a 32-bit Arm process, or
-/// if tables were not read yet.
+/// if tables have not been read yet.
 fn walk(walker: &mut StackWalker, entry: &RoundRecord<'_>, known: Option<&CachedSpace>) {
     // A kernel thread, or a process that is about to exit, has nothing to unwind.
     let Some(registers) = entry.parts.user_regs else { return walker.take_empty() };
@@ -356,8 +356,8 @@ mod tests {
             let file = MappedFileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
             at(time, |out| out.mmap2(&Mmap2 { map, file, prot: 7, flags: 2 }))
         };
-        // In the first piece of code, called from the second. The frame pointer leads to the caller's frame
-        // pointer, which is null, and to the return address.
+        // A sample in the first piece of code, called from the second. The frame pointer points to the
+        // caller's frame pointer, which is null, followed by the return address.
         let called = |time: u64| {
             let words =
                 [ID, 0x1_0000, 1 | 1 << 32, time, ABI_64, 0x7000, 0x7000, 0x1_0000, 16, 0, 0x5_0010, 16];
@@ -378,7 +378,8 @@ mod tests {
         assert_eq!(Records::new(&done.records).filter_map(callers).collect::<Vec<_>>(), [0, 1]);
     }
 
-    /// Shows the written records: `S` for a sample, `T` for one of a fallback event, the name for a comm.
+    /// Shows the written records: `S` for a sample, `T` for a sample of a fallback event, and the name for a
+    /// COMM record.
     fn shown(done: &UnwoundRound) -> Vec<String> {
         let plain = StrippedFields::new(false, false).attr(&attr()).unwrap();
         let fallback = attr();
@@ -420,7 +421,7 @@ mod tests {
             [(false, ABI_64, "S"), (true, ABI_64, "T"), (false, 1, "S"), (false, 3, "T"), (false, 0, "S")]
         {
             let round = UnwindRound { bytes: sample(1, abi), second: None };
-            // Without registers, the record has no words for them.
+            // A sample without registers has no register words.
             let round = if abi == 0 { UnwindRound { bytes: kernel_thread(), ..round } } else { round };
             let done = unwinder(hurry).obey(WorkerMessage::End(round)).unwrap();
             assert_eq!((shown(&done), done.kept), (vec![want.to_owned()], u64::from(want == "T")), "{abi}");

@@ -56,11 +56,11 @@ pub struct AnnotateLayout {
 /// Facts about the recording as a whole.
 #[derive(Debug, Clone, Default)]
 pub struct AnnotateFacts {
-    /// Samples of all events.
+    /// Number of samples of all events.
     pub samples: u64,
     /// Number of lost samples.
     pub lost: u64,
-    /// Whether the file is damaged, so that the number of missing samples is unknown.
+    /// Whether the file is damaged. If so, the number of missing samples is unknown.
     pub is_damaged: bool,
     /// Number of functions with samples.
     pub functions: usize,
@@ -128,8 +128,8 @@ fn all_arrows(listing: &Listing) -> Vec<String> {
     }
     let count = listing.rows.len();
     let mut cells = vec![ArrowCells::default(); count];
-    // Per lane and row: change, relative to the row above, in the number of arrows that come from above and
-    // that continue below.
+    // For each lane and row: how many more arrows come from above, and how many more continue below, than in
+    // the previous row.
     let mut steps = vec![vec![(0i32, 0i32); count + 1]; listing.lanes];
     for jump in listing.jumps.iter().filter(|jump| jump.span().1 < count) {
         let (top, bottom) = jump.span();

@@ -26,7 +26,7 @@ use crate::units::thousands;
 
 /// Maximum number of lines in the summary above the listing.
 const COSTLIEST: usize = 10;
-/// Minimum share of a line in that summary.
+/// Minimum share of a line to appear in that summary.
 const LEAST: f64 = 0.005;
 /// Share from which a row counts as hot; perf's threshold.
 const HOT: f64 = 0.05;
@@ -61,7 +61,7 @@ pub(super) fn write(
     trust(out, facts)
 }
 
-/// One listing as it is being written.
+/// A listing that is being written.
 pub(super) struct ListingPage<'a> {
     pub(super) listing: &'a Listing,
     pub(super) layout: &'a AnnotateLayout,
@@ -244,7 +244,8 @@ impl<'a> ListingPage<'a> {
         let size = self.layout.rows;
         let mut sum: u128 = (0..size).map(period).sum();
         let (mut best, mut start) = (sum, 0);
-        // Of several windows with the same cost, choose the middle one: it has its hot rows in the middle.
+        // If several windows have the same cost, choose the middle window, because its hot rows are in the
+        // middle.
         let mut last = 0;
         for at in 1..=count - size {
             sum = sum + period(at + size - 1) - period(at - 1);
@@ -361,7 +362,7 @@ fn percent(share: f64, error: f64) -> String {
     text
 }
 
-/// Explains the distance between the cause of a cost and its recorded address.
+/// Explains the skid: the distance from the instruction that caused a cost to the recorded address.
 fn skid(event: &ListingEvent) -> Option<&'static str> {
     match event.skid {
         Skid::Any => Some(

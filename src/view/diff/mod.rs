@@ -51,7 +51,7 @@ pub fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io:
     }
 }
 
-/// Returns the lines that pass the layout's filters, before `rows` truncates them.
+/// Returns all rows that pass the layout's filters, even if there are more than `layout.rows`.
 fn wanted<'a>(event: &'a DiffEvent, layout: &DiffLayout) -> Vec<&'a DiffRow> {
     let largest = |line: &DiffRow| {
         let shares = line.values.iter().enumerate().map(|(file, value)| event.part(file, value).share);
@@ -74,7 +74,7 @@ fn value(compute: Compute, change: &DiffChange) -> String {
     }
 }
 
-/// Formats one recording's part of a line: its time if times are compared, otherwise its share.
+/// Formats one recording's value in a row: its time if times are compared, otherwise its share.
 fn part(comparison: &Diff, event: &DiffEvent, values: &[SampleValue], file: usize) -> String {
     match (values[file].samples, comparison.compute) {
         (0, _) => "-".to_owned(),
@@ -94,7 +94,7 @@ fn delta(compute: Compute, change: Option<&DiffChange>) -> String {
     )
 }
 
-/// Returns the column widths of a recording's part and of a difference.
+/// Returns the widths of two columns: one recording's value, and a difference.
 fn tree_widths(comparison: &Diff) -> (usize, usize) {
     if comparison.compute == Compute::Time { (7, 17) } else { (6, 12) }
 }

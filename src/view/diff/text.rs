@@ -8,8 +8,8 @@
 //!      Base    Delta             Shared Object  Symbol
 //!     46.3%    -15.1 ±5.2  less  shares         [.] fifty
 //! ```
-//! In a pipe all lines but rows start with `#`, as in perf. The titles of call chains (`--stream`) have none
-//! in perf either.
+//! In a pipe, all lines except rows start with `#`, as in perf. Titles of call chains (`--stream`) do not,
+//! also as in perf.
 
 mod streams;
 
@@ -25,11 +25,11 @@ use crate::units::{duration, thousands};
 use crate::view::remarks::Remarks;
 use crate::view::report::{CellSpelling, StyledWords, chained, fit_keys, words};
 
-/// Maximum width of all text columns but the last when line width is unlimited.
+/// Maximum width of each text column except the last, if the line width is unlimited.
 const WIDEST: usize = 40;
 /// Minimum width of the last column, even if numbers fill the line.
 const NARROWEST: usize = 16;
-/// Maximum indented depth of the tree; deeper branches would leave any screen.
+/// Maximum indented depth of the tree. More indentation would not fit on any screen.
 const DEEPEST: u32 = 60;
 /// Maximum number of functions in one line of the tree.
 const CHAIN: usize = 8;
@@ -144,8 +144,8 @@ impl DiffTable<'_> {
         numbers.chain([width(&self.titles[at].0)]).max().unwrap_or(0)
     }
 
-    /// Fits the keys into the space that the numbers leave of `most` columns. `leaves_out` allows omitting
-    /// keys that are equal in all rows.
+    /// Returns widths for the key columns that let them fit next to the numbers in a line of `most` columns.
+    /// `leaves_out` allows omitting keys that are equal in all rows.
     fn fitted(&self, most: Option<usize>, leaves_out: bool) -> FittedWidths {
         let widest = |at: usize| {
             let words = self.rows.iter().map(|row| width(&row.words[at]));
@@ -308,7 +308,7 @@ fn titles(diff: &Diff, layout: &DiffLayout, is_tight: bool) -> Vec<(String, bool
     titles
 }
 
-/// Returns the numbers of a line.
+/// Returns the number columns of a row.
 fn numbers(
     diff: &Diff,
     event: &DiffEvent,
@@ -407,7 +407,7 @@ fn tree(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayo
         let noise = !differs(node);
         let numbers = amounts(diff, event, node);
         let before = width(&numbers) + 2;
-        // Limit the indentation of deep branches so that names get half of the line.
+        // Limit the indentation of deep branches to leave half of the line for names.
         let room = layout.width.map_or(usize::MAX, |columns| columns.saturating_sub(before));
         let inset = match 2 * node.depth as usize {
             deep if deep > (room / 2).min(room.saturating_sub(NARROWEST)) => format!("{:>2}… ", node.depth),
@@ -553,8 +553,8 @@ mod tests {
         );
     }
 
-    /// Builds two kinds of rows with long names in two or three recordings, and a call chain of 60 of them in
-    /// which groups of six have the same numbers.
+    /// Builds a comparison of two or three recordings with 60 rows, which alternate between two long names.
+    /// The call tree is one chain of 60 functions, and every six consecutive functions have equal numbers.
     fn compared(files: usize, programs: &[&str]) -> Diff {
         let mut diff = Diff { keys: vec![SortKey::Dso, SortKey::Symbol], ..Diff::default() };
         let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
@@ -615,7 +615,7 @@ mod tests {
             let text = written(&compared(files, &programs), Some(columns), None);
             let wide: Vec<&str> = text.lines().filter(|line| width(line) > columns).collect();
             assert!(wide.is_empty(), "{files} {columns}: {wide:#?}");
-            // The function's own name must be readable, at least its beginning.
+            // At least the beginning of the function's own name must be readable.
             let count = |name: &str| text.matches(name).count();
             let names = [count("_M_emplace_"), count("price_of_")];
             assert!(names.iter().all(|names| *names >= 20) && !text.contains("[.]"), "{columns}: {text}");
@@ -624,7 +624,7 @@ mod tests {
             assert_eq!(is_short, columns <= 80, "{files} {columns}: {text}");
             assert_eq!(text.contains(" New ") || text.contains(" share "), !is_short, "{columns}: {text}");
         }
-        // The name gets half of an 80-column line; programs get the rest.
+        // The name gets half of an 80-column line, and programs get the other half.
         let text = written(&compared(2, &programs), Some(80), None);
         assert!(text.contains("  libfirs…    …Basket<…>::price_of_all_of_them\n"), "{text}");
     }
@@ -658,7 +658,7 @@ mod tests {
             text.contains("  … and 36 branches that differ less (--percent-limit 0 shows all)"),
             "{text}"
         );
-        // In a pipe, all lines but rows are comments.
+        // In a pipe, all lines except rows are comments.
         let text = written(&diff, None, None);
         assert_eq!(branches(&text), 60);
         assert!(text.contains("\n#\n# Call tree, branches that differ"), "{text}");

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Readers compute a function's inclusive cost as its own cost plus the cost of its calls. To avoid double
-//! counting, only the outermost call counts for a function that occurs several times in a stack. No call to a
-//! function counts if the function's own cost already does.
+//! counting, each stack adds only once to a function's inclusive cost. If the sample adds to the function's
+//! own cost, no call counts; otherwise only the outermost call does.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -64,7 +64,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     writeln!(out, "\ntotals: {}", costs(&totals))
 }
 
-/// Returns, by function number, an example call of each function and its costs.
+/// Returns an example call and the costs of each function, both indexed by function number.
 fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<LocationCall>, Vec<CallgrindFunction>) {
     let code = stacks.code();
     let mut numbers: FxHashMap<CallgrindIdentity, u32> = FxHashMap::default();

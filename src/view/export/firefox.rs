@@ -81,14 +81,14 @@ struct FirefoxBuilder<'a> {
     threads: FxHashMap<(u32, ThreadKey), NamedThread>,
 }
 
-/// Key of a thread: its id or, if the id was not recorded, its number among the threads of the stacks.
+/// Key of a thread: its id or, if the id was not recorded, its index in the list of threads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum ThreadKey {
     Id(i32),
     Number(u32),
 }
 
-/// A thread of the profile and the number of its latest name. A renamed thread stays one thread.
+/// A thread of the profile and the number of its latest name. A thread that is renamed is still one thread.
 #[derive(Clone, Copy)]
 struct NamedThread {
     handle: ThreadHandle,
@@ -128,8 +128,8 @@ impl<'a> FirefoxBuilder<'a> {
     fn build(mut self, contents: &ExportContents<'_>) -> Profile {
         let mut rows: Vec<&StackRow> = self.stacks.rows.iter().collect();
         rows.sort_by_key(|row| row.time);
-        // Tracepoints are markers in the threads of the sampled event. Without such an event they are samples
-        // too.
+        // Tracepoints are markers in the threads of the sampled event. If only tracepoints were recorded,
+        // they are also written as samples.
         let is_mark = |row: &StackRow| row.payload.is_some();
         let samples = rows.iter().find(|row| !is_mark(row)).map(|row| row.event);
         let base = samples.unwrap_or(contents.event as u32);
@@ -141,7 +141,7 @@ impl<'a> FirefoxBuilder<'a> {
             let stack = self.profile.intern_stack_frames(thread, frames.into_iter());
             let event = &self.stacks.events[row.event as usize];
             let cpu = if event.is_clock() { row.value.period } else { 0 };
-            // If times were not recorded, samples follow one another.
+            // If times were not recorded, place the samples directly after each other.
             let so_far = elapsed.entry(thread).or_default();
             let at = row.time.map_or(*so_far, |time| time - self.first);
             *so_far += cpu.max(1_000_000);
@@ -149,8 +149,8 @@ impl<'a> FirefoxBuilder<'a> {
             if is_mark(row) {
                 // A row may combine several equal samples with the same timestamp.
                 (0..row.value.samples).for_each(|_| self.mark(thread, at, row, stack));
-                // The profiler shows the time from the first to the last sample, and no markers outside of
-                // it.
+                // The profiler shows only the time from the first to the last sample, and hides markers
+                // outside this range.
                 if samples.is_some() && (index == 0 || index == last) {
                     self.profile.add_sample(thread, at, None, CpuDelta::ZERO, 0);
                 }

@@ -4,7 +4,7 @@
 //!   grep;main;parse;read_line 1700000      the thread's name, the outermost caller, …, the sum of periods
 //! ```
 //!
-//! The lines equal those of `perf script | inferno-collapse-perf`, sorted by their text.
+//! The lines are the same as in the output of `perf script | inferno-collapse-perf`, sorted by their text.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

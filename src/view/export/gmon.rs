@@ -1,9 +1,8 @@
 //! The `gmon.out` files of programs built for gprof(1): one file per event and program.
 //!
 //! Receives stacks and a mapping from file offsets to the addresses assigned by the linker. Returns
-//! [`GmonFile`]s, which the caller stores in a folder. Samples of a function are counted by address. Each
-//! call in a stack counts once per sample. gprof handles one program at a time, so calls into other programs
-//! are omitted.
+//! [`GmonFile`]s, which the caller stores in a folder. Samples are counted by address. Each call in a stack
+//! counts once per sample. gprof handles one program at a time, so calls into other programs are omitted.
 //!
 //! ```text
 //! "gmon" 1        and 12 unused bytes
@@ -22,7 +21,7 @@ use crate::session::CodeLocation;
 use crate::text::clean;
 use crate::units::S;
 
-/// gprof's unit of code in bytes; the size of a bin is a multiple of it.
+/// gprof's unit of code in bytes; the size of a bin is a multiple of this unit.
 const UNIT: u64 = 2;
 /// Maximum number of bins of a histogram; larger code gets wider bins.
 const MOST_BINS: u64 = 1 << 20;
@@ -76,7 +75,8 @@ pub fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<Gm
     let mut seen = Vec::new();
     for row in &stacks.rows {
         seen.clear();
-        // Innermost first: the function called last, and its start address.
+        // The function that the current location called, and its start address. Locations are visited
+        // innermost first.
         let mut callee: Option<(u32, u64)> = None;
         for (depth, number) in stacks.stack(row.stack).enumerate() {
             let location = stacks.location(number);
@@ -95,7 +95,8 @@ pub fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<Gm
                 let file = files.entry((row.event, module)).or_insert_with(|| empty(row.event, module));
                 *file.arcs.entry((address, to)).or_default() += row.value.samples;
             }
-            // The outermost function at a location is the one that was called.
+            // At each location, the outermost function is the function that was called; the others are
+            // inlined.
             let start = code.calls()[code.range(number)].last().and_then(|call| call.start);
             let start = start.map(|start| location.at(start.get()));
             callee = start.and_then(|start| addresses.address(&start)).map(|start| (module, start));
@@ -145,7 +146,7 @@ impl GmonFile {
         (first, ((last - first) / width + 1) as usize, width)
     }
 
-    /// Writes as much of the counts as 16 bits hold, and leaves the rest in `counts`.
+    /// Writes as much of each count as fits into 16 bits, and leaves the remainder in `counts`.
     fn histogram(&self, out: &mut dyn Write, first: u64, width: u64, counts: &mut [u64]) -> io::Result<()> {
         out.write_all(&[0])?;
         self.address(out, first)?;
@@ -171,8 +172,8 @@ impl GmonFile {
         }
     }
 
-    /// Returns the file's place in the folder: the event's name and the program's. Neither can escape the
-    /// folder.
+    /// Returns the file's path inside the folder: the event's name and the program's name. Slashes in names
+    /// are replaced, so the path cannot leave the folder.
     pub fn place(&self) -> [String; 2] {
         let plain = |name: &str| {
             let name = clean(name).replace('/', "_");

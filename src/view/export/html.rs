@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The page must not load anything; its content security policy enforces this in the browser. Untrusted text
-//! is either in the data, which the script shows only as text, or escaped here (the title).
+//! is either in the data, which the script inserts only as text, or is escaped by this module (the title).
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -98,7 +98,7 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     write!(out, "}}")
 }
 
-/// Writes the functions: name, module, number of the kind of code, and whether the function is inlined.
+/// Writes the functions: name, module, index of the code kind, and whether the function is inlined.
 fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::Result<()> {
     let calls = || (0..paths.functions.len() as u32).map(|function| paths.call(function, stacks.code()));
     let names: Vec<String> = calls().map(|call| function_name(call, stacks.texts)).collect();
@@ -152,7 +152,7 @@ fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::R
     list(out, "cellPeriod", cells.iter().map(|(_, (_, period))| *period))
 }
 
-/// Writes a list of numbers as they are produced.
+/// Writes a list of numbers incrementally.
 fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item = impl Into<u64>>) -> io::Result<()> {
     write!(out, ",\"{name}\":[")?;
     for (at, value) in values.enumerate() {

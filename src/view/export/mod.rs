@@ -1,8 +1,8 @@
 //! Exports of a recording to the formats of other programs, and to web pages.
 //!
-//! Receives a [`StackProfile`], the answer of a report and the circumstances of the recording
-//! ([`ExportContents`]). Decides the formats, their names and file extensions, the detail that each needs,
-//! and their contents. Does not open files.
+//! Receives a [`StackProfile`], the result of a report and facts about the recording ([`ExportContents`]).
+//! Defines each format: its name, file extensions and contents, and the detail that it needs in rows. Does
+//! not open files.
 //!
 //! ```text
 //!   rows with stacks ──┬── paths of functions:  folded ── svg;  html, speedscope
@@ -67,7 +67,7 @@ struct FormatProperties {
     format: ExportFormat,
     /// Name in `--format`.
     name: &'static str,
-    /// File extensions, the usual one first.
+    /// File extensions, starting with the usual extension.
     endings: &'static [&'static str],
     detail: RowDetail,
 }
@@ -147,13 +147,13 @@ impl ExportFormat {
         self.about().detail
     }
 
-    /// Whether the export is made from the answer of a report: [`ExportContents::answer`].
+    /// Whether the export is made from the result of a report: [`ExportContents::answer`].
     pub fn is_table(self) -> bool {
         matches!(self, Self::Json | Self::Csv)
     }
 
-    /// Whether the export shows code and how far the data can be trusted. If so, [`ExportContents::answer`]
-    /// must have the quality, and [`ExportContents::listings`] some functions.
+    /// Whether the export shows code and the quality of the data. If so, [`ExportContents::answer`] must
+    /// include the quality, and [`ExportContents::listings`] the functions to show.
     pub fn is_whole(self) -> bool {
         self == Self::Html
     }
@@ -173,7 +173,7 @@ impl ExportFormat {
 pub struct ExportContents<'a> {
     /// The stacks.
     pub stacks: &'a StackProfile<'a>,
-    /// The event to export in formats that support only one.
+    /// The event to export in formats that support only one event.
     pub event: usize,
     /// Tables and trees, for [`ExportFormat::is_table`]; the quality of the data, for
     /// [`ExportFormat::is_whole`].
@@ -195,7 +195,7 @@ pub struct ExportContents<'a> {
 pub struct RecordingCircumstances {
     /// Metadata of the recording.
     pub about: RecordingHeader,
-    /// First and last time of its samples, in nanoseconds of its clock.
+    /// Times of the first and last sample, in nanoseconds on the recording's clock.
     pub span: Option<(u64, u64)>,
     /// Time of the first sample, in nanoseconds since 1970.
     pub started: Option<u64>,

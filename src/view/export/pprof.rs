@@ -144,7 +144,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     out.finish().map(drop)
 }
 
-/// The profile so far, and the numbers of its contents.
+/// A profile being built, and the ids assigned so far.
 struct PprofBuilder<'a> {
     stacks: &'a StackProfile<'a>,
     profile: PprofProfile,
@@ -227,8 +227,8 @@ impl<'a> PprofBuilder<'a> {
         number
     }
 
-    /// Adds the modules of these stacks. The program with the most frames comes first, because readers take
-    /// the first mapping for the main program.
+    /// Adds the modules of these stacks. The program with the most frames comes first, because readers assume
+    /// that the first mapping is the main program.
     fn mappings(&mut self, used: &[u32]) {
         let stacks = self.stacks;
         let mut ends: FxHashMap<u32, (u64, u64, usize)> = FxHashMap::default();

@@ -31,7 +31,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
         Some(_) => format!("{samples} samples; red: more than before, blue: less"),
     });
     options.count_name = if event.is_clock() { "ns".to_owned() } else { "occurrences".to_owned() };
-    // By the marks, kernel code, inlined functions and generated code get separate colours.
+    // This palette colours kernel code, inlined functions and generated code by the marks after their names.
     options.colors = Palette::Multi(MultiPalette::Java);
     options.bgcolors = Some(BackgroundColor::Flat((255, 255, 255).into()));
     options.hash = true;

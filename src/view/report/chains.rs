@@ -26,7 +26,8 @@ pub(super) fn write(
     let mut above: Vec<Option<u32>> = vec![None; tree.nodes.len()];
     for (number, node) in tree.nodes.iter().enumerate() {
         node.children.iter().for_each(|child| above[*child as usize] = Some(number as u32));
-        // Samples that no branch below accounts for end here: the sampled function itself, or small branches.
+        // Remaining samples end here: either this function was sampled itself, or its callees are too small
+        // to show.
         if node.own.samples > 0 && event.share(event.cost(&node.own)) * 100.0 >= layout.branch_limit {
             ends.push((number as u32, node.own.clone()));
         }

@@ -8,12 +8,13 @@ use super::{
 use crate::profile::sampled::{Profile, ProfileEvent};
 use crate::text::clean;
 
-/// Writes perf's lines before all tables.
+/// Writes the lines that perf prints before all tables.
 pub(super) fn lost(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
     writeln!(out, "#\n# Total Lost Samples: {}\n#", profile.trust.lost_samples)
 }
 
-/// Writes perf's lines above all tables: the columns with a single value, which are omitted from the rows.
+/// Writes the lines that perf prints above all tables for columns with a single value. The rows omit these
+/// columns.
 pub(super) fn single_values(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     for (key, value) in layout.elided(profile) {
         writeln!(out, "# {}: {}", key.name(), clean(value))?;
@@ -21,7 +22,7 @@ pub(super) fn single_values(out: &mut dyn Write, profile: &Profile, layout: &Rep
     Ok(())
 }
 
-/// Writes perf's lines before a table.
+/// Writes the lines that perf prints before each table.
 pub(super) fn headline(out: &mut dyn Write, events: &[&ProfileEvent]) -> io::Result<()> {
     let Some(leader) = events.first() else { return Ok(()) };
     writeln!(out, "# Samples: {} of event '{}'", leader.total.samples, names(events))?;
@@ -67,8 +68,8 @@ pub(super) fn separated(
     Ok(())
 }
 
-/// Writes one table for all events, with the event as the first column. Groups are not shown side by side, so
-/// that all lines have the same fields.
+/// Writes one table for all events, with the event as the first column. Events of a group are not shown side
+/// by side, because all lines must have the same fields.
 pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     let columns = layout.columns(profile);
     let mut writer = csv::Writer::from_writer(out);

@@ -1,6 +1,6 @@
-//! Nested rows (`--hierarchy`): the first level sums up rows that agree in the first sort key, the next level
-//! those that also agree in the second, and so on. Costs are own costs; the tree has the costs of callees.
-//! Titles are those of perf.
+//! Nested rows (`--hierarchy`). The first level sums up rows that agree in the first sort key. The next level
+//! sums up rows that also agree in the second key, and so on. Costs are own costs; the tree has the costs of
+//! callees. Column titles are the same as in perf.
 //!
 //! ```text
 //!  Overhead  Command / Shared Object / Symbol
@@ -41,7 +41,7 @@ impl HierarchyBranch {
         }
     }
 
-    /// Returns the number by which branches are sorted: that of the first column.
+    /// Returns the number by which branches are sorted: the value of the first column.
     fn rank(&self, column: ReportColumn) -> u64 {
         match (share_of(column, &self.sum), column) {
             (Some((_, cost)), _) => cost,

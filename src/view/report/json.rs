@@ -1,6 +1,6 @@
 //! The JSON document: totals, rows, tree, modules, trust. docs/report.md explains each field.
 //!
-//! The tree is a flat list of nodes: stacks can be thousands of calls deep, and JSON parsers reject such
+//! The tree is a flat list of nodes: stacks can be thousands of calls deep, and JSON parsers reject such deep
 //! nesting.
 
 use std::io::{self, Write};

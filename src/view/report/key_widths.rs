@@ -2,16 +2,16 @@
 
 use crate::profile::sampled::SortKey;
 
-/// Minimum width of a column that shrinks in favour of the last one.
+/// Minimum width to which a column shrinks to make room for the last column.
 const NARROWEST: usize = 6;
 
 /// Fits `widths`, the preferred widths of the columns of `keys`, into `room`, with `gap` blanks after each
 /// column.
 ///
-/// The last column gets the rest of the room. Other columns shrink, widest first, until that is `half` for
-/// function names, and otherwise the smaller of its preferred width and an equal part of the room. For
-/// function names, columns with the same cell in all rows (`is_mute`) are removed before that: their width
-/// becomes 0.
+/// The last column gets the remaining width. Other columns shrink, widest first, until the last one is wide
+/// enough: `half` for function names, otherwise its preferred width or an equal part of the room, whichever
+/// is smaller. To make room for function names, columns whose cells are all equal (`is_mute`) are removed
+/// first: their width becomes 0.
 pub fn fit_keys(
     widths: &mut [usize],
     keys: &[SortKey],

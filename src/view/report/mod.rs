@@ -43,7 +43,7 @@ pub enum ReportFormat {
 }
 
 impl ReportFormat {
-    /// Whether the format holds only rows, without room for notes on the recording.
+    /// Whether the format has only rows and no place for notes about the recording.
     pub fn is_bare(&self) -> bool {
         matches!(self, Self::Separated(_) | Self::Csv)
     }
@@ -72,7 +72,7 @@ pub enum ReportColumn {
     Key(SortKey),
 }
 
-/// Names of [`ReportColumn::InMode`], in [`MODES`]' order.
+/// Names of [`ReportColumn::InMode`] columns, in the order of [`MODES`].
 pub const IN_MODES: [&str; MODES.len()] =
     ["overhead_sys", "overhead_us", "overhead_guest_sys", "overhead_guest_us"];
 
@@ -117,8 +117,8 @@ pub enum ChainPosition {
     Below,
     /// Each row's chains below the row, as in perf.
     UnderRows {
-        /// Whether to omit the first function if all chains of a row have it in common, because the row names
-        /// it.
+        /// Whether to omit the first function if all chains of a row start with it, because the row already
+        /// names it.
         omits_first: bool,
     },
 }
@@ -128,9 +128,9 @@ pub enum ChainPosition {
 pub struct ReportLayout {
     /// The output format.
     pub form: ReportFormat,
-    /// The requested columns.
+    /// The requested columns; `None` for the default.
     pub columns: Option<Vec<ReportColumn>>,
-    /// Columns to show in addition to the default ones, after their numbers.
+    /// Columns to add to the default columns, after the default numbers.
     pub added: Vec<ReportColumn>,
     /// Whether to show a column with the number of samples.
     pub show_samples: bool,
@@ -146,7 +146,7 @@ pub struct ReportLayout {
     pub tree_lines: Option<usize>,
     /// Which events are shown side by side.
     pub grouping: EventGrouping,
-    /// Explicit widths of the columns; 0 or missing for automatic ones.
+    /// Explicit widths of the columns. A width of 0, or a missing width, is chosen automatically.
     pub widths: Vec<usize>,
     /// Whether the sampled functions are the roots of the tree.
     pub callee: bool,
@@ -172,8 +172,8 @@ pub struct ReportLayout {
     pub width: Option<usize>,
     /// Text styles.
     pub paint: Paint,
-    /// Whether the text is for a program at the other end of a pipe: rows in perf's format, everything else
-    /// in comments.
+    /// Whether the text is written to a pipe, for a program: rows in perf's format, everything else in
+    /// comments.
     pub is_piped: bool,
     /// Whether to write only rows, without headlines, headings and remarks.
     pub is_quiet: bool,
@@ -239,7 +239,7 @@ impl ReportLayout {
         self.width.filter(|_| self.reads_names())
     }
 
-    /// Whether numbers are for a program.
+    /// Whether to format numbers for a program.
     fn is_for_program(&self) -> bool {
         self.is_piped || self.form != ReportFormat::Text
     }
@@ -342,12 +342,12 @@ pub fn write_events_json(out: &mut dyn Write, profile: &Profile, layout: &Report
     json::events(out, profile, layout)
 }
 
-/// A line of a table: a row with the same cells in one event or in each member of a group.
+/// A line of a table: one row for each event of the table, all with the same cells.
 struct ReportLine<'a> {
     cells: &'a [RowCell],
-    /// Rows by member of the table's events.
+    /// The row of each event of the table, if any.
     rows: Vec<Option<&'a TableRow>>,
-    /// Number of start-up functions, common to all programs, that the line summarizes; 0 for an ordinary row.
+    /// Number of start-up functions that the line summarizes, such as `_start`; 0 for an ordinary row.
     callers: usize,
 }
 
@@ -363,8 +363,8 @@ fn side_by_side<'a>(profile: &'a Profile, layout: &ReportLayout, index: usize) -
     (0..events.len()).filter(|&at| leader(at) == index).map(|at| &events[at]).collect()
 }
 
-/// Returns the lines of a table above the limit, and their number before `rows` truncates them. The leader's
-/// lines come first. For a human reader, start-up functions that all programs have are combined.
+/// Returns the lines of a table that exceed the limit, up to `rows`, and their number without that maximum.
+/// The group leader's lines come first. For a human reader, start-up functions are combined into one line.
 fn lines<'a>(
     profile: &Profile,
     events: &[&'a ProfileEvent],
@@ -407,7 +407,7 @@ fn lines<'a>(
     (lines, all)
 }
 
-/// Returns the fields of a line; a number has one field per member of the group.
+/// Returns the fields of a line. A number column has one field per event of the group.
 fn fields(
     profile: &Profile,
     layout: &ReportLayout,
@@ -550,7 +550,7 @@ fn share_of(column: ReportColumn, row: &TableRow) -> Option<(ShareOf, u64)> {
     })
 }
 
-/// Formats a number of a row: with separators for a human reader, with its digits only for a program.
+/// Formats a number of a row: with thousands separators for a human reader, with digits only for a program.
 fn number(event: &ProfileEvent, row: &TableRow, column: ReportColumn, layout: &ReportLayout) -> String {
     if let Some(share) = share_of(column, row) {
         return percent(event, share, layout);

@@ -21,7 +21,7 @@ use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
 use crate::view::remarks::Remarks;
 
-/// Maximum width of all text columns but the last when line width is unlimited.
+/// Maximum width of each text column except the last, if the line width is unlimited.
 const WIDEST: usize = 40;
 /// Width to which names in a pipe are padded. Longer names are not truncated; they shift only their own line.
 const PADDED: usize = 80;
@@ -301,7 +301,7 @@ mod tests {
     use super::*;
     use crate::profile::sampled::{ProfileQuality, RowCell, SampleValue, SortKey};
 
-    /// Writes a name that contains a separator and is so wide that the table for human readers truncates it.
+    /// Writes a report with a name that contains a separator and is too wide for the human-readable table.
     fn written(is_piped: bool) -> String {
         let mut profile = Profile { keys: vec![SortKey::Dso, SortKey::Symbol], ..Profile::default() };
         let dso = profile.texts.add(&"d".repeat(WIDEST + 9));

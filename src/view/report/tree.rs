@@ -1,5 +1,5 @@
-//! The call tree for human readers: percentage, own percentage, bar. A chain of single calls is folded into
-//! one line in both directions.
+//! The call tree for human readers: percentage, own percentage, bar. A chain of functions with a single
+//! callee each is folded into one line. This applies to trees in caller order and in callee order.
 //!
 //! ```text
 //!   Total    Self
@@ -22,7 +22,7 @@ use crate::text::{clean, width};
 
 /// Width of a full bar in columns.
 const BAR: usize = 10;
-/// Maximum depth; deeper branches are cut because they would leave any screen.
+/// Maximum depth. Deeper branches are cut because they would not fit on any screen.
 const DEEPEST: usize = 60;
 /// Maximum number of functions in a chain.
 const CHAIN: usize = 8;
@@ -60,7 +60,7 @@ pub(super) fn write(
     let mut open: Vec<PendingBranch<'_>> = Vec::new();
     push(&mut open, &shown(&tree.roots), "", 0, &event.total);
     while let Some(PendingBranch { number, rails, is_last, depth, above }) = open.pop() {
-        // Start-up functions that all programs have cost as much as their callee.
+        // Start-up functions, such as `_start`, cost as much as their callee.
         let callers = folded.iter().find(|callers| callers.first == number);
         let mut node = &tree.nodes[callers.map_or(number, |callers| callers.last) as usize];
         let whole = &node.total;
@@ -78,7 +78,7 @@ pub(super) fn write(
             (_, false) => ("├ ", "│ "),
         };
         let before = width(&numbers) + BAR + 2;
-        // Limit the rails of deep branches so that names get half of the line.
+        // Limit the rails of deep branches to leave half of the line for names.
         let most = layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(before) / 2);
         let drawn = match width(&rails) + 2 > most {
             true => format!("{depth:>2}… "),
@@ -120,14 +120,14 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Whether a function passes all of its cost to one callee, so that both share a line.
+/// Whether a function passes all of its cost to one callee. If so, both share a line.
 fn passes_on(event: &ProfileEvent, node: &CallNode, next: &CallNode) -> bool {
     let share = |value: &SampleValue| event.share(event.cost(value));
     share(&next.total) >= 0.998 * share(&node.total) && share(&node.own) <= 0.001 * share(&node.total)
 }
 
-/// Returns the minimum cost of a branch so that the largest branches fit into the available lines; 0 for no
-/// limit.
+/// Returns the minimum cost of a shown branch. With this limit, the tree fits into the available lines.
+/// Returns 0 for no limit.
 fn least(event: &ProfileEvent, tree: &CallTree, layout: &ReportLayout) -> u64 {
     let Some(lines) = layout.tree_lines else { return 0 };
     let cost = |number: &u32| event.cost(&tree.nodes[*number as usize].total);
@@ -153,7 +153,7 @@ pub(in crate::view) fn chained(names: &[StyledWords], room: usize) -> Vec<Styled
     (1..names.len() - 1).rev().map(shortened).find(|lines| lines.len() <= LINES).unwrap_or(whole)
 }
 
-/// Breaks names into lines of `room` columns. All lines but the first start with `› `.
+/// Breaks names into lines of `room` columns. All lines except the first start with `› `.
 fn broken(names: &[StyledWords], room: usize) -> Vec<StyledWords> {
     let mut lines: Vec<StyledWords> = Vec::new();
     for name in names {
@@ -186,7 +186,7 @@ struct PendingBranch<'a> {
     above: &'a SampleValue,
 }
 
-/// Pushes branches in reverse order, so that the first is popped first.
+/// Pushes branches in reverse order, because the last one pushed is popped first.
 fn push<'a>(
     open: &mut Vec<PendingBranch<'a>>,
     list: &[u32],

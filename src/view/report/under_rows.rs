@@ -11,7 +11,7 @@
 //!                           main
 //! ```
 //! Percentages refer to the total. With `fractal` they refer to the parent, and a last branch `[...]` has the
-//! omitted rest. `flat` and `folded` print separate chains.
+//! cost of omitted branches. `flat` and `folded` print separate chains.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -20,9 +20,9 @@ use super::{ChainPosition, ChainShape, ChainUnit, ReportFormat, ReportLayout, tr
 use crate::profile::sampled::{ChainNode, ChainTree, Profile, ProfileEvent, SampleValue, TableRow};
 use crate::sort;
 
-/// Margin before all chains but folded ones.
+/// Margin before all chains except folded chains.
 const MARGIN: &str = "            ";
-/// A finished and an unfinished level of the tree.
+/// Text to the left of a branch for each level of the tree: a finished level and an unfinished one.
 const RAILS: [&str; 2] = ["           ", "|          "];
 
 /// Maximum depth; protects against damaged recordings.
@@ -156,7 +156,8 @@ impl<'a> ChainWriter<'a> {
             self.branches(out, chains, &node.children, &BranchStart { margin, all, above: &below }, rails)?;
             rails.pop();
         }
-        // As in perf, with sample counts no rest is shown if it has no samples.
+        // As in perf, the branch `[...]` is omitted if counts are shown and the omitted branches have no
+        // samples.
         let has_rest = rest > 0 && rest != all && (self.layout.unit != ChainUnit::Count || left.samples > 0);
         if is_fractal && has_rest {
             rails[level] = false;
@@ -183,8 +184,8 @@ impl<'a> ChainWriter<'a> {
             let node = &chains.nodes[end];
             let all = self.cost(&self.event.total);
             if self.layout.shape == ChainShape::Folded {
-                // A folded chain counts only samples that end at its last function; perf's flat form counts
-                // all.
+                // A folded chain counts only samples that end at its last function. perf's flat form also
+                // counts those that continue.
                 let amount = self.amount(&node.own, self.cost(&node.own), all);
                 let names: Vec<String> = names.iter().map(|name| name.replace(self.separator, ".")).collect();
                 writeln!(out, "{amount} {}", names.join(self.separator))?;
@@ -200,12 +201,12 @@ impl<'a> ChainWriter<'a> {
     }
 }
 
-/// Returns the rails of all levels.
+/// Returns the text for the rails of all levels.
 fn drawn(rails: &[bool]) -> String {
     rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect()
 }
 
-/// Returns drawn rails up to the column of the last one, where a branch starts.
+/// Returns the drawn rails up to the first column of the last rail, where a branch starts.
 fn joint(drawn: &str) -> &str {
     &drawn[..drawn.len() - RAILS[0].len() + 1]
 }
@@ -215,7 +216,7 @@ struct BranchStart<'a> {
     margin: &'a str,
     /// The total that percentages refer to.
     all: u64,
-    /// Cost of all branches here, including omitted ones.
+    /// Cost of all branches that start here, including omitted branches.
     above: &'a SampleValue,
 }
 

@@ -70,7 +70,7 @@ pub fn record(out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> 
     }
 }
 
-/// Reports where the records end prematurely.
+/// Reports the offset at which the records end prematurely.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -127,7 +127,7 @@ fn sample(out: &mut dyn Write, dumped: &DumpedRecord<'_>, sample: &Sample<'_>) -
         }
     }
     if let Some(stack) = parts.user_stack {
-        // Offset of the field, which starts with the size of the bytes.
+        // Offset of the field. It starts with the size of the stack's bytes.
         let at = stack.bytes.as_ptr() as usize - dumped.raw.bytes.as_ptr() as usize - size_of::<u64>();
         writeln!(out, "... ustack: size {}, offset {at:#x}", stack.bytes.len())?;
     }
@@ -173,8 +173,8 @@ fn words(out: &mut dyn Write, first: usize, words: impl Iterator<Item = u64>) ->
     Ok(())
 }
 
-/// Returns the kernel's name of a marker. `None` for other values among the last 4095 addresses, which come
-/// from broken frame pointers.
+/// Returns the kernel's name of a context marker. Other values among the last 4095 addresses come from broken
+/// frame pointers, and return `None`.
 fn name(context: Context) -> Option<&'static str> {
     Some(match context {
         Context::Hypervisor => "PERF_CONTEXT_HV",
@@ -188,7 +188,7 @@ fn name(context: Context) -> Option<&'static str> {
     })
 }
 
-/// Writes the callers recorded by the processor, after the kernel's part of the chain.
+/// Writes the callers that the processor recorded, after the kernel's part of the chain.
 fn calls(out: &mut dyn Write, chain: RecordWords<'_>, branches: Branches<'_>) -> io::Result<()> {
     let kernel = chain.iter().position(|word| word == context::USER).map(|at| at + 1);
     let (Some(kernel), Some(newest)) = (kernel, branches.iter().next()) else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! Individual samples, as text in perf script's format or as JSON lines.
 //!
-//! Receives [`ScriptEntry`]s and records in order; decides columns and widths, which are perf's. Most of the
+//! Receives [`ScriptEntry`]s and records in order; writes perf's columns with perf's widths. Most of the
 //! output is lines of call chains. Each address is therefore formatted once, and its text is copied for every
 //! sample that contains it.
 //!
@@ -56,7 +56,7 @@ pub struct ScriptLayout {
     pub clock: ScriptClock,
     /// Nanoseconds to add to the recording's clock to get the time of day, for the field `tod`.
     pub wall: Option<i64>,
-    /// Whether an event has call chains that are shown.
+    /// Whether call chains are shown for at least one event.
     pub has_chains: bool,
     /// Whether registers are those of `aarch64` instead of `x86_64`.
     pub is_aarch64: bool,
@@ -79,7 +79,7 @@ pub struct ScriptWriter<'a> {
     layout: &'a ScriptLayout,
     places: &'a AddressFunctions,
     lines: AddressLines,
-    /// Choice of fields of each event: an index into the choices of `lines`.
+    /// The choice of fields for each event: an index into the choices of `lines`.
     choices: Vec<usize>,
     events: Vec<String>,
     width: usize,
@@ -167,7 +167,7 @@ impl<'a> ScriptWriter<'a> {
         self.flush_full(out)
     }
 
-    /// Reports where the records end prematurely.
+    /// Reports the offset at which the records end prematurely.
     ///
     /// # Errors
     /// Fails if writing to `out` fails.
@@ -215,7 +215,7 @@ impl<'a> ScriptWriter<'a> {
             self.out.extend(b": ");
         }
         if has(ScriptField::Flags) {
-            // Flags come from instruction traces, which pmc does not read.
+            // Leave the flags blank: they come from instruction traces, which pmc does not read.
             self.out.resize(self.out.len() + parts::FLAGS, b' ');
         }
         if let Some(trace) = entry.trace.filter(|_| has(ScriptField::Trace)) {

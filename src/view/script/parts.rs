@@ -99,7 +99,7 @@ impl ScriptWriter<'_> {
     }
 
     fn branch(&mut self, branch: &ScriptBranch, fields: ScriptFields) {
-        // perf prints the file offset unless it could read the file.
+        // perf prints the file offset only if it could not read the file.
         let wants_offset = fields.has(ScriptField::BrStackOff);
         let end = |out: &mut Vec<u8>, address: u64, place: Option<&AddressFunction>| {
             let place_in_file = place.filter(|place| wants_offset && !(place.has_file || place.in_kernel));
@@ -166,7 +166,8 @@ pub(super) fn time_of_day(out: &mut Vec<u8>, time: u64, offset: i64, nanoseconds
     let at = (time as i128 + i128::from(offset)).max(0);
     let (seconds, ns) = ((at / 1_000_000_000) as u64, (at % 1_000_000_000) as u64);
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Days since 0000-03-01, so that the leap day ends a year (Howard Hinnant's civil_from_days).
+    // Days since 0000-03-01: years start in March, so a leap day is the last day of its year (Howard
+    // Hinnant's civil_from_days).
     let shifted = days + 719_468;
     let (era, day) = (shifted / 146_097, shifted % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -209,7 +210,7 @@ fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
 /// available.
 pub type ReadSource = fn(&str) -> Option<Arc<[String]>>;
 
-/// Lines of source files, and the line printed last for each thread, which is not repeated.
+/// Lines of source files, and the last line printed for each thread. The same line is not printed again.
 #[derive(Debug)]
 pub(super) struct SourceCode {
     read: ReadSource,

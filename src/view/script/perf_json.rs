@@ -7,7 +7,7 @@
 //!   {"timestamp": ns, "pid": …, "tid": …, "cpu": …, "comm": …,
 //!    "callchain": [{"ip": "0x…", "symbol": …, "dso": …}, …], a tracepoint's fields: strings}, …]}
 //! ```
-//! A place without a `symbol` still has its `dso`; perf omits it.
+//! A frame without a `symbol` still has a `dso`; perf omits that.
 
 use std::io::{self, Write};
 

@@ -23,7 +23,7 @@ pub(super) struct AddressLines {
     stops: Vec<bool>,
 }
 
-/// Maximum size of the kept text in bytes; enough for the addresses that recur most.
+/// Maximum size of the cached text in bytes; enough for the most frequent addresses.
 const MOST_TEXT: usize = 8 << 20;
 
 impl AddressLines {
@@ -101,7 +101,7 @@ impl ScriptWriter<'_> {
 /// Minimum number of consecutive unknown frames that are combined.
 const FEWEST_JOINED: usize = 3;
 
-/// Returns how many unknown frames directly follow this one; 0 if this one is known.
+/// Returns the number of unknown frames that directly follow this frame; 0 if this frame is known.
 fn unknown_behind(places: &AddressFunctions, number: u32, others: &[u32]) -> usize {
     let is_unknown =
         |number: &u32| places.at(*number).iter().all(|place| place.symbol.is_none() && place.dso.is_none());

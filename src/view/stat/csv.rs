@@ -4,7 +4,7 @@
 //! [time,][place,[cpus,]]value,unit,event[,cgroup][,variance%],running ns,share %,metric,metric unit
 //! ```
 //! Receives [`StatCounts`]; decides only quoting. A field that contains the separator, a quote or a line end
-//! is quoted as in RFC 4180. perf prints it unquoted, so that it cannot be parsed.
+//! is quoted as in RFC 4180. Without quotes, as in perf, such lines cannot be parsed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -39,7 +39,7 @@ pub fn titles(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io
     if style.metric_only { metric_titles(out, counts, style) } else { Ok(()) }
 }
 
-/// Returns the fields before the value, each with its separator.
+/// Returns the fields before the value, each followed by a separator.
 pub(super) fn prefix(counts: &StatCounts, row: usize, event: Option<usize>, style: &StatStyle) -> String {
     let separator = &style.separator;
     let mut out = String::new();
@@ -102,8 +102,8 @@ fn line(
     Ok(())
 }
 
-/// Returns the number of fields between the place and the metric: value, unit, event, running, share, and the
-/// optional ones.
+/// Returns the number of fields between the place and the metric: value, unit, event, running time, share,
+/// and optional fields.
 fn fields(counts: &StatCounts, variance: bool) -> usize {
     5 + usize::from(counts.has_cgroups()) + usize::from(variance)
 }
@@ -135,7 +135,7 @@ fn derived(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::R
     Ok(())
 }
 
-/// Returns the field, quoted if a reader could not tell where it ends.
+/// Returns the field, quoted if a reader could not find its end otherwise.
 pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
     let splits = !separator.is_empty() && field.contains(separator);
     if splits || field.contains(['"', '\n', '\r']) {

@@ -1,14 +1,14 @@
-//! `--json=2`: one versioned document for a whole run, with JSON numbers, and `null` with a reason for
-//! missing ones.
+//! `--json=2`: one versioned document for a whole run, with JSON numbers, and `null` with a reason for a
+//! missing number.
 //!
 //! ```text
 //! begin     {"pmc": {"format": 2, ...}, "target": ..., "events": [...], "intervals": [
 //! interval      {"time_s": ..., "rows": [...]},
 //! end       ], "total": {"elapsed_s": ..., "rows": [...], "runs": [...]}, "warnings": [...]}
 //! ```
-//! Receives [`StatCounts`]. Intervals are written as they arrive, so that a long run needs no memory. The
-//! schema is in `docs/output-formats.md`. Fields may be added; renaming or removing one requires a new format
-//! number.
+//! Receives [`StatCounts`]. Intervals are written as they arrive, so memory use does not grow with the length
+//! of a run. The schema is in `docs/output-formats.md`. Fields may be added; renaming or removing one
+//! requires a new format number.
 
 use std::io::{self, Write};
 
@@ -29,7 +29,7 @@ use crate::text::as_json;
 /// Version of the format, for readers to check.
 pub const FORMAT: u32 = 2;
 
-/// A [`Warning`] in the document; the remedy is empty if there is none.
+/// A [`Warning`] in the document. If there is no remedy, that field is empty.
 #[derive(Serialize)]
 struct WarningJson {
     what: String,
@@ -215,7 +215,7 @@ struct RowJson<'a> {
     metrics: Vec<DerivedJson<'a>>,
 }
 
-/// A place, with only the fields that the aggregation uses.
+/// The CPU, core, thread or other place that a row counts, with only the fields that the aggregation uses.
 #[derive(Serialize)]
 struct PlaceJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -42,7 +42,7 @@ pub struct StatStyle {
     pub metric_only: bool,
     /// Whether to show perf's table of the individual runs of `-r N` (`--table`).
     pub table: bool,
-    /// Whether the counts are the summary after intervals (`--summary`); CSV marks such lines.
+    /// Whether the counts are the summary after intervals (`--summary`). CSV marks lines of the summary.
     pub summary: bool,
     /// The tree of the top-down analysis, if that was requested.
     pub tree: Option<TopdownTree>,
@@ -122,10 +122,10 @@ impl StatSubject {
     }
 }
 
-/// Returns row and event of every cell in print order, without the places that lack an event.
+/// Returns row and event of every cell in print order. Omits cells of events that were not opened in a place.
 ///
-/// perf groups the CPUs by event, the threads by event with the busiest first, but the events by core, die,
-/// socket or node.
+/// As in perf, CPUs and threads are grouped by event, with the busiest thread first. Events are grouped by
+/// core, die, socket or node.
 fn cells(counts: &StatCounts) -> Vec<(usize, usize)> {
     let (rows, events) = (counts.rows.len(), counts.events.len());
     let of_event = |event| {
@@ -160,8 +160,8 @@ fn precision(error: f64) -> usize {
     }
 }
 
-/// Returns the number of decimals for the mean of several runs. Small means of whole counts get one; other
-/// measures get as many as their error justifies.
+/// Returns the number of decimals for the mean of several runs. Small means of whole counts get one decimal;
+/// other measures get as many as their error justifies.
 fn mean_digits(summary: &MeasurementSummary, fractional: bool) -> usize {
     if fractional {
         precision(summary.error_of_mean()).min(6)
@@ -187,7 +187,8 @@ fn fitting_unit(unit: &str, means: impl Iterator<Item = f64>) -> Option<(f64, &'
     Some((seconds / size, name))
 }
 
-/// Returns the outliers if there are enough runs: of five runs, one nearly always looks like an outlier.
+/// Returns the outliers if there are enough runs. Among only five runs, one run nearly always looks like an
+/// outlier.
 fn noted_outliers(summary: &MeasurementSummary) -> &[usize] {
     const FEWEST: usize = 10;
     if summary.count < FEWEST { &[] } else { &summary.outliers }
@@ -198,7 +199,7 @@ fn quantity(value: f64, decimals: usize, big_num: bool) -> String {
     if big_num { units::thousands_f64(value, decimals) } else { format!("{value:.decimals$}") }
 }
 
-/// Formats a count, or returns perf's words for a missing one.
+/// Formats a count, or returns perf's words for a missing count.
 fn number(value: &StatValue, event: &StatEvent, style: &StatStyle) -> String {
     let counted = || value.number().unwrap_or_default() * event.scale;
     missing(value).map_or_else(|| quantity(counted(), decimals(event), style.big_num), str::to_owned)

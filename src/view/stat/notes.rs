@@ -1,6 +1,6 @@
 //! Notes below a table: reasons for missing counts, each reason once, and explanations of marks.
 //!
-//! Numbers the reasons while lines are formatted, and writes them at the end.
+//! Reasons are numbered while lines are formatted, and written at the end.
 
 use std::io::{self, Write};
 

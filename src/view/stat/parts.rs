@@ -6,8 +6,8 @@
 //!          0.48       6.02       6.50 msec  task-clock
 //!         0.301      0.611      0.570       # CPUs utilized
 //! ```
-//! Receives [`StatCounts`] whose rows are the parts. Columns are as wide as their contents; names are
-//! truncated if a line has no space left.
+//! Receives [`StatCounts`] whose rows are the parts. Columns are as wide as their contents. Names are
+//! truncated if they do not fit into the line.
 
 use super::notes::TableNotes;
 use super::{StatStyle, metric_number, missing, number, safe, variance};

@@ -37,7 +37,8 @@ pub(super) fn is_summed(aggregation: Aggregation) -> bool {
     !matches!(aggregation, Global | Cpu | Thread | Children | Levels)
 }
 
-/// Returns the number of CPUs summed up for this event. Wall-clock time is read only once, in one place.
+/// Returns the number of CPUs summed up for this event. Wall-clock time counts as one CPU, because it is read
+/// only once.
 pub(super) fn summed(counts: &StatCounts, row: &StatRow, event: Option<usize>) -> u32 {
     match event {
         Some(event) if counts.events[event].role == Some(EventRole::DurationTime) => {
@@ -75,7 +76,7 @@ pub(super) fn columns(counts: &StatCounts, row: &StatRow, event: Option<usize>) 
     out
 }
 
-/// Returns the headline of those columns for intervals, with perf's words and widths.
+/// Returns the titles of those columns for intervals, with perf's words and widths.
 pub(super) fn headline(aggregation: Aggregation) -> &'static str {
     match aggregation {
         Aggregation::Global => "",

@@ -1,7 +1,7 @@
 //! Statistics of `-r N` runs: perf's last line and table, and a block with the spread of each measure.
 //!
-//! Receives [`StatCounts`] with runs; `profile` computes the statistics. The block is shown only for a single
-//! row, because one block for each of many places would be useless.
+//! Receives [`StatCounts`] with runs; `profile` computes the statistics. The block is shown only if there is
+//! a single row, because many blocks would be useless.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::profile::counts::StatCounts;
 use crate::profile::statistics::MeasurementSummary;
 use crate::view::table::{self, left, right};
 
-/// Maximum length of a run's bar in the table: for a run of almost no time perf would print millions of `#`.
+/// Maximum length of a run's bar in the table: for a very short run, perf would print millions of `#`.
 const LONGEST_BAR: usize = 60;
 
 /// Returns the elapsed seconds of the runs.
@@ -32,7 +32,7 @@ pub(super) fn footer(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle
         let indent = " ".repeat(mean_text.len() - mean_text.trim_start().len());
         writeln!(out, "{indent}# Table of individual measurements:")?;
         for run in &times {
-            // As in perf, a bar of one, and one more for each 5 % of distance from the mean.
+            // As in perf, the bar has one `#`, plus another `#` for each 5 % of distance from the mean.
             let away = if *run > 0.0 { (100.0 * (run - mean) / run).abs() as usize / 5 } else { LONGEST_BAR };
             let bar = "#".repeat((1 + away).min(LONGEST_BAR));
             writeln!(out, " {run:17.digits$} ({:+.digits$}) {bar}", run - mean)?;

@@ -100,8 +100,8 @@ pub fn interval(
     }
     let time = counts.timestamp_ns.unwrap_or(counts.elapsed_ns);
     let mut table = CountTable::new(counts, Some(time), headline, style);
-    // Events that the machine does not support are explained once. Events that were not counted may change
-    // with each interval.
+    // Explain unsupported events only once. The set of events that were not counted may change with each
+    // interval.
     let lines = table.body(|value| match value {
         StatValue::NotSupported(reason) if number == 0 => Some(reason.cause.as_str()),
         StatValue::NotCounted(reason) => Some(reason.cause.as_str()),
@@ -126,7 +126,7 @@ pub fn interval(
     Ok(())
 }
 
-/// Measures to fit lines into the width. Each includes the previous ones.
+/// Ways to make lines fit into the width. Each way includes all previous ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CompactionLevel {
     /// perf's widths.
@@ -240,8 +240,8 @@ impl<'a> CountTable<'a> {
         }
     }
 
-    /// Returns one line of the table, and the accuracy of the count for the end of the line. The line itself
-    /// shows `why`; without it, a note below the table explains a missing count.
+    /// Returns one line of the table, and the accuracy of the count, to be appended to the line. If the count
+    /// is missing, the line shows `why`; without `why`, a note below the table explains it.
     fn line(
         &mut self,
         row: usize,
@@ -314,7 +314,7 @@ impl<'a> CountTable<'a> {
         }
     }
 
-    /// Formats a metric in perf's width: ` #    0.486 CPUs utilized`. `~` marks a ratio whose parts were
+    /// Formats a metric in perf's width: ` # 0.486 CPUs utilized`. `~` marks a ratio of two events that were
     /// counted at different times.
     fn metric(&mut self, metric: &ComputedMetric) -> String {
         self.notes.inexact |= metric.inexact;
@@ -374,7 +374,7 @@ impl<'a> CountTable<'a> {
     }
 }
 
-/// Whether pmc itself measures this time; the event's line then has no metrics.
+/// Whether the event is a time that pmc itself measures. If so, its line has no metrics.
 fn is_tool(event: &StatEvent) -> bool {
     matches!(event.role, Some(EventRole::DurationTime | EventRole::UserTime | EventRole::SystemTime))
 }

@@ -7,7 +7,7 @@
 //!    40.0%  ████░░░░░░  ├ tma_memory_bound     ◀ bottleneck
 //!    12.1%  █░░░░░░░░░  └ tma_core_bound
 //! ```
-//! Receives one row of counts whose metrics name their parents; `profile` decides which one is the
+//! Receives one row of counts whose metrics name their parents; `profile` decides which metric is the
 //! bottleneck. Output for programs has no bars.
 
 use std::io::{self, Write};
@@ -28,15 +28,15 @@ pub struct TopdownTree {
     pub deepest: u8,
     /// Names of the metrics that have children, measured or not.
     pub parents: Vec<String>,
-    /// Whether nothing else was requested, so that no table follows the tree.
+    /// Whether only the tree was requested. If so, no table follows the tree.
     pub is_all: bool,
 }
 
 /// Width of a full bar in columns.
 const BAR: usize = 10;
 
-/// Writes the tree of a row, a separate one for each kind of core, with the next steps. Metrics without a
-/// value are listed with the reason.
+/// Writes the tree of a row, with suggestions for the next step. Each kind of core gets a separate tree.
+/// Metrics without a value are listed with the reason.
 pub(super) fn write(
     out: &mut dyn Write,
     row: &[DerivedResult],
@@ -67,7 +67,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes the branches, the largest of siblings first.
+/// Writes the branches. Siblings are sorted by value, largest first.
 fn lines(out: &mut dyn Write, own: &[&DerivedResult], path: &[usize], style: &StatStyle) -> io::Result<()> {
     let is_below =
         |at: usize, parent: &str| own[at].branch.as_ref().is_some_and(|branch| branch.parent == parent);

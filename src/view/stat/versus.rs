@@ -109,8 +109,8 @@ fn cells(line: &ComparedMeasure, side: &ComparedSide, style: &StatStyle) -> [Str
         "not counted".clone_into(&mut row[0]);
         return row;
     };
-    // Use the same number of digits for all sides, so that they are easy to compare. For times that is the
-    // smallest justified number of all sides, for counts the largest.
+    // Use the same number of digits for all sides, because that makes them easy to compare. For times, use
+    // the smallest number of digits that any side justifies; for counts, the largest.
     let summaries = line.sides.iter().filter_map(|s| s.summary.as_ref());
     let digits = summaries.map(|s| mean_digits(s, line.fractional));
     let digits = if line.fractional { digits.min() } else { digits.max() }.unwrap_or(0);

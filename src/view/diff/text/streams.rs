@@ -1,6 +1,6 @@
 //! The hottest call chains of the recordings (`--stream`).
 //!
-//! Receives the lines of the diff, which are whole chains; writes them with perf's titles.
+//! Receives a diff in which each row is a whole call chain. Writes the chains with perf's titles.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,8 @@ use crate::units::thousands;
 use crate::view::diff::{DiffLayout, is_noise, wanted};
 use crate::view::remarks::Remarks;
 
-/// Writes the hottest call chains: first those common to the recordings, then the others.
+/// Writes the hottest call chains: first the chains in both the base and a new recording, then the chains
+/// only in the base, then the chains only in new recordings.
 pub(super) fn write(
     out: &mut Remarks<'_>,
     diff: &Diff,
