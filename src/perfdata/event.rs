@@ -15,7 +15,7 @@ pub struct RecordedEvent {
 }
 
 impl RecordedEvent {
-    /// Returns the recorded name. If there is none, derives a name from type and config.
+    /// Returns the recorded name, or a name derived from type and config.
     pub fn name(&self) -> String {
         self.name.clone().unwrap_or_else(|| name_of(&self.attr))
     }

@@ -62,7 +62,7 @@ pub struct WriteOptions {
     /// Whether to discard an incomplete file: it is moved into place only at the end, and removed on
     /// failure. Requires `hold`.
     pub whole: bool,
-    /// Name to use for the stream in errors, if it is not standard output.
+    /// Name of the stream in errors, unless it is standard output.
     pub stream: Option<String>,
 }
 

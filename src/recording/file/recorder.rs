@@ -95,8 +95,7 @@ pub(crate) struct RecordingResult {
     pub(crate) drains: u64,
     /// Count and lost records of each event instance.
     pub(crate) readings: Vec<InstanceReading>,
-    /// Nanoseconds from the first time that the events were on to the end. If they were never on (`-D`),
-    /// counts from the start.
+    /// Nanoseconds from enabling the events to the end; from the start if they were never enabled (`-D`).
     pub(crate) elapsed_ns: u64,
     /// Nanoseconds during which the hardware events were off because of a reservation.
     pub(crate) yielded_ns: u64,
@@ -400,8 +399,7 @@ impl MeasurementHandler for Recorder<'_> {
 }
 
 impl Recorder<'_> {
-    /// Writes records that say that the hardware events are off from now on, or on again. They have the
-    /// format of the kernel's throttle records.
+    /// Writes throttle records, like the kernel's, when the hardware events go off or on.
     fn mark_gap(&mut self, is_off: bool) {
         let time = PerfTime(self.plan.options.clock.and_then(clock::read).map_or(0, |(now, _)| now));
         let mut out = Encoder::new(self.output.trailer());
@@ -438,8 +436,7 @@ impl Recorder<'_> {
         }
         let cut = output.cut_traces();
         sources.rings.drain_traces(&cut, |piece, slices| output.take_trace(piece, slices))?;
-        // A backward ring may contain older records than the other rings, so the recording cannot be divided
-        // into rounds.
+        // A backward ring may contain older records than the other rings, so there are no rounds.
         if bytes > 0 && !sources.rings.has_backward() {
             output.end_round()?;
         }
@@ -580,8 +577,7 @@ impl Recorder<'_> {
         Ok(self.output.take(&[record.bytes()])?)
     }
 
-    /// Writes records of losses at the very end. The kernel reports a loss only when the ring has room again,
-    /// which may never happen.
+    /// Writes records of losses that the kernel could not report: it does so only when the ring has room.
     fn write_lost(&mut self) -> Result<()> {
         let own = self.readings.iter().map(|reading| (reading.instance.id, reading.lost));
         let lost: Vec<(u64, u64)> = own.chain(self.sources.lost_elsewhere()).collect();
