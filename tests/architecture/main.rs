@@ -7,6 +7,7 @@
 //! we thought of and checks that the break is found. An offence is printed as `file:line: what is wrong`.
 
 mod heritage;
+mod links;
 mod planted;
 mod resolve;
 mod rules;
