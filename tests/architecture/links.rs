@@ -16,7 +16,7 @@ use super::sources::{files, root};
 const ELSEWHERE: &[&str] = &["target/", "persistent/1/", "persistent/execs/"];
 
 /// Returns the documentation: the path from the root, and the text.
-fn pages(root: &Path) -> Vec<(PathBuf, String)> {
+pub(super) fn pages(root: &Path) -> Vec<(PathBuf, String)> {
     let mut pages = Vec::new();
     for name in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         pages.push((PathBuf::from(name), fs::read_to_string(root.join(name)).expect("a text")));
