@@ -1,22 +1,19 @@
 //! pmc: counts, samples and explains the activity of a Linux machine.
 //!
-//! The library is the whole program; the binary only calls [`command::main`]. It has two halves. The
-//! measuring half (`event` → `counter`) turns text into running counters. The reading half (`perfdata` →
-//! `session` → `symbol`) turns bytes into named samples. Both use [`sys`] below them and are used by
-//! [`command`] above, and never refer to each other.
+//! The library is the whole program; the binary calls [`command::main`] and exits with its status.
+//! `docs/architecture.md` shows the floors, follows data through the modules, and lists where each kind of
+//! addition goes. `tests/architecture` checks which modules may import which.
 //!
-//! ```text
-//!                     main
-//!                   command   <- cli      wires the rest
-//!            tui     view                 live screen | text, CSV, JSON, OpenMetrics
-//!                   analysis              recording -> named, filtered, aggregated answers
-//!                   profile               counts -> aggregated; pure, no I/O
-//!   counter                               attr + target -> counters, groups
-//!   event                                 event text -> perf_event_attr
-//!   host                 perfdata         /proc, /sys as values, rooted anywhere | records <-> perf.data
-//!           sys    record                 the kernel: all `unsafe`, all libc | bytes <-> typed records
-//!           error  units  text  terminal  address  sort   words and numbers
-//! ```
+//! - [`command`] wires one command each, with [`cli`] (its options), [`view`] (text and documents) and
+//!   [`tui`] (the full-screen view).
+//! - Two engines: [`recording`] measures, and [`analysis`] answers questions about recordings and live data.
+//!   `holder` keeps events open for other processes. [`profile`] aggregates, without I/O.
+//! - The measuring wing turns text into running counters: [`host`], [`event`], [`counter`] and
+//!   [`persistent`].
+//! - The reading wing turns bytes into named samples: [`perfdata`], [`session`], [`unwind`] and [`symbol`].
+//!   The wings never import each other.
+//! - The ground: [`sys`] (the kernel; all `unsafe`), [`record`] and [`abi`] (the kernel's records and
+//!   numbers), [`error`], [`config`], [`terminal`], [`text`], [`units`], [`address`] and `sort`.
 
 pub mod abi;
 pub mod address;

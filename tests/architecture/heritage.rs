@@ -98,7 +98,7 @@ fn tests_of(module: &str, text: &str) -> Vec<String> {
 }
 
 /// Splits a command into words as a shell would.
-fn words(command: &str) -> Vec<OsString> {
+pub(super) fn words(command: &str) -> Vec<OsString> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for letter in command.chars() {
         match (quote, letter) {
