@@ -57,7 +57,7 @@ pub fn size(kind: u32, misc: u16, low: u16) -> usize {
 pub struct RawRecord<'a> {
     /// The record type; see [`kind`].
     pub kind: u32,
-    /// Flags; see [`misc`].
+    /// Flags; see [`misc`](crate::abi::record_header::misc).
     pub misc: u16,
     /// The whole record, including the header.
     pub bytes: &'a [u8],

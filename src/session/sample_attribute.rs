@@ -28,7 +28,7 @@ pub enum SampleAttribute {
     Period,
     /// The address of the data.
     Addr,
-    /// The tracepoint's payload: its number in [`Samples::payloads`], or `u64::MAX`.
+    /// The tracepoint's payload: its number in `payloads` of [`super::samples`], or `u64::MAX`.
     Payload,
     /// The origin of a branch: an address, later the number of its location.
     From,

@@ -2,7 +2,7 @@
 //!
 //! Receives the text of those files; returns one table for the whole kernel address space. Reports hidden
 //! addresses, which are easily mistaken for success: all lines are present, with zeros as addresses.
-//! [`name_sources::load`](super::name_sources::load) decides the order of the kernel's sources.
+//! `name_sources/load.rs` decides the order of the kernel's sources.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};

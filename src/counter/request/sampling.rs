@@ -83,7 +83,7 @@ pub struct SampleOptions {
     pub kernel_callchains: bool,
     /// `--user-callchains`: no kernel part.
     pub user_callchains: bool,
-    /// Additional sample fields ([`sample`]) requested by the options.
+    /// Additional sample fields (bits of [`sample_type`](crate::abi::sample_type)) requested by the options.
     pub fields: u64,
     /// `-P`, `--no-period`: whether to record the period, regardless of the rate.
     pub period: Option<bool>,

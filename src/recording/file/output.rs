@@ -32,7 +32,7 @@ pub(crate) struct OutputEvents {
     pub(crate) taken: Vec<RecordedEvent>,
     /// The events as they are written to the file: those unwound while recording have call chains.
     pub(crate) written: Vec<RecordedEvent>,
-    /// Events for samples that keep their stack copies; see [`unwinding`](super::unwinding).
+    /// Events for samples that keep their stack copies; see [`unwinding`](crate::recording::unwinding).
     fallback_events: Vec<RecordedEvent>,
     lost: Option<StrippedFields>,
     joins: bool,

@@ -1,6 +1,6 @@
 //! Drawing: each pane turns the state into characters and styles. Determines only the appearance.
 //!
-//! Receives the [`ScreenState`]; writes into the frame. All untrusted text passes through [`fit`](super::fit)
+//! Receives the [`ScreenState`]; writes into the frame. All untrusted text passes through `DisplayName::fit`
 //! first.
 
 pub mod code;
