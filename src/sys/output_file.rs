@@ -1,8 +1,8 @@
 //! Opens output files safely in directories where other users can create files first.
 //!
-//! Receives a path given by the user, or the default; returns the kind of [file](ExistingFile) there, and files
-//! to write. In a folder that other users can write to, a name can lead anywhere: a link to one of root's
-//! files, or a pipe that another user reads. A file is therefore either new (`O_EXCL`, then moved into
+//! Receives a path given by the user, or the default; returns the kind of [file](ExistingFile) there, and
+//! files to write. In a folder that other users can write to, a name can lead anywhere: a link to one of
+//! root's files, or a pipe that another user reads. A file is therefore either new (`O_EXCL`, then moved into
 //! place by `rename(2)`) or already ours. Links are followed one at a time, and only if no other user can
 //! have created them.
 //!

@@ -62,7 +62,7 @@ pub enum ReportColumn {
     TotalLatency,
     /// Own share in one CPU mode, in percent; the mode is an index into [`MODES`].
     InMode(usize),
-    /// Average weight of a sample; an index into [`SampleValue::weights`](crate::session::SampleValue::weights).
+    /// Average weight of a sample; an index into `SampleValue::weights`.
     Weight(usize),
     /// Number of samples.
     Samples,
