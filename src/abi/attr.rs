@@ -160,7 +160,7 @@ impl Attr {
         self.words.get_mut(index).map(|word| *word |= bits).is_some()
     }
 
-    /// Replaces the word with this index. Returns `false` if the index is out of range.
+    /// Replaces the word at this index. Returns `false` if the index is out of range.
     pub fn set_word(&mut self, index: usize, value: u64) -> bool {
         self.words.get_mut(index).map(|word| *word = value).is_some()
     }

@@ -160,9 +160,9 @@ pub enum NoCacheEvent {
     Impossible,
 }
 
-/// Returns the config of a cache event. The event's name starts with a cache. An operation and a result may
-/// follow in either order (`LLC`, `LLC-misses`, `l1d-load-misses`). The defaults are loads and accesses. Case
-/// does not matter.
+/// Returns the config of a cache event. The event's name starts with the name of a cache. An operation and a
+/// result may follow in either order (`LLC`, `LLC-misses`, `l1d-load-misses`). The defaults are loads and
+/// accesses. Case does not matter.
 ///
 /// # Errors
 /// The reason why the name is not a cache event.

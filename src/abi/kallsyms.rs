@@ -1,6 +1,6 @@
 //! A line of `/proc/kallsyms`: `ffffffff816b89f0 T vfs_read`, optionally followed by the module in brackets.
 
-/// A kernel symbol, as given by one line.
+/// A kernel symbol, parsed from one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KallsymsLine<'a> {
     /// The symbol's start address; 0 if the kernel hides addresses from this user.

@@ -259,7 +259,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
     })
 }
 
-/// Returns the modes that a clock of the kernel excludes; `None` for other events. The kernel ignores a
+/// Returns the modes that a kernel clock event excludes; `None` for other events. The kernel ignores a
 /// clock's other bits: `precise_ip`, and those for hypervisor and guest (`perf_swevent_hrtimer`).
 fn excluded_by_clock(attr: &Attr) -> Option<ExcludedModes> {
     let excluded = [Flag::ExcludeUser, Flag::ExcludeKernel, Flag::ExcludeIdle];

@@ -1,4 +1,4 @@
-//! The quality of a recording: missing data of its modules, lost samples, and truncated stacks.
+//! The quality of a recording: modules with missing data, lost samples, and truncated stacks.
 //!
 //! Receives the session's counters and the symbolizer's results; returns the data for the *Trust* line.
 

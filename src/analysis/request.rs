@@ -303,7 +303,7 @@ pub enum CostMeasure {
     Period,
     /// The sample's weight, at least 1.
     Weight,
-    /// Each branch of the sample counts 1, at its target.
+    /// Each branch in the sample counts once, at its target.
     Branches,
     /// As `Branches` if the recording has branches that are not a call chain; otherwise the period.
     BranchesIfRecorded,

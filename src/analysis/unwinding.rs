@@ -239,7 +239,7 @@ fn kept_calls(reader: &Reader) -> Result<u64> {
     kept.max().filter(|kept| *kept > 0).ok_or_else(|| {
         refused(
             "the recording does not contain the number of LBR entries (caps/branches of the PMU)",
-            "record with a perf or pmc that writes it, or omit --stitch-lbr",
+            "record with a version of perf or pmc that writes it, or omit --stitch-lbr",
         )
     })
 }

@@ -275,7 +275,7 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Applies perf's settings to options that were not typed.
+/// Applies perf's settings to options that were not given on the command line.
 ///
 /// # Errors
 /// A setting has an invalid value.

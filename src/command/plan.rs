@@ -31,7 +31,7 @@ pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
     typed.cloned().unwrap_or_else(unnamed)
 }
 
-/// Refuses events that cannot distinguish user mode and the kernel. The error names `option`.
+/// Rejects events that cannot distinguish user mode from kernel mode. The error names `option`.
 ///
 /// # Errors
 /// The first event that cannot.
@@ -225,8 +225,8 @@ pub(super) fn delay(typed: Option<&str>, has_control: bool) -> Result<Delay> {
     }
 }
 
-/// Parses `-D` with ranges, or else as [`delay`]. The first range begins after the delay. The returned
-/// times alternately turn counting off and on.
+/// Parses the argument of `-D`: either ranges, or a delay as in [`delay`]. The first range begins after the
+/// delay. The returned times alternately turn counting off and on.
 ///
 /// # Errors
 /// See [`delay`]; also if a range is invalid, or the ranges are not in order.

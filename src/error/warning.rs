@@ -259,7 +259,7 @@ impl Warning {
             Self::EndsNotCounted => "use Linux 6.19 or newer (or 5.13 to 6.18 with the fix)",
             Self::ChainsNotDeferred => "requires Linux 6.19 or newer",
             Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
-            Self::SettingLeftOut { .. } => "PERF_CONFIG=/dev/null ignores all settings",
+            Self::SettingLeftOut { .. } => "set PERF_CONFIG=/dev/null to ignore all settings",
             Self::FilesNotKept { .. } => "-N copies none; pmc --buildid-dir DIR record copies them elsewhere",
             Self::RecordsTorn => "taskset -c 0 pmc … avoids it, since it needs several CPUs",
             Self::TraceCutOff => "use a larger AUX buffer (-m RING,AREA), a longer period (-c), or -S",

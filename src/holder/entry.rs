@@ -31,7 +31,7 @@ use crate::units::Count;
 
 /// Default size of a ring in bytes: the size planned for the kernel's own persistent events.
 const RING: usize = 512 << 10;
-/// Maximum number of pages of a ring: 1 GiB if a page has 4 KiB.
+/// Maximum number of pages per ring: 1 GiB with 4 KiB pages.
 const MOST_PAGES: usize = 1 << 18;
 
 /// A held event.
@@ -43,13 +43,13 @@ pub(super) struct HeldEvent {
     threads: Vec<u32>,
     /// The online CPUs on which the event is open.
     cpus: CpuList,
-    /// Index of the instance that is watched for the end of its process.
+    /// Index of the instance that is watched to detect when its process exits.
     watched: usize,
 }
 
 impl HeldEvent {
-    /// Opens the event, which counts after it is [started](Self::start). `since` is the current Unix time in
-    /// seconds. If an event of a device or package does not support samples, it is only counted.
+    /// Opens the event; it does not count until it is [started](Self::start). `since` is the current Unix
+    /// time in seconds. If an event of a device or package does not support samples, it is only counted.
     pub(super) fn open(host: &Host, definition: EntryDefinition, id: u64, since: i64) -> Result<Self> {
         let opened = Self::open_as(host, definition.clone(), id, since);
         let Err(error) = opened else { return opened };

@@ -67,8 +67,7 @@ const SAME_COPY: Duration = Duration::from_secs(1);
 /// Holds events until a signal ends it. With `until_empty`, the process first leaves the terminal's session,
 /// and also ends when it holds no more entries.
 ///
-/// # Errors
-/// If another holder runs, or if the run directory or the socket cannot be used.
+/// # Errors If another holder is already running, or if the run directory or the socket cannot be used.
 pub(crate) fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
     if until_empty {
         background::leave_session().map_err(|error| Error::io("leaving the terminal", error))?;
@@ -299,7 +298,7 @@ struct HolderServer {
     removed: Option<Instant>,
     publisher: Publisher,
     entries: BTreeMap<u64, HeldEvent>,
-    /// The latest copies of each entry for other users, with the time of the copy.
+    /// The latest copy of each entry made for other users, with the time it was made.
     copies: HashMap<u64, (Instant, [OwnedFd; 2])>,
 }
 

@@ -66,8 +66,8 @@ fn walk(
     Ok(at)
 }
 
-/// Returns the number of bytes after a record that belong to it but are not records. Compressed recordings
-/// have such bytes too.
+/// Returns the number of payload bytes that follow a record but are not included in its size. Compressed
+/// recordings have such bytes too.
 fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
     let word = |bytes: &[u8; 8]| {
         let word = u64::from_ne_bytes(*bytes);

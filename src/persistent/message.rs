@@ -136,7 +136,7 @@ impl From<RefusalMessage> for Error {
 /// the same order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Handover {
-    /// The sampled events, then the tracker of mappings, if there is one.
+    /// The sampled events, followed by the event that tracks mappings, if any.
     pub events: Vec<SnapshotEvent>,
     /// Number of sampled events.
     pub sampled: usize,

@@ -33,7 +33,7 @@ pub struct EntryDefinition {
     pub cpus: Option<String>,
     /// Processes to measure, with all threads and their future children. If empty, whole CPUs are measured.
     pub pids: Vec<u32>,
-    /// Whether samples have call chains, by frame pointers.
+    /// Whether samples include call chains, unwound using frame pointers.
     pub call_graph: bool,
     /// Filter expression for a tracepoint; `None`: all occurrences.
     #[serde(default)]
@@ -146,7 +146,7 @@ pub struct LostEntry {
 }
 
 impl LostEntry {
-    /// Returns the time at which the loss was found, as a local date.
+    /// Returns when the loss was detected, formatted as a local date.
     pub fn when(&self) -> String {
         local_date_of(self.found)
     }

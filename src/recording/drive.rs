@@ -55,7 +55,7 @@ pub(super) trait MeasurementHandler: EventSwitch {
         None
     }
 
-    /// Called when everything is open and nothing runs yet.
+    /// Called when everything is open but nothing is running yet.
     fn prepare(&mut self) -> Result<()> {
         Ok(())
     }
@@ -84,7 +84,7 @@ pub(super) trait MeasurementHandler: EventSwitch {
     /// Reads the remaining data.
     fn finish(&mut self, measurement: &mut Measurement) -> Result<()>;
 
-    /// Whether to wait for the end of a command after SIGTERM.
+    /// Whether to wait for a command to exit after SIGTERM.
     fn waits_for_command(&self, ending: &EndConditions) -> bool;
 }
 

@@ -1,8 +1,8 @@
 //! Counts of events that a holder keeps open. They count continuously, so a measurement takes the difference
 //! between the counts at its start and at its end.
 //!
-//! Receives the events' specs, and asks their holders when counting is switched on or off. Returns readings
-//! in addition to those of the counters that this process has opened.
+//! Receives the events' specs, and queries their holders for counts whenever counting is switched on or off.
+//! Returns readings in addition to those of the counters that this process has opened.
 
 use std::collections::HashMap;
 

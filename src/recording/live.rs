@@ -296,7 +296,7 @@ impl<'a> Sampling<'a> {
     fn process_until(&mut self, horizon: u64) {
         let mut live = self.state.live();
         live.process_until(&mut self.batch, horizon);
-        // At the end of sampling, this is the last call.
+        // This is the last method called when sampling ends.
         (self.follower)(&mut live, horizon == u64::MAX);
     }
 

@@ -207,7 +207,7 @@ impl RecordSources {
         self.rings.passed_on().into_iter().chain(held).collect()
     }
 
-    /// Writes every id with its ring, CPU and thread (−1: any), in the format of recordings.
+    /// Writes every id with its ring, CPU and thread (−1: any), in the recording file format.
     pub(super) fn id_index(&self, out: &mut Encoder) {
         let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
         let own = |one: Instance| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)];
@@ -289,7 +289,8 @@ impl RecordSources {
         self.rings.start().map_err(open::starting)
     }
 
-    /// Starts or stops the chosen events. For events of holders, starts or stops taking their records.
+    /// Starts or stops the chosen events. For events owned by holders, starts or stops collecting their
+    /// records.
     pub(super) fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
         // Events that a holder keeps use none of our counters.
         if events.has(false) {

@@ -1,6 +1,6 @@
 //! Formats integers faster than `fmt`: `script` prints several numbers on each of millions of lines.
 
-/// Maximum number of digits: those of the largest `u64` in base 8.
+/// Maximum number of digits: the length of `u64::MAX` in base 8.
 const MOST: usize = 22;
 
 const LOWER: &[u8; 16] = b"0123456789abcdef";

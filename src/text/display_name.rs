@@ -348,7 +348,7 @@ fn go_closure(word: &str) -> Option<&str> {
     (is_number(last) && named(before)).then(|| go_closure(outer))?
 }
 
-/// Appends a piece to the shown text, without arguments.
+/// Appends a piece to the displayed text, without its arguments.
 fn show(piece: &NamePiece<'_>, out: &mut String) {
     match *piece {
         NamePiece::Word(word) => out.push_str(word),

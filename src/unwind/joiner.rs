@@ -125,7 +125,8 @@ mod tests {
         assert_eq!(after(&[whole, deeper], &[(b'x', 300), (b'n', 80)]), "xn+im");
         // It can also be joined with a stack that exceeds the maximum length, through its inner frames.
         assert_eq!(after(&[whole, (deeper.0, ChainEnd::Long)], &[(b'x', 300), (b'n', 80)]), "xn+im");
-        // A walk with an unknown last frame removes the frames further in, and keeps all other frames.
+        // A walk that ends in an unknown frame makes the inner frames of the remembered stack invalid, but
+        // not the outer ones.
         let lost: (&[_], ChainEnd) = (&[(b'q', 50), (b'?', 3)], ChainEnd::Lost);
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'i', 40)]), "hi+m");
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'p', 60)]), "hp+");

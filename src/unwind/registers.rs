@@ -68,7 +68,7 @@ mod tests {
         assert_eq!((registers.fp, registers.sp, registers.ip, registers.others[8]), (10, 11, 12, 13));
         assert!(UnwindRegisters::from_sample(Arch::X86_64, mask, &[10, 11]).is_none());
         assert!(UnwindRegisters::from_sample(Arch::X86_64, 1 << 8, &[1]).is_none());
-        // 32-bit x86: ax bx cx dx si di bp sp ip, and DWARF's order of the others.
+        // 32-bit x86: ax bx cx dx si di bp sp ip, then the rest in DWARF order.
         let values = [0, 1, 2, 3, 4, 5, 6, 7, 0xffff_ffff_0000_0008];
         let registers = UnwindRegisters::from_sample(Arch::X86, 0x1ff, &values).unwrap();
         assert_eq!((registers.fp, registers.sp, registers.ip), (6, 7, 8));

@@ -67,7 +67,7 @@ impl Stitcher {
         let depth = self.depths.entry(thread).or_insert(START);
         let outermost = (newest + kept + 1 - count) % kept;
         *depth = *depth - (*depth - outermost) % kept + count - 1;
-        // Stacks grow downwards. The sampled function is not a call.
+        // Stacks grow downwards. The innermost frame is the sampled function, which has no call record.
         let at = |inward: u64| u64::MAX - *depth - inward;
         self.chain.push(StackFrame { address: Avma(0), sp: at(1) });
         let calls = calls.iter().zip(0..);

@@ -265,7 +265,8 @@ impl Walker {
                 (end, regs.fp())
             }
         };
-        // Tables that never mention the frame pointer mark the end of a switched stack as the root.
+        // If the caller's row does not restore the frame pointer, a stated root may only be the end of a
+        // stack that the program switched to, and the frame pointer may lead on.
         let may_lead_on = match failed {
             WalkOutcome::Failed => true,
             WalkOutcome::Root => chain
@@ -603,8 +604,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// For any content of stack, registers and kernel chain, the walk's frames stay unchanged, and the
-        /// added ones are code.
+        /// Whatever the stack, registers and kernel chain contain, existing frames stay unchanged, and every
+        /// added frame is a code address.
         #[test]
         fn kernel_chain_never_shortens_or_changes_a_walk(
             words in proptest::collection::vec((0usize..6, 0u64..0x40), 0..64),

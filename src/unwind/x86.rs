@@ -5,9 +5,9 @@
 //!   address -> entry (by function) -> row -> where the caller's esp is (CFA), where eip, ebp, … were kept
 //! ```
 //!
-//! Handles missing entries as framehop does for 64 bits. Without tables it follows the frame pointer. In a
-//! gap of the tables, it assumes that a sampled function was called just now, and that others have a frame
-//! pointer.
+//! Handles missing entries as framehop does on x86-64. Without tables it follows the frame pointer. In a gap
+//! in the tables, it assumes that a sampled function has just been entered, and that other functions have a
+//! frame pointer.
 
 use framehop::FrameAddress;
 use gimli::{
@@ -339,7 +339,7 @@ mod tests {
         let at = |entries, frame, fp| caller(entries, frame, fp).map(|all| all.map(|a| (a[4], a[5], a[8])));
         let by_frame_pointer = Ok(Some((SP + 16, 0x33, 0x44)));
         assert_eq!(at(None, ip, SP + 8), by_frame_pointer);
-        // In a gap of a file's tables, a sampled function counts as called just now.
+        // In a gap in a file's tables, a sampled function is assumed to have just been entered.
         assert_eq!(at(Some(&entries), ip, SP + 8), Ok(Some((SP + 4, SP + 8, 0x11))));
         assert_eq!(at(Some(&entries), returned, SP + 8), by_frame_pointer);
         assert_eq!(at(None, ip, 0), Ok(None));

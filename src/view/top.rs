@@ -17,8 +17,8 @@ use crate::units::{bytes, thousands};
 /// Version of the JSON format; increases when the meaning of a field changes.
 const VERSION: u32 = 1;
 
-/// Writes one interval as a JSON object on a single line. It contains the facts, and each event's rows in the
-/// format of `report --json`. docs/top.md explains the fields.
+/// Writes one interval as a JSON object on a single line. It contains the sampling's rates and losses, and
+/// each event's rows in the format of `report --json`. docs/top.md explains the fields.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.

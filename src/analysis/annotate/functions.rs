@@ -176,8 +176,7 @@ pub fn host<'a>(
 
 /// Returns the requested functions, costliest first.
 ///
-/// # Errors
-/// When no function has this name, or none of them is in the given modules. The error suggests similar
+/// # Errors No function has this name, or none that does is in the given modules. The error suggests similar
 /// names.
 pub fn choose<'a>(
     name: Option<&str>,

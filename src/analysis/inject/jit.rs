@@ -72,8 +72,8 @@ impl JitCodes {
         Ok(codes)
     }
 
-    /// Adds the code of a dump. `path` holds the dump's path on the recorded machine (used in the mappings)
-    /// and its path on this machine.
+    /// Adds the code recorded in a jitdump. `path` holds the dump's path on the recorded machine (used in the
+    /// mappings) and its path on this machine.
     fn add(&mut self, pid: u32, path: (&Path, &Path), dump: &Jitdump, layout: &SampleLayout) -> Result<()> {
         let [folder, here] = [path.0, path.1].map(|path| path.parent().unwrap_or(Path::new(".")));
         let thread = Thread { pid: pid as i32, tid: pid as i32 };

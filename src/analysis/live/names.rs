@@ -217,7 +217,8 @@ impl NameTable {
         stretches.find(location.offset).map(|(range, call)| (range, *call))
     }
 
-    /// Stores the calls at a location. `around` is the range of addresses that all have these calls.
+    /// Stores the function and inlined calls that a location resolves to. `around` is the range of addresses
+    /// that resolve to the same.
     fn put(&mut self, location: &CodeLocation, calls: &[LocationCall], around: Option<Range<u64>>) {
         let start = self.calls.len() as u32;
         match (around, location.module(), calls) {

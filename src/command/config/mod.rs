@@ -1,6 +1,6 @@
 //! `pmc config`: shows and changes perf's settings.
 //!
-//! Connects the settings files and standard output.
+//! Reads and writes the settings files, and prints to standard output.
 
 pub(super) mod plan;
 

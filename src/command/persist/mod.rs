@@ -62,7 +62,7 @@ pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
         }
         PersistPlan::Remove(names) => {
             for word in names {
-                // The holder does not know entries that were lost.
+                // The holder does not know about lost entries.
                 let directory = find(&word, &host).map(|(directory, _)| directory);
                 let directory = directory.or_else(|error| {
                     let is_lost =

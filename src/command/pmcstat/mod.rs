@@ -1,5 +1,5 @@
-//! The `pmcstat` personality: under that name, pmc takes FreeBSD's options ([`plan`]). pmc's own commands
-//! sample, read recordings and list; [`advice`] rewords their advice for pmcstat. Only the counters in
+//! The `pmcstat` personality: under that name, pmc takes FreeBSD's options ([`plan`]). pmc's own commands do
+//! the sampling, reading and event listing; [`advice`] rewords their advice for pmcstat. Only the counters in
 //! [`columns`] are implemented here.
 
 mod advice;

@@ -426,7 +426,7 @@ fn text(counter: &PmcstatCounter) -> String {
     text
 }
 
-/// Returns the processes of `-t`.
+/// Returns the processes selected by `-t`.
 fn targets(typed: &PmcstatCommandLine, host: &Host) -> Result<Vec<u32>> {
     let mut pids = Vec::new();
     for target in &typed.targets {

@@ -51,7 +51,7 @@ impl<'a> StatMachine<'a> {
         }
     }
 
-    /// Creates a recording's machine, as far as the recording describes it.
+    /// Reconstructs the recorded machine, as far as the recording describes it.
     pub(super) fn recorded(host: &'a Host, topology: Topology, first_cpu: Option<u32>) -> Self {
         let (topology, first_cpu) = (topology.into(), first_cpu.into());
         Self { topology, first_cpu, is_elsewhere: true, ..Self::new(host) }

@@ -1,7 +1,8 @@
 //! Selects the events that `pmc stat` counts: the requested events, the events of metrics, or the machine's
 //! default set.
 //!
-//! Receives the plan's texts. Returns parsed groups bound to their cgroups, and the metrics to derive.
+//! Receives the event specifications of the plan. Returns parsed groups bound to their cgroups, and the
+//! metrics to derive.
 
 use std::path::Path;
 use std::rc::Rc;

@@ -23,7 +23,7 @@ fn facts(machine: &str, who: Credentials) -> MachineFacts {
     MachineFacts::read(&saved(machine), who)
 }
 
-/// A single event and its slot, with the errno still open.
+/// A single event and its slot; the errno is left for the test to fill in.
 fn opening(attr: &Attr, slot: TargetSlot) -> Refusal {
     Refusal::new("event", attr.clone(), slot, &io::Error::from_raw_os_error(0))
 }

@@ -181,8 +181,7 @@ pub struct SampleRole {
 
 /// Builds the request for an event.
 ///
-/// # Errors
-/// As [`allocate`]: only kernel events can be sampled.
+/// # Errors As in [`allocate`], only kernel events can be sampled.
 pub fn request(
     spec: &EventSpec,
     options: &SampleOptions,

@@ -19,7 +19,8 @@ pub struct InstanceReading {
     pub lost: u64,
 }
 
-/// Sums each event's counts by thread. The instances of a thread, one per CPU, run in turn.
+/// Sums each event's counts by thread. A thread's event has one instance per CPU, and only one of them runs
+/// at a time.
 pub fn by_thread(readings: &[InstanceReading]) -> BTreeMap<(usize, Option<u32>), Count> {
     let mut counts = BTreeMap::<_, Count>::new();
     for InstanceReading { instance, count, .. } in readings {

@@ -30,8 +30,7 @@ impl Rings {
     /// Passes the waiting records of every forward ring to `take` and removes them. `take` gets the ring's
     /// index and one or two slices. Returns the total number of bytes.
     ///
-    /// # Errors
-    /// The error of `take`.
+    /// # Errors The error returned by `take`.
     pub fn drain<E>(&mut self, mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         let mut bytes = 0;
         for (index, mapped) in self.rings.iter_mut().enumerate() {

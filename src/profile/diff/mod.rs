@@ -106,13 +106,14 @@ pub struct DiffRow {
 pub struct DiffChange {
     /// Difference of the shares.
     pub share: ShareDifference,
-    /// The computed quantity; `None` for a ratio to zero.
+    /// The computed quantity; `None` if the ratio's denominator is zero.
     pub value: Option<f64>,
     /// The 95 % confidence interval of the quantity.
     pub interval: (f64, f64),
     /// The p-value behind the verdict, corrected for the number of tests.
     pub adjusted: f64,
-    /// The meaning of the change.
+    /// How to interpret the change. (better still: name the possible answers, e.g. "Whether the change is
+    /// significant.")
     pub verdict: ChangeVerdict,
 }
 

@@ -133,8 +133,8 @@ impl CountsFile {
         }
     }
 
-    /// Writes a round: the totals of all counters `at_ns` after the start, and of the events that pmc itself
-    /// measures, by event. Refused events have no record.
+    /// Writes one round: the totals, per event, of all counters and of the events that pmc itself measures,
+    /// as of `at_ns` after the start. Refused events have no record.
     ///
     /// # Errors
     /// If the round cannot be written. Earlier rounds are readable.

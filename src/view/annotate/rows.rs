@@ -158,7 +158,7 @@ fn lines(out: &mut dyn Write, page: &ListingPage<'_>, wide: usize) -> io::Result
     Ok(())
 }
 
-/// Returns the number columns of a row, one per event.
+/// Returns the numeric columns of a row, one per event.
 fn costs(page: &ListingPage<'_>, value: impl Fn(usize) -> SampleValue) -> String {
     let (layout, wide) = (page.layout, column(page.layout));
     let mut text = String::new();

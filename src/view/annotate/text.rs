@@ -71,7 +71,7 @@ pub(super) struct ListingPage<'a> {
     address: usize,
     /// Width of line numbers in columns.
     number: usize,
-    /// Width of instruction bytes in columns.
+    /// Width of the instruction bytes, in terminal columns.
     pub(super) bytes: usize,
 }
 

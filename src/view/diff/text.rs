@@ -308,7 +308,7 @@ fn titles(diff: &Diff, layout: &DiffLayout, is_tight: bool) -> Vec<(String, bool
     titles
 }
 
-/// Returns the number columns of a row.
+/// Returns the numeric columns of a row.
 fn numbers(
     diff: &Diff,
     event: &DiffEvent,

@@ -206,7 +206,7 @@ fn drawn(rails: &[bool]) -> String {
     rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect()
 }
 
-/// Returns the drawn rails up to the first column of the last rail, where a branch starts.
+/// Returns the tree's vertical lines as text, up to the column of the last one, where a branch starts.
 fn joint(drawn: &str) -> &str {
     &drawn[..drawn.len() - RAILS[0].len() + 1]
 }

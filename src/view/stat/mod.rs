@@ -122,7 +122,8 @@ impl StatSubject {
     }
 }
 
-/// Returns row and event of every cell in print order. Omits cells of events that were not opened in a place.
+/// Returns the row and event of every cell, in print order. Omits cells of events that were not opened in a
+/// place.
 ///
 /// As in perf, CPUs and threads are grouped by event, with the busiest thread first. Events are grouped by
 /// core, die, socket or node.
@@ -170,8 +171,8 @@ fn mean_digits(summary: &MeasurementSummary, fractional: bool) -> usize {
     }
 }
 
-/// Returns the time unit that suits the smallest of these means, and the factor from `unit`, the unit of the
-/// means. `None` if `unit` is not a unit of time.
+/// Returns the time unit best suited to the smallest of these means, and the factor that converts from `unit`
+/// (the unit of the means) to it. `None` if `unit` is not a unit of time.
 fn fitting_unit(unit: &str, means: impl Iterator<Item = f64>) -> Option<(f64, &'static str)> {
     let seconds = match unit {
         "s" => 1.0,

@@ -76,7 +76,7 @@ pub(super) fn columns(counts: &StatCounts, row: &StatRow, event: Option<usize>) 
     out
 }
 
-/// Returns the titles of those columns for intervals, with perf's words and widths.
+/// Returns the titles of those columns in interval mode, using perf's wording and widths.
 pub(super) fn headline(aggregation: Aggregation) -> &'static str {
     match aggregation {
         Aggregation::Global => "",
