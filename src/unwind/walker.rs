@@ -265,8 +265,8 @@ impl Walker {
                 (end, regs.fp())
             }
         };
-        // If the caller's row does not restore the frame pointer, a stated root may only be the end of a
-        // stack that the program switched to, and the frame pointer may lead on.
+        // If the tables of the last function do not mention the frame pointer, a stated root may only be the
+        // end of a stack that the program switched to, and the frame pointer may lead on.
         let may_lead_on = match failed {
             WalkOutcome::Failed => true,
             WalkOutcome::Root => chain
