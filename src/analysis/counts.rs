@@ -189,7 +189,7 @@ fn span(session: &Session) -> (u64, u64) {
     })
 }
 
-/// Returns the time since `begin`. Records without a timestamp were written at the end.
+/// Returns the time since `begin`. Assumes that records without a timestamp were written at the end.
 fn at(timestamp: u64, begin: u64, end: u64) -> u64 {
     (if timestamp == 0 { end } else { timestamp }).saturating_sub(begin)
 }
@@ -337,7 +337,7 @@ fn is_tracker(event: &CountsEvent) -> bool {
     is_dummy && event.attr.get(Flag::Task) && !event.is_counted
 }
 
-/// Returns a function from an id to the index of its event. A recording with a single event needs no ids.
+/// Returns a function that maps an id to its event's index. A recording with a single event needs no ids.
 fn of_ids(session: &Session) -> impl Fn(u64) -> Option<usize> + use<> {
     let events = session.reader.events();
     let ids: FxHashMap<u64, usize> =

@@ -22,8 +22,8 @@ use crate::session::Session;
 use crate::symbol::{Depth, MissingDataReason};
 use crate::text::clean;
 
-/// Minimum share of the base in rows that another recording also has. Below it, pmc assumes that the program
-/// names differ.
+/// Minimum share of the base in rows that another recording also has. If the share is lower, pmc assumes that
+/// the program names differ.
 const MATCHED: f64 = 0.5;
 
 /// Which recordings to compare, and how.
@@ -260,7 +260,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
 }
 
 /// Returns the modes that a kernel clock event excludes; `None` for other events. The kernel ignores a
-/// clock's other bits: `precise_ip`, and those for hypervisor and guest (`perf_swevent_hrtimer`).
+/// clock's `precise_ip` and its bits for hypervisor and guest (`perf_swevent_hrtimer`).
 fn excluded_by_clock(attr: &Attr) -> Option<ExcludedModes> {
     let excluded = [Flag::ExcludeUser, Flag::ExcludeKernel, Flag::ExcludeIdle];
     generic::is_clock(attr.kind(), attr.config()).then(|| excluded.map(|flag| attr.get(flag)))
@@ -302,8 +302,8 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
     }
 }
 
-/// Replaces paths of source files that the base has in a different folder with the base's paths. Lines of
-/// programs that were built in two places can then be compared. File names that occur twice on either side
+/// If the base has a source file in a different folder, replaces the file's path with the base's path. Lines
+/// of programs that were built in two places can then be compared. File names that occur twice on either side
 /// stay unchanged.
 fn same_files(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey], texts: &StringTable) {
     let Some((Some(base), others)) = events.split_first_mut() else { return };

@@ -20,8 +20,8 @@ use crate::symbol::MissingDataReason;
 const MOST_FAILURES: usize = 10;
 /// Maximum number of modules to find remedies for.
 const REMEDIES: usize = 5;
-/// Finds a remedy for a module only if at least one in this many of all frames is an unnamed frame of the
-/// module. Asking the package manager can take longer than the report itself.
+/// Finds a remedy for a module only if at least 1 in this number of frames is an unnamed frame of the module.
+/// Asking the package manager can take longer than the report itself.
 const REMEDY_FROM: u64 = 200;
 
 /// Returns the number of lost samples or, if that is unknown, the number of lost records of any kind.
@@ -69,8 +69,8 @@ fn say_damage(notes: &[RecordingNote]) -> Exit {
     if notes.iter().any(RecordingNote::loses_samples) { Exit::Failure } else { Exit::Done }
 }
 
-/// Warns about all notes on the file and about losses, for outputs that have no place for them. Returns the
-/// exit status.
+/// Warns about all notes on the file and about losses, for outputs that cannot show notes. Returns the exit
+/// status.
 pub fn warn(session: &Session) -> Exit {
     let exit = warn_of_damage(session);
     let counted = |count: u64, words: &str| (count > 0).then(|| format!("{count} {words}"));

@@ -480,9 +480,9 @@ fn of_socket(socket: u32, cpus: Option<&FxHashSet<u32>>, reader: &Reader) -> Res
 /// A part of a recording's time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TimeSpan {
-    /// From and to, both inclusive, in nanoseconds of the recording's clock.
+    /// Start and end, both inclusive, in nanoseconds of the recording's clock.
     Clock(u64, u64),
-    /// From and to, in percent of the time between the first and the last sample.
+    /// Start and end, in percent of the time between the first and the last sample.
     Percent(f64, f64),
 }
 

@@ -211,7 +211,7 @@ impl RecordingSymbols {
 /// The symbolizer's answers, by location number.
 pub struct SymbolAnswers {
     answers: Vec<AddressFrames>,
-    /// Index of the answer, and of the address in it, for each location.
+    /// For each location, the index of its answer and of its address in that answer.
     of: Vec<Option<(usize, usize)>>,
 }
 

@@ -135,7 +135,7 @@ impl EndCounts {
 }
 
 impl ProcessSpaces<'_> {
-    /// Returns `None` for a 32-bit Arm process.
+    /// Returns the architecture of a sample's process; `None` for 32-bit Arm.
     fn arch_of(&self, parts: &SampleParts<'_>) -> Option<Arch> {
         parts.user_regs.and_then(|registers| self.arch.of_process(registers.abi))
     }

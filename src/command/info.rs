@@ -169,7 +169,7 @@ fn pmu(pmu: &crate::host::pmu::Pmu) -> shown::PmuReport {
     }
 }
 
-/// Describes both sources in one line. The kernel's value takes precedence if they differ.
+/// Describes both sources of counter numbers in one line. The kernel's number takes precedence.
 fn counters(unit: &CoreUnit) -> shown::CoreCounterReport {
     let (claimed, probed) = (unit.claimed, unit.probed);
     let mut how = Vec::new();

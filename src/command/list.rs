@@ -119,7 +119,7 @@ enum MetricChoice {
     Groups,
 }
 
-/// The PMUs of `--unit`, which hides all others.
+/// The PMUs that `--unit` selects; all other PMUs are hidden.
 struct UnitFilter {
     /// The typed name, without control characters.
     name: String,
@@ -565,7 +565,7 @@ impl<'a> EventTrier<'a> {
         if listed.form {
             return entry;
         }
-        // Tries one representative event, since there may be thousands.
+        // Tries one representative event, since a PMU may have thousands of events.
         let stands_for = match listed.kind {
             EventKind::Tracepoint => Some(String::new()),
             EventKind::Vendor => listed.pmu.clone(),
@@ -585,8 +585,8 @@ impl<'a> EventTrier<'a> {
         match (earlier, stands_for) {
             (Some(earlier), _) if entry.reason.is_none() => (entry.opens, entry.reason) = earlier,
             (None, Some(all)) => {
-                // For the other events, the result shows that the PMU opens, but not that their encodings are
-                // valid.
+                // For events that were not tried, the result shows that the PMU opens, but not that the
+                // encodings are valid.
                 let (opens, reason) = (entry.opens, entry.reason.clone());
                 if entry.encoding.is_some() || is_absent {
                     let opens =

@@ -21,7 +21,7 @@ const USAGE: u8 = 1;
 const CANNOT_START: u8 = 4;
 const NO_COMMAND: u8 = 6;
 
-/// Runs the command line if it has this form. `words` excludes the program's name.
+/// Runs the command line if it has the form of NetBSD's `pmc`. `words` excludes the program's name.
 pub(super) fn if_old(words: &[OsString]) -> Option<Exit> {
     let done = match parse(words)? {
         Err(wrong) => {

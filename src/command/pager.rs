@@ -49,7 +49,7 @@ impl PagedOutput {
         let is_paged = ALLOWED.load(Ordering::Relaxed)
             && Stream::Output.is_screen()
             && said(|name| std::env::var(name).ok()).is_none_or(|command| !command.is_empty());
-        // The last line is for the shell's prompt.
+        // The last line of the terminal is left for the shell's prompt.
         let lines = Stream::Output.size().map_or(24, |(_, lines)| lines).saturating_sub(1);
         Self(match is_paged {
             true => PagedState::Held { text: Vec::new(), left: lines.into() },
@@ -119,7 +119,7 @@ fn plain(to: impl Write + 'static) -> PagedState {
     PagedState::Plain(BufWriter::with_capacity(1 << 16, Box::new(to)))
 }
 
-/// Keyboard signals that belong to the pager while it runs.
+/// Keyboard signals that pmc leaves to the pager while the pager runs.
 const ITS_OWN: [i32; 2] = [signal::INT, signal::QUIT];
 
 /// A running pager. It owns the terminal and the keyboard, and pmc holds back messages.

@@ -1,7 +1,7 @@
 //! The `perfalloc` personality. Started under that name, pmc behaves like PCP's `perfalloc`, option for
-//! option. Existing scripts therefore continue to work. It keeps pitfalls on which a script could rely. The
-//! command starts without waiting for the lock, `-d` succeeds before the lock is tried, and getopt takes the
-//! command's options. `pmc reserve` has none of these pitfalls.
+//! option. Existing scripts therefore continue to work. The personality keeps pitfalls on which a script
+//! could rely. The command starts without waiting for the lock, `-d` succeeds before the lock is tried, and
+//! getopt takes the command's options. `pmc reserve` has none of these pitfalls.
 //!
 //! With COMMAND the roles are as in the original: the started process becomes COMMAND, and a child holds the
 //! lock. One bug of the original is fixed, since no script can rely on it. In the original, the holder runs

@@ -34,7 +34,7 @@ pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
 /// Rejects events that cannot distinguish user mode from kernel mode. The error names `option`.
 ///
 /// # Errors
-/// The first event that cannot.
+/// An event cannot distinguish the two modes. The error names the first such event.
 pub(super) fn check_levels<'e>(option: &str, mut events: impl Iterator<Item = &'e EventSpec>) -> Result<()> {
     let why = "its text selects privilege levels, or it counts at all levels, as clocks do (use user_time \
                and system_time)";
@@ -72,7 +72,7 @@ pub(super) fn colour(when: &str) -> Option<bool> {
     }
 }
 
-/// Assigns each filter to the `-e` before it.
+/// Assigns each tracepoint filter to the preceding `-e`.
 pub(super) fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(usize, String)>> {
     let of = |(place, filter): (usize, String)| {
         let event = place.checked_sub(1).ok_or_else(|| {

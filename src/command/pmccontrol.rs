@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::cli::getopt::{self, InvalidOption, OperandOrder};
 use crate::error::{Error, Exit, say};
 
-// sysexits(3)
+// The exit status for usage errors, from sysexits(3).
 const USAGE: u8 = 64;
 const UNAVAILABLE: u8 = 69;
 

@@ -1,4 +1,4 @@
-//! `pmc version`: prints pmc's version and which optional features of perf it has.
+//! `pmc version`: prints pmc's version, and which optional features of perf it supports.
 
 use std::io::{Write, stdout};
 

@@ -47,7 +47,7 @@ impl ProgramCode {
     }
 }
 
-/// Whether the last instruction in these bytes is a call, or the no-op before an artificial address.
+/// Whether the last instruction in these bytes is a call, or the no-op before an artificial return address.
 fn ends_with_call(arch: Arch, bytes: &[u8]) -> bool {
     match arch {
         Arch::Aarch64 => {
@@ -104,9 +104,8 @@ mod tests {
 
     #[test]
     fn calls_are_distinguished_from_other_instructions() {
-        // As `as` encodes them: call f; call *%rax; *%r11; *(%rax); *8(%rbx); *0x100(%rcx); *f(%rip);
-        // *(%rsp);
-        // *8(%rsp); *0x100(%rsp); *(,%rax,8).
+        // Calls as the GNU assembler encodes them: call f; *%rax; *%r11; *(%rax); *8(%rbx); *0x100(%rcx);
+        // *f(%rip); *(%rsp); *8(%rsp); *0x100(%rsp); *(,%rax,8).
         let calls: [&[u8]; 11] = [
             &[0xe8, 1, 2, 3, 4],
             &[0xff, 0xd0],

@@ -24,8 +24,8 @@ pub(super) struct Entries {
     pub(super) debug_frame: Option<Arc<[u8]>>,
     pub(super) bases: BaseAddresses,
     pub(super) index: EntryIndex,
-    /// Whether any entry mentions the frame-pointer register. Go's entries never do, although each function
-    /// has a frame pointer.
+    /// Whether any entry mentions the frame-pointer register. Go's entries never mention it, although each Go
+    /// function has a frame pointer.
     pub(super) tell_frame_pointers: bool,
 }
 
@@ -48,14 +48,14 @@ const INDEX_HEADER: usize = 12;
 pub(super) enum FramePointer {
     /// The address of this function's frame record: the caller's frame pointer, then the return address.
     Own,
-    /// The caller's value.
+    /// The caller's frame pointer, unchanged.
     Callers,
     /// Another value: the function uses it as a general-purpose register.
     Other,
 }
 
 impl EntryIndex {
-    /// Number of bytes in memory in addition to the file's sections.
+    /// Memory used in addition to the file's sections, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::List(functions) => size_of_val(functions.as_slice()),
@@ -119,8 +119,8 @@ impl Entries {
             {
                 FramePointer::Own
             }
-            // Functions that align their stack describe the register as saved at the address that it
-            // contains.
+            // In functions that align their stack, the rule is an expression: the register was saved at the
+            // address that it now contains.
             Some(RegisterRule::Expression(saved)) => match saved.get(section) {
                 Ok(expression) if expression.0.slice() == [DW_OP_BREG0 + register.0 as u8, 0] => {
                     FramePointer::Own

@@ -40,14 +40,14 @@ pub(super) struct Joiner {
 struct LastStack {
     /// See [`Joiner::join`].
     space: u32,
-    /// Without the innermost frame. Outermost first, since changes happen at the end.
+    /// All frames except the innermost. Outermost first, since calls and returns change the end.
     frames: Vec<StackFrame>,
 }
 
 impl Joiner {
     /// Remembers a walk. If it is truncated and can be joined, appends the reused callers and returns the
-    /// number of frames before them. `space` is a number that changes when addresses may change their
-    /// meaning. `most` is the maximum length of a chain.
+    /// number of frames before them. The number `space` changes when the same address may refer to other
+    /// code. `most` is the maximum length of a chain.
     pub(super) fn join(
         &mut self,
         thread: i32,
@@ -135,8 +135,8 @@ mod tests {
     #[test]
     fn different_frames_are_not_joined() {
         let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
-        // No earlier stack; another address at the same place; the same address elsewhere; no caller; no
-        // frame.
+        // Not joined: no earlier stack; another address at the same place; the same address elsewhere; no
+        // caller; no frame.
         assert_eq!(after(&[], &[(b'h', 150), (b'i', 40)]), "hi+");
         assert_eq!(after(&[whole], &[(b'h', 150), (b'j', 40)]), "hj+");
         assert_eq!(after(&[whole], &[(b'h', 150), (b'i', 41)]), "hi+");
@@ -149,14 +149,14 @@ mod tests {
     #[test]
     fn replaced_frames_are_forgotten() {
         let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
-        // `p` has returned and `s` replaces it, or nothing does.
+        // `p` has returned. Either `s` was called in its place, or no function was.
         let other: (&[_], ChainEnd) = (&[(b'r', 90), (b's', 60), (b'i', 40), (b'm', 10)], ChainEnd::Root);
         let cut: (&[_], ChainEnd) = (&[(b'r', 90), (b's', 60)], ChainEnd::Cut);
         let shallow: (&[_], ChainEnd) = (&[(b'i', 40), (b'm', 10)], ChainEnd::Root);
         for between in [other, cut, shallow] {
             assert_eq!(after(&[whole, between], &[(b'h', 150), (b'p', 60)]), "hp+", "{between:?}");
         }
-        // The frames further out than an unknown frame stay valid.
+        // The remembered frames outside an unknown frame stay valid.
         assert_eq!(after(&[whole, cut], &[(b'h', 150), (b'i', 40)]), "hi+m");
     }
 

@@ -21,9 +21,9 @@ pub struct UnwindRegisters {
 }
 
 impl UnwindRegisters {
-    /// Reads a sample's user registers, given the requested mask and the values in its order.
+    /// Reads a sample's user registers, given the requested mask and the values in mask order.
     ///
-    /// Returns `None` if the mask lacks a required register, or there are fewer values than bits.
+    /// Returns `None` if the mask lacks a required register, or if it has more bits than there are values.
     pub fn from_sample(arch: Arch, mask: u64, values: &[u64]) -> Option<Self> {
         let get = |register: u32| {
             let bit = 1u64 << register;
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn registers_are_found_by_mask_bit() {
-        // bp, sp, ip and r8 of x86-64: perf packs the values in the order of the bits.
+        // bp, sp, ip and r8 of x86-64: perf packs the values in bit order.
         let mask = 1 << 6 | 1 << 7 | 1 << 8 | 1 << 16;
         let registers = UnwindRegisters::from_sample(Arch::X86_64, mask, &[10, 11, 12, 13]).unwrap();
         assert_eq!((registers.fp, registers.sp, registers.ip, registers.others[8]), (10, 11, 12, 13));

@@ -27,7 +27,7 @@ pub struct Space {
 /// The addresses for which a mapped file's tables have entries.
 #[derive(Debug, Clone)]
 struct CoveredRanges {
-    /// In the file's own addresses.
+    /// The covered ranges, as addresses in the file.
     ranges: Arc<[Range<u64>]>,
     /// Difference between the mapped addresses and the file's.
     slide: u64,
@@ -38,13 +38,13 @@ struct CoveredRanges {
 /// The available unwind data for the code at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coverage {
-    /// The tables have an entry for it.
+    /// The file's tables have an entry for the address.
     Entry,
-    /// Its file has tables, but no entry for it.
+    /// The file has tables, but no entry for the address.
     Gap,
-    /// Code without tables.
+    /// The address is in code without tables.
     Bare,
-    /// Unmapped.
+    /// Nothing is mapped at the address.
     Nowhere,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum Coverage {
 /// cached rules when a number is reused for another space.
 static GENERATIONS: Mutex<u64> = Mutex::new(0);
 
-/// Runs an action that increments framehop's counter, and increments pmc's.
+/// Runs an action that increments framehop's counter, and also increments pmc's counter.
 fn step<T>(act: impl FnOnce() -> T) -> (T, u64) {
     let mut count = GENERATIONS.lock().unwrap_or_else(PoisonError::into_inner);
     let done = act();
@@ -76,7 +76,7 @@ impl fmt::Debug for Space {
 }
 
 impl Space {
-    /// Creates a space without code.
+    /// Creates an empty space.
     pub fn new(arch: Arch) -> Self {
         let (unwinder, generation) = step(|| match arch {
             Arch::X86_64 => ArchUnwinder::X86_64(UnwinderX86_64::new()),

@@ -43,28 +43,28 @@ pub struct StackWalker {
     chain: Vec<StackFrame>,
     /// The frames of all walks.
     frames: Vec<StackFrame>,
-    /// One per sample; `None` for samples without a walk.
+    /// The result of each sample's walk; `None` for samples without a walk.
     walks: Vec<Option<WalkResult>>,
 }
 
 /// The result of walking a stack copy.
 #[derive(Debug)]
 struct WalkResult {
-    /// Range of its frames in those of the walker.
+    /// Range of this walk's frames in the walker's frames.
     frames: Range<usize>,
-    /// Number of frames from the copy; the others are from the kernel.
+    /// Number of frames found in the copy; the other frames are from the kernel's chain.
     own: usize,
     /// The thread, the version of its space, and why the walk ended; `None` if there was no walk.
     end: Option<(Thread, u32, ChainEnd)>,
 }
 
-/// A stack as far as it is known.
+/// A stack, which may be incomplete.
 #[derive(Debug, Clone, Copy)]
 pub struct UnwoundStack<'a> {
-    /// Innermost first, with unmodified return addresses. Callers after a marker (`PERF_CONTEXT_USER`) come
-    /// from an earlier walk.
+    /// The addresses, innermost first, with unmodified return addresses. Callers after a marker
+    /// (`PERF_CONTEXT_USER`) come from an earlier walk.
     pub chain: &'a [u64],
-    /// Why the walk of the copy ended; `None` if there was none.
+    /// Why the walk of the copy ended; `None` if there was no walk.
     pub end: Option<ChainEnd>,
     /// Whether some callers come from an earlier walk.
     pub is_joined: bool,
@@ -80,10 +80,10 @@ impl StackUnwinder {
         Self { most, walkers: Vec::new(), each: 1, joiner, frames: Vec::new(), chain: Vec::new() }
     }
 
-    /// Walks samples that are later than all previous ones, and uses several threads if `in_parallel` is set
-    /// and they help. For each sample, `walk` must call [`StackWalker::walk`] or [`StackWalker::take_empty`]
-    /// at most once; without a call the sample's stack stays unchanged. [`stack`](Self::stack) returns the
-    /// results.
+    /// Walks samples that are later than all samples of previous calls. Uses several threads if `in_parallel`
+    /// is set and worthwhile. For each sample, `walk` must call [`StackWalker::walk`] or
+    /// [`StackWalker::take_empty`] at most once; without a call the sample's stack stays unchanged.
+    /// [`stack`](Self::stack) returns the results.
     pub fn walk<T: Sync>(
         &mut self,
         samples: &[T],
@@ -110,8 +110,8 @@ impl StackUnwinder {
         }
     }
 
-    /// Returns the stack of a sample from the last call of [`walk`](Self::walk). Must be called once per
-    /// sample, in order. `None` for samples without a walk.
+    /// Returns the stack of a sample from the last call of [`walk`](Self::walk), or `None` for a sample
+    /// without a walk. Must be called once per sample, in order.
     pub fn stack(&mut self, index: usize) -> Option<UnwoundStack<'_>> {
         let Self { walkers, frames, chain, joiner, .. } = self;
         let walker = walkers.get(index / self.each)?;
@@ -146,10 +146,9 @@ impl StackUnwinder {
 }
 
 impl StackWalker {
-    /// Walks the stack copy of a thread's sample, and continues with the kernel's frame-pointer chain.
-    /// `space` comes with a number that changes when addresses in it may change their meaning. Without a
-    /// space, only the kernel's chain is used. Adds nothing if registers are missing, or if `is_believed`
-    /// rejects a frame.
+    /// Walks the stack copy of a thread's sample, and continues with the kernel's frame-pointer chain. The
+    /// number in `space` changes when the same address may refer to other code. Without a space, only the
+    /// kernel's chain is used. Adds nothing if registers are missing, or if `is_believed` rejects a frame.
     pub fn walk(
         &mut self,
         thread: Thread,

@@ -46,8 +46,8 @@ impl Stitcher {
     }
 
     /// Remembers the origins of calls, innermost first, and returns the reused callers. `newest` is the index
-    /// of the record with the innermost call. `space` is a number that changes when addresses may change
-    /// their meaning. `most` is the maximum length of a chain.
+    /// of the record with the innermost call. The number `space` changes when the same address may refer to
+    /// other code. `most` is the maximum length of a chain.
     pub fn stitch(
         &mut self,
         thread: i32,
@@ -74,7 +74,7 @@ impl Stitcher {
         self.chain.extend(calls.map(|(from, out)| StackFrame { address: Avma(*from), sp: at(0) + out }));
         let joined = self.joiner.join(thread, space, ChainEnd::Cut, most, &mut self.chain);
         if joined.is_none() {
-            // No earlier sample extends it, so from now on this is the thread's stack.
+            // No earlier sample extends this stack, so it becomes the thread's remembered stack.
             self.joiner.join(thread, space, ChainEnd::Root, most, &mut self.chain);
         }
         joined.map_or(&[], |own| &self.chain[own..])
@@ -104,17 +104,17 @@ mod tests {
             (2, 6, &[101, 100]),
             // One common call is enough.
             (5, 9, &[104, 103, 102, 101, 100]),
-            // Calls return; the remaining ones are known.
+            // Some calls return; the remaining calls are known.
             (5, 7, &[104, 103, 102, 101, 100]),
-            // More calls return than were recorded, and others are made.
+            // More calls return than the processor records, and new calls are made.
             (3, 5, &[102, 101, 100]),
-            // No common call: starts anew.
+            // No call in common: the stack starts anew.
             (12, 16, &[]),
             (13, 17, &[112]),
         ] {
             assert_eq!(seen(&mut stitcher, 1, calls(lowest, depth)), taken_over, "{lowest} {depth}");
         }
-        // Another thread; another space.
+        // Another thread or another space has no remembered calls.
         assert!(seen(&mut stitcher, 2, calls(14, 18)).is_empty());
         assert_eq!(stitcher.stitch(1, 2, 1, &calls(14, 18).1, 100).len(), 0);
     }

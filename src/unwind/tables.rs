@@ -99,7 +99,7 @@ impl UnwindTables {
         Some(Self { sections, segments, covered: covered.into(), entries, code: None })
     }
 
-    /// Adds the file's code, against which callers found by frame pointers are checked.
+    /// Adds the file's code, which is used to check callers found through frame pointers.
     #[must_use]
     pub fn with_program(self, program: ProgramFile) -> Self {
         let code = ProgramCode { arch: self.entries.arch, program, segments: Arc::clone(&self.segments) };
@@ -125,7 +125,7 @@ impl UnwindTables {
         self.entries.arch == Arch::X86
     }
 
-    /// Number of bytes in memory.
+    /// Memory used, in bytes.
     pub fn bytes(&self) -> usize {
         let ExplicitModuleSectionInfo { eh_frame, eh_frame_hdr, debug_frame, .. } = &self.sections;
         let sections = [eh_frame, eh_frame_hdr, debug_frame].into_iter().flatten();
@@ -186,7 +186,7 @@ fn usable_index(file: &File<'_>, places: &[EntryPosition]) -> Option<()> {
 
 /// The result of checking a section's frames.
 struct CheckedFrames {
-    /// The places of all frames, ascending.
+    /// The positions of all frames, ascending.
     places: Vec<EntryPosition>,
     covered: Vec<Range<u64>>,
     /// See [`Entries`].

@@ -25,8 +25,8 @@ use crate::address::Avma;
 pub struct StackFrame {
     /// The sampled address in the innermost frame; the return address in others.
     pub address: Avma,
-    /// The stack pointer at that address; both together identify a frame of a thread. 0 for frames from the
-    /// kernel's chain.
+    /// The stack pointer at that address, or 0 for frames from the kernel's chain. The address and the stack
+    /// pointer together identify a frame of a thread.
     pub sp: u64,
 }
 
@@ -59,16 +59,16 @@ pub struct Walker {
     aarch64: CacheAarch64,
     /// Storage for an unwind row; allocated for the first 32-bit process.
     x86: Option<UnwindContext<usize>>,
-    /// The wide counter for each 16-bit counter whose rules may be cached.
+    /// pmc's wide counter for each of framehop's 16-bit counters whose rules may be cached.
     seen: FxHashMap<u16, u64>,
     /// Cached coverage by space and address.
     coverage: FxHashMap<(u64, u64), Coverage>,
-    /// See [`Space::frame_pointer`]; by space and address.
+    /// Cached results of [`Space::frame_pointer`], by space and address.
     frame_pointers: FxHashMap<(u64, u64), Option<FramePointer>>,
     /// Return addresses of the frame records that the last walk passed, from the sampled frame pointer on.
     records: Vec<u64>,
-    /// Whether these lead to a record beyond the copy that belongs to the walk's outermost frame or to one of
-    /// its callers.
+    /// Whether `records` lead to a record beyond the copy that belongs to the walk's outermost frame or to
+    /// one of its callers.
     leads_on: bool,
 }
 
@@ -158,7 +158,7 @@ impl Walker {
     }
 
     /// Collects in `records` the frame records that lie in the copy. Returns whether they agree with the walk
-    /// and lead beyond the copy. `end` is the register's value in the outermost frame.
+    /// and lead beyond the copy. `end` is the frame pointer in the outermost frame.
     fn follow_records(
         &mut self,
         space: &Space,
@@ -179,7 +179,7 @@ impl Walker {
                 let is_place = !has_record_at_end || frame.sp == at.wrapping_add(2 * width);
                 is_place && is_same(frame.address.0, caller)
             };
-            // The walk already rejected a record that is further out than its outermost frame.
+            // The walk already rejected any record that is further out than the walk's outermost frame.
             let goes_out = next > at || record(next).is_none();
             if at >= outermost.sp || !goes_out || !walked.any(&mut is_walked) {
                 return false;
@@ -187,7 +187,7 @@ impl Walker {
             self.records.push(caller);
             at = next;
         }
-        // The unwinder has followed the register too, if the tables describe it.
+        // If the tables describe the frame pointer, the unwinder has followed it too.
         let is_known = self.frame_pointer(space, outermost.lookup(chain.len() == 1)).is_some();
         !is_known || at == end
     }
@@ -224,7 +224,7 @@ impl Walker {
         };
         let mut read = |address: u64| {
             let word = copied(address);
-            // An address slightly above the copy is also on the stack; others are invalid.
+            // An address slightly above the copy is also on the stack; other addresses are invalid.
             let is_near = || offset(address).is_some_and(|at| at < stack.len().saturating_add(FAR));
             cut |= word.is_none() && is_near();
             word.ok_or(())
@@ -265,8 +265,8 @@ impl Walker {
                 (end, regs.fp())
             }
         };
-        // If the tables of the last function do not mention the frame pointer, a stated root may only be the
-        // end of a stack that the program switched to, and the frame pointer may lead on.
+        // The tables may mark a root that is only the end of a stack to which the program switched. If they
+        // do not mention the frame pointer, it may lead to more callers.
         let may_lead_on = match failed {
             WalkOutcome::Failed => true,
             WalkOutcome::Root => chain
@@ -320,7 +320,7 @@ enum WalkOutcome {
 /// The code of a process, with a cache.
 struct KnownCode<'a> {
     space: &'a Space,
-    /// See [`Walker`].
+    /// The walker's cache of coverage.
     coverage: &'a mut FxHashMap<(u64, u64), Coverage>,
 }
 
@@ -331,7 +331,7 @@ impl KnownCode<'_> {
             return *known;
         }
         let found = self.space.coverage(address);
-        // Not cached, since code may be generated there later.
+        // Unmapped addresses are not cached, since code may be generated there later.
         if found != Coverage::Nowhere {
             self.coverage.insert(key, found);
         }
@@ -406,7 +406,7 @@ fn follow<R: FrameRegisters>(
         let mut next = caller(frame, regs);
         let is_good = |next: &Result<Option<u64>, _>| matches!(next, Ok(Some(address)) if code.space.is_caller(*address));
         if here == Coverage::Gap && chain.len() == 1 && !is_good(&next) {
-            // The function did not start just now, so it may have set up its frame pointer.
+            // The function was not just entered, so it may have set up its frame pointer.
             *regs = before;
             let as_caller = FrameAddress::from_return_address(ip.saturating_add(1));
             next = as_caller.map_or(next, |frame| caller(frame, regs));
@@ -502,11 +502,11 @@ mod tests {
             let goes_on = walker.complete(&space, recorded.into_iter(), most, &mut chain);
             (goes_on, addresses(&chain))
         };
-        // Up to the first address that is not code.
+        // The chain ends before the first address that is not code.
         assert_eq!(whole(9, registers.fp), (true, recorded[..4].to_vec()));
         assert_eq!(whole(3, registers.fp), (true, recorded[..3].to_vec()));
         assert_eq!(whole(2, registers.fp), (false, recorded[..2].to_vec()));
-        // Nothing was walked, so the whole chain is the kernel's.
+        // The walk found no frames, so the whole chain is the kernel's.
         assert_eq!(whole(9, sp + 8000), (true, recorded[..4].to_vec()));
     }
 
@@ -571,7 +571,7 @@ mod tests {
         let fp = sp + 16;
         assert_eq!(callers(fp, [0, 0, 0, call, 0]), Some((call, 32)));
         assert_eq!(callers(fp, [0, 0, 0, other, 0]), None);
-        // One word, then the return address. The frame pointer is 0 or invalid.
+        // A frame of one word, then the return address. The frame pointer is 0 or invalid.
         for fp in [0, 0x5500_0000, fp] {
             assert_eq!(callers(fp, [0, call, 0, other, 0]), Some((call, 16)), "{fp:x}");
             assert_eq!(callers(fp, [call, other, call, other, 0]), None, "{fp:x}");
@@ -596,8 +596,8 @@ mod tests {
             addresses(&chain)[3..].to_vec()
         };
         assert_eq!(after(&[ip, first, second, 0x40_3456, 0x40_4567]), [0x40_3456, 0x40_4567]);
-        // A chain from another time; a chain with one address too many (from a kernel that also reads the
-        // word on the stack); a chain that is too short.
+        // Rejected chains: from another time; with one address too many (from a kernel that also reads the
+        // word on the stack); too short.
         assert!(after(&[ip, first, 0x40_9999, 0x40_3456]).is_empty());
         assert!(after(&[ip, 0x40_0100, first, second, 0x40_3456]).is_empty());
         assert!(after(&[ip, first]).is_empty());
@@ -624,7 +624,7 @@ mod tests {
             let mapping = Mapping { start: Avma(covered), len: *len, offset: FileOffset(0) };
             space.add(&mapping, Some(tables));
             let entry = tables.covered()[0].start + tables.slide(&mapping);
-            // One of each kind: code with and without tables, the stack, unmapped memory, small numbers.
+            // A value of each kind: code with and without tables, the stack, unmapped memory, small numbers.
             let value = |(kind, at): (usize, u64)| {
                 [entry + at, bare + at * 16, sp + at * 8, sp + at * 4096, covered + at, at][kind]
             };

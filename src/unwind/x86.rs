@@ -109,11 +109,11 @@ pub(super) fn unwind_frame(
     Ok(Some(caller.ip().into()))
 }
 
-/// The tables' result for an address.
+/// The result of looking up an address in the tables.
 enum TableLookup {
     /// The caller's registers; `None` at the root.
     Caller(Option<DwarfRegisters>),
-    /// The tables have no entry.
+    /// The tables have no entry for the address.
     Gap,
 }
 
@@ -203,7 +203,7 @@ impl Entries {
     }
 }
 
-/// Evaluates an expression. `initial` is the value that is on the expression's stack at the start.
+/// Evaluates an expression. `initial` is the initial value on the expression's stack.
 fn evaluate(
     expression: Expression<EndianSlice<'_, LittleEndian>>,
     encoding: gimli::Encoding,
@@ -293,7 +293,7 @@ mod tests {
         STACK.get(at as usize).map(|word| u64::from(*word)).ok_or(())
     }
 
-    /// eax, ecx, edx, ebx, esp, ebp, esi, edi, eip.
+    /// The sampled values of eax, ecx, edx, ebx, esp, ebp, esi, edi, eip.
     const SAMPLED: [u32; 9] = [1, SP + 12, 3, 4, SP, SP + 8, 6, 7, 0];
 
     /// Returns the caller's registers at an address; `None` at the root.
@@ -307,7 +307,7 @@ mod tests {
         Ok(next.map(|_| registers.0))
     }
 
-    /// The file address `at` as mapped: lower by 0x4000.
+    /// Returns the mapped address of the file address `at`, which is lower by 0x4000.
     fn mapped(at: u64) -> FrameAddress {
         FrameAddress::InstructionPointer(at.wrapping_sub(0x4000))
     }
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(at(0x1020, SP + 28), Some([4, SP + 24, 0x88, 6, 0x66, 3]));
         // edx is at cfa+4.
         assert_eq!(at(0x1030, SP + 28), Some([7, SP + 8, 0x88, SP, 0x22, 0x44]));
-        // The tables mark it as the root.
+        // The tables mark this function as the root.
         assert_eq!(at(0x1100, 5), None);
     }
 

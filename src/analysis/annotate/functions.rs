@@ -176,8 +176,8 @@ pub fn host<'a>(
 
 /// Returns the requested functions, costliest first.
 ///
-/// # Errors No function has this name, or none that does is in the given modules. The error suggests similar
-/// names.
+/// # Errors
+/// When no function in the given modules has this name. The error suggests similar names.
 pub fn choose<'a>(
     name: Option<&str>,
     dsos: &[String],

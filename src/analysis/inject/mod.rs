@@ -110,7 +110,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
         reader.events().iter().chain(reader.fallback_events()).map(changed).collect();
     let features = features(reader, &events, listed.as_deref());
     let form = Writer::form_at(&request.output);
-    // A file has its sections at the end. Sections between the records come from the original recorder.
+    // The sections of a file are at its end. Sections between the records come from the original recorder.
     let nothing = Features::default();
     let at_the_start = if form == RecordingLayout::Pipe { &features } else { &nothing };
     let options = WriteOptions { hold: true, whole: true, ..WriteOptions::default() };
@@ -233,7 +233,7 @@ fn features(reader: &Reader, events: &[RecordedEvent], listed: Option<&[BuildIdE
     let mut features = reader.features().clone();
     // The new recording is one uncompressed file.
     (features.compressed, features.dir_format) = (None, None);
-    // In a stream, names may be in other records only.
+    // In a stream, an event's name may be in a separate record.
     let described = |event: &RecordedEvent| (event.attr.clone(), event.name(), event.ids.clone());
     features.event_desc = Some(EventDesc(events.iter().map(described).collect()));
     for row in listed.into_iter().flatten() {

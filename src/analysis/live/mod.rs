@@ -1,4 +1,4 @@
-//! Answers from the live state: the data that `pmc top` shows.
+//! Queries on the live state, for the data that `pmc top` shows.
 //!
 //! ```text
 //! Live ─┬─► names (thread) ─► NameTable ─┐

@@ -44,7 +44,7 @@ pub struct NameOptions {
     pub raw_names: bool,
 }
 
-/// A message to the thread.
+/// A message to the naming thread.
 #[derive(Default)]
 struct NameMessage {
     modules: Vec<Module>,
@@ -56,7 +56,7 @@ struct NameMessage {
     are_all: bool,
 }
 
-/// The requesting side, used by the sampler.
+/// Requests names from the naming thread. Used by the sampler.
 pub struct NameRequests {
     news: Sender<NameMessage>,
     named: Arc<Mutex<NameTable>>,
@@ -72,7 +72,7 @@ pub struct NameRequests {
 /// The names known so far.
 #[derive(Default)]
 pub struct NameTable {
-    /// All strings.
+    /// The strings of all names.
     pub texts: StringTable,
     calls: Vec<LocationCall>,
     /// Address ranges in which every address has the same single call, by module. Most names are found here,
@@ -86,7 +86,7 @@ pub struct NameTable {
     renamed: u32,
 }
 
-/// The reading side, used by views.
+/// Gives views access to the known names.
 #[derive(Clone)]
 pub struct NameLookup {
     named: Arc<Mutex<NameTable>>,
@@ -174,8 +174,8 @@ impl NameRequests {
         let are_all = generation != self.generation;
         if are_all {
             (self.generation, self.locations) = (generation, 0);
-            // Locations have new numbers. Names are stored by location, so they stay valid; unused names are
-            // dropped.
+            // The locations were renumbered. Names are stored by location, so they stay valid; unused names
+            // are dropped.
             lock(&self.named).keep(locations);
         }
         if self.locations < locations.len() {
@@ -202,7 +202,7 @@ impl NameTable {
         &self.modules
     }
 
-    /// Returns the calls at a location (at least one), innermost first.
+    /// Returns the function calls at a location (at least one), innermost first.
     fn of(&self, location: &CodeLocation) -> Option<&[LocationCall]> {
         let (start, end) = match self.stretch(location) {
             Some((_, call)) => (call, call + 1),
@@ -211,14 +211,14 @@ impl NameTable {
         Some(&self.calls[start as usize..end as usize])
     }
 
-    /// Returns the address range that contains a location, and its call.
+    /// Returns the address range that contains a location, and the function call there.
     fn stretch(&self, location: &CodeLocation) -> Option<(Range<u64>, u32)> {
         let stretches = self.stretches.get(&(location.module()?, location.level))?;
         stretches.find(location.offset).map(|(range, call)| (range, *call))
     }
 
-    /// Stores the function and inlined calls that a location resolves to. `around` is the range of addresses
-    /// that resolve to the same.
+    /// Stores the function and inlined calls that a location resolves to. All addresses in the range `around`
+    /// resolve to the same function.
     fn put(&mut self, location: &CodeLocation, calls: &[LocationCall], around: Option<Range<u64>>) {
         let start = self.calls.len() as u32;
         match (around, location.module(), calls) {
@@ -313,7 +313,7 @@ pub struct CopiedNames {
     soon: Vec<u32>,
 }
 
-/// Share of elapsed time that may be spent as CPU time on names.
+/// Maximum CPU time for finding names, as a share of elapsed time.
 const SHARE: f64 = 0.005;
 /// Maximum CPU time that may be spent without a pause, for example at the start.
 const CREDIT: Duration = Duration::from_millis(100);
@@ -374,7 +374,7 @@ impl NameFinder {
         lock(&self.named).modules.extend(news.modules.iter().cloned());
         self.modules.extend(news.modules);
         if news.are_all {
-            // Keeps the time at which a module's wait began.
+            // Removes the locations, but keeps the time at which each module's wait began.
             let given_up: usize = self.pending.values_mut().map(|(waiting, _)| waiting.drain(..).len()).sum();
             self.waiting.fetch_sub(given_up, Ordering::Relaxed);
         }
@@ -396,7 +396,7 @@ impl NameFinder {
         self.waiting.fetch_sub(known.len(), Ordering::Relaxed);
     }
 
-    /// Returns the time until a module with pending locations may be read.
+    /// Returns the time until the files of a module with pending locations may be read.
     fn rest(&self) -> Duration {
         let now = Instant::now();
         let rest = |module: &u32| {

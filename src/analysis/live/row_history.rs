@@ -1,6 +1,6 @@
 //! Costs of functions over the most recent intervals: the data for a row's history.
 //!
-//! Receives the last snapshot of each interval, and subtracts the decayed remainder of the previous one.
+//! Receives the last snapshot of each interval, and subtracts the decayed remainder of the previous snapshot.
 
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ struct IntervalCosts {
 }
 
 impl RowHistory {
-    /// Adds an interval. `keep` is the share of all costs that is left after it.
+    /// Adds an interval. `keep` is the share of all costs that remains after the interval.
     pub fn note(&mut self, snapshot: &LiveSnapshot, event: usize, keep: f64) {
         self.intervals += 1;
         let mut now: Vec<((StringId, StringId), u64)> = snapshot.own(event).into_iter().collect();

@@ -66,7 +66,7 @@ pub enum Retention {
 }
 
 impl Retention {
-    /// Returns the share of all costs that is left after an interval, 0 to 1.
+    /// Returns the share of all costs that remains after an interval, 0 to 1.
     pub fn keep(self) -> f64 {
         match self {
             Self::Decays => 7.0 / 8.0,
@@ -89,8 +89,8 @@ pub struct SnapshotOptions {
     pub ignore_callees: Option<NamePattern>,
 }
 
-/// Minimum time between returns of freed memory to the kernel. Memory that is allocated again must be
-/// zeroed first.
+/// Minimum time between returns of freed memory to the kernel. Frequent returns are slow, because the kernel
+/// must zero memory before it is allocated again.
 const GIVE_BACK: Duration = Duration::from_secs(8);
 
 /// Takes snapshots, and answers queries from them.
@@ -401,7 +401,7 @@ impl LiveSnapshot {
         if self.look.attributes.is_empty() { &[] } else { self.look.attributes.get(number).1 }
     }
 
-    /// Returns the thread name for a row's number.
+    /// Returns the thread name that a row refers to by this number.
     pub fn comm(&self, comm: u32) -> String {
         match self.comms.get(comm as usize) {
             Some(name) => name.clone(),

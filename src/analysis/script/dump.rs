@@ -47,8 +47,8 @@ pub(super) struct Dumper<'a> {
     names: RecordingNames<'a>,
     events: Vec<String>,
     is_aarch64: bool,
-    /// Whether the kernel's records have a CPU and a time. The dump then shows both for perf's own records
-    /// too, which have neither.
+    /// Whether the kernel's records have a CPU and a time. If so, the dump also shows both for perf's own
+    /// records, which lack them.
     stamps: [bool; 2],
     has_trailers: bool,
 }

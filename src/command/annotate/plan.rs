@@ -101,8 +101,7 @@ impl AnnotatePlan {
         })
     }
 
-    /// Converts to a plan for the screen. The screen starts with the code, and otherwise offers the same as
-    /// the screen of `pmc report`.
+    /// Converts to a plan for the screen of `pmc report`, which then starts with the function's code.
     pub(super) fn screen(self) -> ScreenPlan {
         let request = AnalysisRequest {
             usual_keys: true,

@@ -24,7 +24,7 @@ impl ArchivePlan {
     /// Converts the parsed options.
     ///
     /// # Errors
-    /// No archive is named, and the directory does not contain exactly one. Or the list cannot be read.
+    /// No archive is named and the directory has no unique archive, or the list cannot be read.
     pub(in crate::command) fn new(typed: ArchiveArgs) -> Result<Self> {
         if typed.unpack {
             return Ok(Self::Unpack { archive: typed.file.map_or_else(only_archive, Ok)? });

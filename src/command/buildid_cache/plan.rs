@@ -34,7 +34,7 @@ impl BuildidCachePlan {
     /// Converts the parsed options.
     ///
     /// # Errors
-    /// An option of perf that pmc does not support.
+    /// pmc does not support one of perf's options.
     pub(in crate::command) fn new(typed: BuildidCacheArgs) -> Result<Self> {
         let asks_nothing = typed.add.is_empty() && typed.remove.is_empty() && typed.update.is_empty();
         if asks_nothing
@@ -51,7 +51,7 @@ impl BuildidCachePlan {
             .chain(typed.missing.map(CacheStep::Missing))
             .chain(all(typed.update, CacheStep::Update))
             .chain(typed.list.then_some(CacheStep::List));
-        // Servers are used only on request.
+        // debuginfod servers are used only on request.
         let servers = match &typed.debuginfod {
             Some(urls) => plan::debuginfod(Some(urls))?,
             None => None,

@@ -83,7 +83,7 @@ impl DataPlan {
 /// Returns the offset from the recording's clock to the time of day, in nanoseconds.
 ///
 /// # Errors
-/// The recording does not contain it.
+/// The recording does not contain this offset.
 pub(super) fn time_of_day(reader: &Reader) -> Result<i64> {
     let clock = reader.features().clock_data.as_ref();
     let shift = clock.map(ClockData::to_wall_ns);

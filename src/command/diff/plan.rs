@@ -21,7 +21,7 @@ const STREAMS: usize = 10;
 #[derive(Debug)]
 pub(in crate::command) struct DiffPlan {
     pub(super) request: DiffRequest,
-    /// Whether both recordings were named.
+    /// Whether both recordings were named on the command line.
     pub(super) names_both: bool,
     pub(super) layout: DiffLayout,
 }
@@ -112,7 +112,7 @@ impl DiffPlan {
                 streams: typed.stream.then(|| plan::rows(typed.max_rows, true, STREAMS)),
                 compute: match (&typed.compute, &layout.form) {
                     (Some(how), _) => Some(compute(how)?),
-                    // Programs parse shares, so their output format must not change.
+                    // Programs that read the output expect shares, so only text output has another default.
                     (None, ReportFormat::Text) if !typed.stream => None,
                     (None, _) => Some(Compute::default()),
                 },

@@ -118,7 +118,7 @@ impl LinkAddresses for LinkTimeAddresses<'_> {
 }
 
 /// Returns the recording's metadata and date. The date comes from the recording's clocks, or else from the
-/// file.
+/// file's modification time.
 fn circumstances(analysis: &Analysis, path: &Path) -> RecordingCircumstances {
     let reader = &analysis.session().reader;
     let span = analysis.span();

@@ -49,7 +49,7 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
         }
         sleep(Duration::from_millis(10));
     };
-    // Passes the first name to the rename. If two commands adopt the same events, only one rename then
+    // Renames the entry by its original name. If two commands adopt the same events, only one rename then
     // succeeds.
     let given = entry.definition.name.clone();
     let renamed = ask(&directory, &HolderRequest::Rename { entry: given.clone(), name: name.to_owned() });

@@ -116,7 +116,7 @@ struct PmcstatTable<'a> {
     out: File,
     /// The counter and, for system-wide counters, the CPU of each column.
     columns: Vec<(usize, Option<u32>)>,
-    /// For each event, the value of one count, and whether the event uses a hardware counter.
+    /// For each event, the factor that scales its count, and whether the event uses a hardware counter.
     scales: Vec<(f64, bool)>,
     /// Last total of each column.
     before: Vec<u64>,

@@ -112,13 +112,13 @@ fn send_output(output: &PmcstatOutput, begun: &mut Vec<String>) -> Result<()> {
     }
 }
 
-// sysexits(3)
+// The exit status for usage errors, from sysexits(3).
 const USAGE: u8 = 64;
 const NO_TARGETS: u8 = 65;
 const UNAVAILABLE: u8 = 69;
 const OS_ERROR: u8 = 71;
 
-/// Converts an exit status to pmcstat's: from sysexits(3), and without the command's own status.
+/// Converts an exit status to pmcstat's: a code of sysexits(3), never the command's own status.
 pub(super) fn status(exit: Exit) -> Exit {
     match exit {
         Exit::Usage => Exit::Command(USAGE),

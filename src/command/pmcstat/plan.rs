@@ -33,7 +33,7 @@ pub(in crate::command) struct PmcstatStep {
     pub(super) output: PmcstatOutput,
     /// pmcstat's letter for `-o`.
     pub(super) written_by: char,
-    /// The pmcstat format for a log; `words` are then those of `pmc script`.
+    /// The pmcstat format for a log; `words` are then arguments of `pmc script`.
     pub(super) form: Option<PmcstatFormat>,
     /// A temporary log to remove after the step.
     pub(super) log: Option<TemporaryLog>,
@@ -147,7 +147,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
             .try_this("-O FILE in place of -T; or pmcstat -T -S …"));
     }
     // Logged counters get a separate table at the end, which requires no second counter. Without a log, `-o`
-    // names the file for this text.
+    // names the file for the table.
     let has_columns = counted.iter().any(|one| !logs(one))
         || typed.interval.is_some()
         || typed.has('o') && typed.has('O')
@@ -173,7 +173,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
             let log = TemporaryLog::new()?;
             let path = log.path();
             let mut recording = record(typed, &recorded, &pids, samples, Some(&path))?;
-            // The text has all the information of the summary.
+            // The text output includes the information of the summary line.
             recording.words.splice(1..1, ["-q".into()]);
             if !samples {
                 recording.words.swap(1, 2);
@@ -249,7 +249,7 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
             .why("it maps gprof's files to programs")
             .try_this("-g -M FILE"));
     }
-    // `-` means the file of -o.
+    // `-` means the file given by `-o`.
     let text = typed.value('o').unwrap_or("-");
     let to = |path: &str| match (path, text) {
         ("-", "-") => PmcstatOutput::Standard,
@@ -282,7 +282,7 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     if typed.has('g') {
         let words = ["export", "--format", "gmon", "-o", typed.value('D').unwrap_or(".")];
         let mut step = PmcstatStep::new(words, typed.value('M').map_or(PmcstatOutput::Standard, to), 'D');
-        // With -M, prints which file belongs to which program.
+        // With `-M`, prints which file belongs to which program.
         step.words.extend(typed.value('M').is_none().then(|| "-q".into()));
         steps.push(step);
     }
@@ -415,11 +415,11 @@ fn text(counter: &PmcstatCounter) -> String {
         add(counter.log_exit, "log-exit");
         add(counter.log_cswitch, "log-cswitch");
     }
-    // Needed if other counters count processes. Otherwise -a already selects all CPUs.
+    // The flag is needed if other counters count processes. Otherwise -a already selects all CPUs.
     add(counter.system, "system");
     add(counter.samples, &format!("period={}", counter.rate.unwrap_or(65536)));
     add(counter.samples, if counter.chains { "callchain" } else { "callchain=0" });
-    // -c applies to system-wide counters; later per-process counters ignore it.
+    // `-c` applies to system-wide counters; later per-process counters ignore it.
     if let Some(cpus) = counter.cpus.as_ref().filter(|_| counter.system) {
         add(true, &format!("cpu={cpus}"));
     }

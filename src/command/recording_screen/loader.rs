@@ -68,7 +68,7 @@ impl Loader {
             status.lost = quality::lost(&session);
             status.notes = quality::notes(&session);
         });
-        // Asks the servers only after the first results are on the screen, since downloads take time.
+        // Asks the debuginfod servers after the first results are on the screen, since downloads take time.
         let mut request = request.clone();
         let servers = request.symbols.debuginfod.take();
         let mut analysis = Analysis::load(session, &request, &progress)?;
@@ -108,7 +108,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Resolves names at this level of detail, and has the query answered again.
+    /// Resolves names at this level of detail, and requests a new answer to the current query.
     fn stage(&self, analysis: &mut Analysis, depth: Depth) {
         let mut named = analysis.name(depth, StringTable::default(), &BoardProgress(&self.board));
         analysis.assess(&mut named, depth == Depth::Inlines);

@@ -41,7 +41,7 @@ const BRANCH: f64 = 0.0002;
 pub(super) struct ScreenPlan {
     pub(super) title: String,
     pub(super) request: AnalysisRequest,
-    /// The first query. Its keys are those of the request.
+    /// The first query. It uses the request's sort keys.
     pub(super) query: Query,
     /// Final level of detail of names.
     pub(super) depth: Depth,

@@ -195,7 +195,7 @@ impl ReportPlan {
             }),
             collapse: typed.collapse_recursion,
             limit: layout.branch_limit / 100.0,
-            // Only for terminals; rows in a pipe match perf's.
+            // Only on terminals; in a pipe, rows must match perf's.
             language_functions: !parseable && !is_piped && !typed.quiet && request.callers,
             // The report excludes samples without names, as in perf.
             relative: typed.percentage == "relative" || typed.stacks.hide_unresolved,
@@ -297,7 +297,7 @@ fn single_values(typed: &ReportArgs) -> Vec<(SortKey, String)> {
         .collect()
 }
 
-/// Whether the rows start with function names, as perf tests it: `-s sym` and keys with this prefix.
+/// Whether rows start with function names. As in perf, checks that the first `-s` key begins with `sym`.
 fn names_functions_first(typed: &ReportArgs) -> bool {
     typed.fields.is_empty() && typed.sort.first().is_some_and(|key| key.starts_with("sym"))
 }

@@ -68,7 +68,7 @@ impl ScriptPlan {
             full_paths: typed.full_source_path,
             stop_at: typed.stop_bt.clone(),
             json: typed.json,
-            // Programs that parse perf's text count its lines.
+            // Programs that parse perf's text rely on its number of lines.
             joins_unknown: Stream::Output.is_terminal() && !typed.per_event_dump,
             ..ScriptLayout::default()
         };

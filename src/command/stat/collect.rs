@@ -92,7 +92,7 @@ pub(super) struct ShownEvents {
     columns: Vec<(usize, CountJoin)>,
     /// Reason why the kernel refused each event of the set, if it did.
     refused: Vec<Option<MissingValueReason>>,
-    /// Whether the counter of each event of the set always stays 0.
+    /// Whether each event of the set always counts 0.
     blind: Vec<bool>,
     /// Whether each event of the set may wait for a hardware counter, so that its count is scaled.
     waits: Vec<bool>,
@@ -120,7 +120,7 @@ pub(super) struct TablePeriod<'a> {
     pub(super) off: bool,
 }
 
-/// One event of a future table, counted here or in a recording.
+/// An event of a table to be built, counted here or in a recording.
 pub(super) struct EventColumn<'a> {
     pub(super) spec: Cow<'a, EventSpec>,
     /// Events with the same number were counted over exactly the same time.
@@ -332,7 +332,7 @@ impl ShownEvents {
             return PlaceLabel { part: self.parts[event], ..none };
         }
         if self.aggregation == Aggregation::Thread {
-            // Shows values that are not per thread with the first thread.
+            // Values that are not per thread are shown with the first thread.
             let Some(tid) = slot.tid.or(span.threads.first().map(|t| t.tid)) else { return none };
             let comm = span.threads.iter().find(|t| t.tid == tid).map(|t| t.comm.clone()).unwrap_or_default();
             return PlaceLabel { thread: Some((comm, tid)), ..none };

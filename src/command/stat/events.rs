@@ -29,9 +29,9 @@ use crate::recording::{filters, launch};
 pub(super) struct ResolvedSelection {
     pub(super) groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>,
     pub(super) metrics: TableMetrics,
-    /// Requested items that are skipped.
+    /// Warnings about requested events and metrics that are skipped.
     pub(super) left_out: Vec<Warning>,
-    /// The refusal of cycles, if the machine has no counters for the hardware events of the default set.
+    /// The kernel's refusal of `cycles`, if no counters exist for the hardware events of the default set.
     pub(super) no_hardware: Option<Box<Refusal>>,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
     let found = add(&mut chosen, &metrics.formulas, &plan.selection, &mut parser, host);
     if chosen.is_empty() && metrics.shares.is_none() && !null {
         lacks_all(&metrics.formulas, &found)?;
-        // A metric without events (`#num_cpus`) needs a row. perf uses this event for the row.
+        // A metric without events (`#num_cpus`) needs a row. As in perf, this event provides it.
         if !metrics.formulas.is_empty() {
             chosen.extend(parser.parse("duration_time")?);
         }
@@ -223,7 +223,7 @@ fn of_groups(groups: &[EventGroup]) -> impl Iterator<Item = &EventSpec> {
     groups.iter().flat_map(|group| &group.events)
 }
 
-/// Reports an error if no metric can be computed and there is nothing else to count.
+/// Returns an error if no metric can be computed and there is nothing else to count.
 fn lacks_all(formulas: &[Formula], lacking: &[Option<MissingValueReason>]) -> Result<()> {
     let Some(reason) = lacking.iter().flatten().next().filter(|_| lacking.iter().all(Option::is_some)) else {
         return Ok(());

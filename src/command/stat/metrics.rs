@@ -26,7 +26,7 @@ use crate::view::stat::TopdownTree;
 
 /// The source of the counts.
 pub(super) enum CountSource<'a> {
-    /// This machine, now.
+    /// Live counters on this machine.
     Here(&'a MeasurementScope),
     /// A recording, and the CPU id in its header, if there is one.
     Recorded { counts: &'a RecordedCounts, cpuid: Option<&'a str> },
@@ -151,7 +151,7 @@ impl TableMetrics {
     }
 }
 
-/// Converts a vendor's metric for the library.
+/// Converts a vendor's metric to a definition for the metric library.
 fn definition(metric: VendorMetric<'_>) -> MetricDefinition<'_> {
     let VendorMetric { name, pmu, scale, groups, level, parent, expr, threshold, locate, text, .. } = metric;
     let help = text.unwrap_or_default();

@@ -115,8 +115,8 @@ fn check_flags(wanted: &ResolvedSelection, host: &Host) -> Result<()> {
     refused.map_or(Ok(()), |refusal| Err(targets::explain(*refusal, host)))
 }
 
-/// Whether the events may have to share counters. Two hardware events fit on any PMU; more are tested if
-/// there is a PMU.
+/// Whether the events may have to share counters. Two hardware events fit on any PMU. More events may have to
+/// share if the machine has their PMU.
 fn may_share(groups: &[&EventGroup], machine: &StatMachine<'_>) -> bool {
     let hardware = || groups.iter().flat_map(|g| &g.events).filter(|event| event.takes_counter());
     let there = |event: &EventSpec| event.attr().and_then(|attr| machine.facts().pmu_of(attr)).is_some();
@@ -135,7 +135,7 @@ struct StatSession<'a> {
     printer: StatPrinter,
     /// The cgroup of each event.
     cgroups: Vec<Option<String>>,
-    /// Groups that are counted in the same run.
+    /// For each run of a command, the indices of the groups that are counted.
     passes: Vec<Vec<usize>>,
     /// Whether this run's output is shown. Set only if repeated runs on a terminal show their output once.
     is_heard: Option<bool>,

@@ -46,7 +46,7 @@ pub(in crate::command) struct StatPlan {
     /// Whether every event logs its counts when threads end (`log-exit`) and at context switches
     /// (`log-cswitch`).
     pub(super) logs: [bool; 2],
-    /// An option that conflicts with logs.
+    /// A given option that conflicts with logs.
     pub(super) no_log: Option<&'static str>,
 }
 
@@ -108,7 +108,7 @@ pub(super) enum CgroupChoice {
     Each(Vec<String>),
 }
 
-/// Times to print and to stop.
+/// When to print and when to stop.
 pub(super) struct StatTiming {
     pub(super) interval_ns: Option<u64>,
     pub(super) interval_count: Option<u32>,
@@ -116,7 +116,7 @@ pub(super) struct StatTiming {
     pub(super) delay: Delay,
 }
 
-/// Repetition of the command.
+/// How often to run the command, and how.
 pub(super) struct Repeat {
     /// Number of runs; 0 repeats until interrupted.
     pub(super) runs: u32,
@@ -207,7 +207,7 @@ impl StatOutput {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StatFormat {
     Text,
-    /// With this separator.
+    /// CSV with this separator.
     Csv(String),
     JsonLines,
     Document,

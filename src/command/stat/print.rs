@@ -54,7 +54,7 @@ impl StatPrinter {
         }
     }
 
-    /// Whether each interval needs [`StatPrinter::totals`].
+    /// Whether [`StatPrinter::totals`] must be called at each interval.
     pub(super) fn wants_totals(&self) -> bool {
         self.server.is_some() || self.scrape_file().is_some()
     }

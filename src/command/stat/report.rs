@@ -254,7 +254,7 @@ fn subject(session: &Session, recorded: &RecordedCounts) -> StatSubject {
     let tids = || recorded.threads.iter().map(|(tid, _)| tid.to_string()).collect::<Vec<_>>().join(",");
     match &session.reader.features().cmdline {
         _ if recorded.threads.is_empty() => StatSubject::SystemWide,
-        // perf's word, which scripts search for.
+        // perf's wording, which scripts search for.
         _ if session.reader.form() == perfdata::RecordingLayout::Pipe => {
             StatSubject::Command(vec!["pipe".to_owned()])
         }

@@ -52,7 +52,7 @@ impl MetricsServer {
         Ok(Self { page, address })
     }
 
-    /// Returns the actual address (port 0 requests any).
+    /// Returns the actual address; port 0 requests any free port.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }

@@ -44,7 +44,7 @@ impl ResultSink {
                 (Box::new(io::stdout()), "the results".to_owned(), Some(Stream::Output))
             }
             OutputTarget::File(path) => {
-                // Only the owner may read it.
+                // Only the owner may read the file.
                 let create = |path: &Path| {
                     output_file::create(path, 0o600, output.append)
                         .map_err(|error| Error::create("-o", path, error))
@@ -95,7 +95,7 @@ impl ResultSink {
 /// Replaces a file atomically: readers see either the old or the new text.
 pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
     let new = Replacement::new(path);
-    // A scraper of another user must be able to read it.
+    // A scraper of another user must be able to read the file.
     let written = new.create(0o666).and_then(|mut file| file.write_all(text.as_bytes()));
     let written = written.and_then(|()| new.put());
     written.map_err(|error| Error::output(format_args!("the metrics to {}", path.display()), error))

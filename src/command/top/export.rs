@@ -23,7 +23,7 @@ pub(super) fn write(
     path: &Path,
 ) -> Result<()> {
     let ViewFormat::Format(format) = form else {
-        // The recording omits what the view hides.
+        // The recording omits data that the view hides.
         let kernel = |host: &Host, out: &mut Encoder| {
             synthesize::kernel(host, out);
         };

@@ -323,7 +323,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         branches: None,
         intr_regs: None,
         user_regs: None,
-        // pmc can read this clock too. Records older than a timestamp that pmc took are complete.
+        // pmc can also read this clock, so it knows up to which time the records are complete.
         clock: clock::number("monotonic"),
         // Requests no build IDs, since the mapped files are present. This also leaves other recorders
         // unaffected.

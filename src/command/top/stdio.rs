@@ -18,7 +18,7 @@ use crate::view;
 
 /// Maximum time to wait for names before the last table.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Interval of the checks whether sampling is over.
+/// Interval between checks for the end of sampling.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Prints tables until the end.

@@ -7,7 +7,7 @@
 //!   screen                        ask … <─────────────────────────────── what is new ────────────────'
 //! ```
 //! While the screen is frozen, the job thread keeps the snapshot and answers queries from it; sampling
-//! continues. Otherwise it takes a new snapshot for each query.
+//! continues. Otherwise the job thread takes a new snapshot for each query.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -148,9 +148,9 @@ struct WatchState {
     first: std::slice::Iter<'static, Duration>,
     /// Time of the next snapshot.
     next: Instant,
-    /// Time of the next interval's last snapshot.
+    /// Time of the last snapshot in the current interval.
     next_turn: Instant,
-    /// Time limit.
+    /// Time at which sampling ends, if there is a time limit.
     end: Option<Instant>,
     head: LiveHeader,
 }
