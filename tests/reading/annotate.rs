@@ -100,6 +100,11 @@ fn shares_per_function_and_line_are_correct() {
     ]);
     assert!(!text.stdout.contains('\u{1b}') && !text.stdout.contains("thirty  in"), "{}", text.stdout);
     assert!(text.stdout.contains('▸') && text.stdout.contains('╰'), "a loop has an arrow\n{}", text.stdout);
+    // The report names inlined functions, too. Most of this function's cost is in `fifty`.
+    annotate(&file, &["chain"])
+        .expect(0)
+        .prints(&["fifty  in shares", "chain is inlined into this function"]);
+    annotate(&file, &["chain", "-d", "libc.so.6"]).expect(1).says(&["no sample hit a function named"]);
     let source = annotate(&file, &["fifty", "--source-only"]).expect(0);
     let hot =
         source.stdout.lines().find(|line| line.contains('│') && line.contains("volatile(\"imul")).unwrap();

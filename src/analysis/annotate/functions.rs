@@ -174,6 +174,11 @@ pub fn host<'a>(
     all.iter().filter(|of| cost(of).is_some()).max_by_key(|of| (cost(of), std::cmp::Reverse(of.start)))
 }
 
+/// Whether a function is in one of the given modules; true if none is given.
+pub fn is_in(function: &SampledFunction, dsos: &[String]) -> bool {
+    dsos.is_empty() || dsos.iter().any(|dso| *dso == function.dso || *dso == function.path)
+}
+
 /// Returns the requested functions, costliest first.
 ///
 /// # Errors
@@ -183,8 +188,7 @@ pub fn choose<'a>(
     dsos: &[String],
     all: &'a [SampledFunction],
 ) -> Result<Vec<&'a SampledFunction>> {
-    let in_dso =
-        |of: &&SampledFunction| dsos.is_empty() || dsos.iter().any(|dso| *dso == of.dso || *dso == of.path);
+    let in_dso = |of: &&SampledFunction| is_in(of, dsos);
     let Some(name) = name else { return Ok(all.iter().filter(in_dso).collect()) };
     let of_name = named(all, name).map_err(|near| {
         let error = Error::new(format!("no sample hit a function named {:?}", clean(name)));

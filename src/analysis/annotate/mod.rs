@@ -14,7 +14,7 @@ use listing::ListingOptions;
 
 use super::{Analysis, ProgressSink};
 use crate::error::Result;
-use crate::profile::annotate::{Listing, ListingEvent};
+use crate::profile::annotate::{Listing, ListingEvent, ListingNote};
 
 /// Which functions to annotate, and how.
 #[derive(Debug, Clone, Default)]
@@ -70,11 +70,7 @@ impl Analysis {
         progress: &dyn ProgressSink,
     ) -> std::result::Result<Listing, String> {
         let (all, events) = (self.functions(progress), self.events());
-        let function = functions::find(&all, dso, name).or_else(|| {
-            let meter = progress.begin("finding where it is inlined", 0);
-            let at = |p: crate::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
-            functions::host(&all, name, &mut self.symbols, &self.samples.resolved, &at)
-        });
+        let function = functions::find(&all, dso, name).or_else(|| self.host(&all, name, progress));
         let function = function.ok_or_else(|| {
             let name = crate::text::clean(name);
             format!("{name} has no samples of its own, so its code has no costs")
@@ -100,15 +96,41 @@ impl Analysis {
         let is_large = |of: &&SampledFunction| {
             events.iter().zip(&of.own).map(share).fold(0.0, f64::max) >= request.limit
         };
-        let chosen = functions::choose(request.function.as_deref(), &request.dsos, &all)?;
+        let mut inlined = None;
+        let chosen = match functions::choose(request.function.as_deref(), &request.dsos, &all) {
+            Ok(chosen) => chosen,
+            // The report has rows of inlined functions. Their code is in the listing of another function.
+            Err(error) => {
+                let name = request.function.as_deref().unwrap_or_default();
+                let host = self.host(&all, name, progress);
+                let host = host.filter(|host| functions::is_in(host, &request.dsos)).ok_or(error)?;
+                inlined = Some(format!("{} is inlined into this function", crate::text::clean(name)));
+                vec![host]
+            }
+        };
         let chosen: Vec<&SampledFunction> = chosen.into_iter().filter(is_large).collect();
         let most = if request.most == 0 { chosen.len() } else { request.most.min(chosen.len()) };
         let is_shown = |listing: &Listing| !request.skip_missing || listing.bytes_from.is_some();
         let list = |function: &&SampledFunction| {
-            listing::listing(&mut self.symbols, function, &events, &request.options)
+            let mut listing = listing::listing(&mut self.symbols, function, &events, &request.options);
+            let note = inlined.iter().map(|text| ListingNote { text: text.clone(), remedy: None });
+            listing.notes.splice(0..0, note);
+            listing
         };
         let listings = chosen.iter().map(list).filter(is_shown).take(most).collect();
         Ok(Annotation { listings, functions: all.len(), left_out: chosen.len() - most })
+    }
+
+    /// Returns the function into which the function with this name is inlined.
+    fn host<'a>(
+        &mut self,
+        all: &'a [SampledFunction],
+        name: &str,
+        progress: &dyn ProgressSink,
+    ) -> Option<&'a SampledFunction> {
+        let meter = progress.begin("finding where it is inlined", 0);
+        let at = |p: crate::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
+        functions::host(all, name, &mut self.symbols, &self.samples.resolved, &at)
     }
 
     fn events(&self) -> Vec<ListingEvent> {
