@@ -29,11 +29,11 @@ use crate::sys::perf::EventFd;
 /// Whether a use works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ability {
-    /// Fully.
+    /// The use works fully.
     Works,
-    /// Partially.
+    /// The use works partially.
     Limited,
-    /// Not at all.
+    /// The use does not work.
     Not,
 }
 
@@ -42,9 +42,9 @@ pub enum Ability {
 pub struct Capability {
     /// The command to type.
     pub command: &'static str,
-    /// Its purpose.
+    /// The purpose of the command.
     pub purpose: &'static str,
-    /// Whether it works.
+    /// Whether the command works.
     pub ability: Ability,
     /// The missing parts, and the reasons. An empty name means the whole use.
     pub missing: Vec<(&'static str, Explanation)>,

@@ -27,8 +27,8 @@ pub enum EventChange {
     Period(u64),
     /// Sample N times per second.
     Frequency(u64),
-    /// Sample a clock every N nanoseconds. Its samples still contain the period set at the open; the caller
-    /// must correct them.
+    /// Sample a clock every N nanoseconds. Its samples still contain the period set on open; the caller must
+    /// correct that period.
     ClockPeriod(u64),
     /// Move the breakpoint to this address; its length and access type stay the same.
     Address(u64),

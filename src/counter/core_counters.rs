@@ -1,9 +1,9 @@
 //! Finds the number of counters per core, their width, and the number of free counters. Asks the CPU and
 //! opens events.
 //!
-//! Takes [`MachineFacts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. It reports
-//! the results of both sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that does not
-//! fit:
+//! Takes [`MachineFacts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. This module
+//! reports the results of both sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that
+//! does not fit:
 //!
 //! ```text
 //! leader      pinned  event A   accepted
@@ -12,9 +12,9 @@
 //! member n            event A   EINVAL  -> n general counters
 //! + cycles, instructions, ref-cycles: each one still accepted has a fixed counter
 //! ```
-//! Then it briefly enables smaller and smaller groups until the kernel can schedule one. The size of that
-//! group is the number of free counters. This corresponds to NetBSD's `pmc_get_num_counters` and its busy
-//! state, but needs no table of CPUs.
+//! Then this module briefly enables smaller and smaller groups until the kernel can schedule one. The size of
+//! that group is the number of free counters. This corresponds to NetBSD's `pmc_get_num_counters` and its
+//! busy state, but needs no table of CPUs.
 
 use std::time::{Duration, Instant};
 
@@ -76,13 +76,13 @@ const MOMENT: Duration = Duration::from_micros(300);
 /// State of an event, from its times (NetBSD: `pmc_counter_isconfigured`, `pmc_counter_isrunning`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CounterState {
-    /// Not enabled, or its task did not run.
+    /// The event was not enabled, or its task did not run.
     Idle,
-    /// On a counter all the time.
+    /// The event was on a counter all the time.
     Running,
-    /// On a counter for this fraction of the time, 0 to 1, because other events compete for it.
+    /// The event was on a counter for this fraction of the time (0 to 1), because other events compete.
     Shared(f64),
-    /// Enabled, but never on a counter: the counters are busy.
+    /// The event was enabled, but never on a counter: the counters are busy.
     Waiting,
 }
 

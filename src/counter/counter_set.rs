@@ -74,7 +74,7 @@ struct CountedGroup {
 struct CounterSetEvent {
     spec: EventSpec,
     cgroup: Option<Rc<TargetCgroup>>,
-    /// Created on the first open. Records the parts that were given up.
+    /// The request, created on the first open. It records the parts that were given up.
     request: Option<OpenRequest>,
     /// Why the kernel refused the event. A refused event has no counters.
     refusal: Option<Box<Refusal>>,
@@ -91,7 +91,7 @@ pub struct CounterSet {
     bundles: Vec<GroupCounters>,
     broken_groups: usize,
     words: Vec<u64>,
-    /// Dropped after the counters.
+    /// Probe definitions; dropped after the counters.
     probes: Vec<ProbeDefinition>,
 }
 

@@ -56,7 +56,7 @@ pub fn find(
     host: &Host,
 ) -> MetricEvents {
     if metrics.is_empty() {
-        // Avoids reading files needlessly.
+        // Without metrics, no files need to be read.
         return MetricEvents::default();
     }
     let mut known = MetricEventSpecs { texts: Vec::new(), specs: Vec::new(), by_text: HashMap::new() };
@@ -255,7 +255,7 @@ fn kind_of(spec: &EventSpec) -> u32 {
 /// counter, and bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
 #[derive(Debug)]
 struct Slots {
-    /// The `attr.type` of PMUs that have them.
+    /// The `attr.type` of the PMUs that have these events.
     pmus: Vec<u32>,
 }
 

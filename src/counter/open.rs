@@ -116,7 +116,7 @@ impl OpenRequest {
         self.negotiate(slot, leader.is_some(), |attr| EventFd::open(attr, target, leader))
     }
 
-    /// Calls `open` until it succeeds or nothing is left to give up.
+    /// Calls `open` until it succeeds or no part of the request is left to give up.
     pub(super) fn negotiate<T>(
         &mut self,
         slot: TargetSlot,

@@ -119,7 +119,7 @@ pub struct Rings {
     is_mixed: bool,
     /// See [`RingOptions::keeps_contexts`].
     guards: Vec<(u32, EventFd)>,
-    /// Dropped after the events.
+    /// Probe definitions; dropped after the events.
     probes: Vec<ProbeDefinition>,
 }
 

@@ -21,7 +21,7 @@ pub const FIRST_FIXED: u32 = 32;
 pub enum CounterNeed {
     /// No hardware counter; can join any group: a software event.
     Nothing,
-    /// No group: pmc itself counts the event, or a device whose counters need no scheduling does.
+    /// No group, because pmc itself counts the event, or a device whose counters need no scheduling.
     Alone,
     /// One of these counters of the PMU with this `attr.type`. Bit n stands for general counter n, and bit
     /// [`FIRST_FIXED`] + n for fixed counter n.

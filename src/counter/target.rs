@@ -115,7 +115,7 @@ pub enum TargetError {
 /// The threads of these processes. A process that has just exited is not an error.
 ///
 /// # Errors
-/// A process never existed or cannot be examined.
+/// If a process never existed or cannot be examined.
 pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError> {
     let mut all = Vec::new();
     for &pid in pids {
@@ -127,7 +127,7 @@ pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>
 /// All threads of these processes and of their current direct and indirect children.
 ///
 /// # Errors
-/// The process that does not exist.
+/// If a process does not exist. The error names it.
 pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError> {
     let mut all = threads_of_processes(host, pids)?;
     let parents: Vec<(u32, u32)> =
@@ -150,7 +150,7 @@ pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>,
 /// The threads with these IDs.
 ///
 /// # Errors
-/// The thread that does not exist.
+/// If a thread does not exist. The error names it.
 pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError> {
     let found: Result<Vec<_>, _> =
         tids.iter().map(|&tid| host.thread(tid).ok_or(TargetError::NoThread(tid))).collect();

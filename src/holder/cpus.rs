@@ -1,7 +1,7 @@
 //! Notices when CPUs go online or offline while events are held. Uses the kernel's uevents, so the holder
 //! does not need to poll.
 //!
-//! Provides a descriptor that becomes readable, and reports whether there were uevents about CPUs.
+//! Provides a descriptor that becomes readable on uevents, and reports whether any of them concerned CPUs.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv,
 pub(super) struct CpuWatch(OwnedFd);
 
 impl CpuWatch {
-    /// Starts to listen.
+    /// Starts to listen for uevents.
     ///
     /// # Errors
     /// If uevents are not available.
@@ -65,7 +65,7 @@ mod tests {
         }
         let watch = watch.unwrap();
         assert!(!watch.heard());
-        // Root can make the kernel repeat a CPU's event.
+        // Root can make the kernel send a CPU's uevent again.
         let asked = std::fs::write("/sys/devices/system/cpu/cpu0/uevent", "change");
         if !need("root", asked.is_ok(), "this user may not ask for uevents") {
             return;

@@ -1,10 +1,10 @@
-//! The holder's loop: each connection carries one request, which is answered immediately. Otherwise the
-//! connection is closed.
+//! The holder's loop: each connection carries one request, which is answered immediately. Connections without
+//! a valid request are closed.
 //!
-//! Receives a run directory, and publishes the held events there. No client can stall it. Sockets never
-//! block, and a client must send its request within [`TIME_TO_ASK`]. If there are too many connections, the
-//! holder closes the oldest connection of the user who has the most. Connections that hang up, send too much,
-//! or send an invalid request are closed without further effect.
+//! Receives a run directory, and publishes the held events there. No client can stall the holder. Sockets
+//! never block, and a client must send its request within [`TIME_TO_ASK`]. If there are too many connections,
+//! the holder closes the oldest connection of the user who has the most. Connections that hang up, send too
+//! much, or send an invalid request are closed without further effect.
 //!
 //! Users are identified by the kernel (`SO_PEERCRED`) at the time of the connection. Capabilities are not
 //! checked, because a process may have changed its capabilities before it sends the request.
@@ -47,8 +47,8 @@ use crate::sys::{background, descriptor, limits};
 const TIME_TO_ASK: Duration = Duration::from_secs(2);
 /// Maximum number of simultaneous connections.
 const MOST_CLIENTS: usize = 256;
-/// Number of connections to accept before serving existing ones. It is less than the maximum, so a request is
-/// answered before its connection is the oldest and could be closed.
+/// Number of connections to accept before serving existing connections. It is less than the maximum, so a
+/// request is answered before its connection is the oldest and could be closed.
 const AT_ONCE: usize = 64;
 /// Number of connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -67,7 +67,8 @@ const SAME_COPY: Duration = Duration::from_secs(1);
 /// Holds events until a signal ends it. With `until_empty`, the process first leaves the terminal's session,
 /// and also ends when it holds no more entries.
 ///
-/// # Errors If another holder is already running, or if the run directory or the socket cannot be used.
+/// # Errors
+/// If another holder is already running, or if the run directory or the socket cannot be used.
 pub(crate) fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
     if until_empty {
         background::leave_session().map_err(|error| Error::io("leaving the terminal", error))?;
@@ -290,9 +291,9 @@ struct HolderServer {
     own: u32,
     /// The listener; must be dropped before the directory is released.
     listener: Listener,
-    /// `None` if uevents are not available.
+    /// The watch for CPUs; `None` if uevents are not available.
     cpus: Option<CpuWatch>,
-    /// `None` if inotify is not available.
+    /// The watch for removals; `None` if inotify is not available.
     removals: Option<DirectoryWatch>,
     /// Time of the last removal from the run directory that has not been handled yet.
     removed: Option<Instant>,
@@ -426,8 +427,7 @@ impl HolderServer {
             self.listener.path = None;
             return Err(error);
         }
-        // The socket may have been removed with its directory. The old listener must not remove the path of
-        // the new one.
+        // The socket may be gone with its directory. The old listener must not remove the new socket's path.
         if !publisher.directory().socket().exists() {
             self.listener.path = None;
             self.listener = listen_at(self.publisher.directory())?;

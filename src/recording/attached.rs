@@ -84,7 +84,7 @@ impl HandedOverEntry {
     /// first check.
     ///
     /// # Errors
-    /// As [`take`].
+    /// The same errors as [`take`].
     pub(crate) fn take(
         &mut self,
         scope: &MeasurementScope,
@@ -109,7 +109,7 @@ impl HandedOverEntry {
     /// their contents, because this process has also mapped them.
     ///
     /// # Errors
-    /// The holder's.
+    /// If the holder refuses or does not answer.
     pub(crate) fn remove_entry(self) -> Result<()> {
         ask(&self.directory, &HolderRequest::Remove { entry: self.entry.id.to_string() }).map(drop)
     }

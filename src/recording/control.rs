@@ -37,7 +37,7 @@ impl ControlCommand {
         let (word, rest) = line.split_once(' ').map_or((line, ""), |(word, rest)| (word, rest.trim()));
         let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
         let name = || named(rest);
-        // A name may contain spaces; a number cannot.
+        // An event name may contain spaces; a number cannot.
         let change = |change: fn(u64) -> EventChange| {
             let (name, number) = rest.rsplit_once(' ').unwrap_or(("", rest));
             let hexadecimal = number.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
@@ -68,7 +68,7 @@ pub(crate) struct Control {
     orders: std::fs::File,
     acknowledge: Option<std::fs::File>,
     pending: Vec<u8>,
-    /// Whether the writer has closed its end.
+    /// Whether the writer has closed its end of the channel.
     closed: bool,
 }
 

@@ -94,7 +94,7 @@ pub(crate) struct MeasurementResult {
     pub(crate) timed_out: bool,
     /// Whether a holder has taken over the counters.
     pub(crate) is_handed_over: bool,
-    /// Whether counting was never on (`-D`, `--control`).
+    /// Whether counting was off during the whole measurement (`-D`, `--control`).
     pub(crate) off: bool,
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn measure(setup: CountingSetup<'_>, observer: &mut dyn Observer) -> 
     })
 }
 
-/// The counters, in the form that [`drive`](super::drive) runs.
+/// The counters, as a measurement handler that [`drive`](super::drive) runs.
 pub(super) struct Counting<'a> {
     set: CounterSet,
     /// Counts of events that a holder keeps open.
@@ -146,9 +146,9 @@ pub(super) struct Counting<'a> {
     observer: &'a mut dyn Observer,
 }
 
-/// The ends of intervals, in nanoseconds of the monotonic clock.
+/// The schedule of intervals, in nanoseconds of the monotonic clock.
 struct IntervalTimer {
-    /// `None` until the measurement begins (`-D`).
+    /// The end of the current interval; `None` until the measurement begins (`-D`).
     next: Option<u64>,
     step: u64,
     /// Number of intervals still to show; `None`: no limit.
@@ -261,7 +261,7 @@ impl EventSwitch for Counting<'_> {
 
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
         let which = |event: &EventSpec| events.has(event.takes_counter());
-        // Events that a holder keeps use none of our counters.
+        // Events that a holder keeps open do not use this process's counters.
         if events.has(false) {
             self.held_counts.switch(on)?;
         }

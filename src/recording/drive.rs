@@ -78,7 +78,7 @@ pub(super) trait MeasurementHandler: EventSwitch {
     /// Called each time the loop wakes.
     fn work(&mut self, measurement: &mut Measurement) -> Result<()>;
 
-    /// Called when the measurement is over: stops what still runs.
+    /// Called when the measurement is over: stops everything that still runs.
     fn stop(&mut self, ending: &EndConditions) -> Result<()>;
 
     /// Reads the remaining data.
@@ -112,7 +112,7 @@ pub(super) struct Measurement {
     pub(super) start: u64,
     /// The time at which the loop last woke up; after the measurement, the time at which it ended.
     pub(super) now: u64,
-    /// What has ended the measurement, if anything.
+    /// The conditions that have ended the measurement, if any.
     pub(super) ending: EndConditions,
     /// Which events are on.
     pub(super) activity: Activity,
@@ -239,7 +239,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Switches all events, or the named event, on or off. The measurement begins when they are switched on
+    /// Switches all events, or the named event, on or off. The measurement begins when events are switched on
     /// for the first time.
     fn switch(&mut self, handler: &mut impl MeasurementHandler, name: Option<&str>, on: bool) -> Result<()> {
         let begins = on && !self.activity.was_ever_on();

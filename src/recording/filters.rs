@@ -1,5 +1,5 @@
-//! Tracepoint filters (`--filter`): each applies to the tracepoints of the `-e` before it. This module adds
-//! them to the events, and explains filters that the kernel rejects.
+//! Tracepoint filters (`--filter`): each filter applies to the tracepoints of the preceding `-e`. Adds
+//! filters to the events, and explains filters that the kernel rejects.
 
 use crate::abi::attr::kind;
 use crate::counter::filters::RefusedFilter;

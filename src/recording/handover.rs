@@ -22,7 +22,7 @@ use crate::persistent::message::{Handover, HolderRequest, MOST_DESCRIPTORS, Snap
 use crate::sys::page_size;
 
 /// Returns the names under which `pmc record` and `pmc stat` with this pid hand over their events. Users may
-/// rename them later.
+/// rename the events later.
 pub(crate) fn names(pid: u32) -> [String; 2] {
     [format!("record-{pid}"), format!("stat-{pid}")]
 }
@@ -108,7 +108,7 @@ pub(super) fn refuse_counted(open: &Handover, id: u64) -> Result<()> {
         .try_this(format!("pmc persist read {id}, or pmc stat -e persistent/{id}/")))
 }
 
-/// Returns the attr's words.
+/// Returns the attr as 64-bit words.
 pub(crate) fn words(attr: &Attr) -> Vec<u64> {
     (0..WORDS).map_while(|index| attr.word(index)).collect()
 }

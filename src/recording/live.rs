@@ -60,13 +60,13 @@ pub(crate) struct LivePlan {
     pub(crate) streams: Streams,
 }
 
-/// Called with the current state each time records were settled. The flag is `true` at the last call.
+/// Called with the current state whenever records have been settled. The flag is `true` at the last call.
 pub(crate) type LiveObserver = Box<dyn FnMut(&mut Live, bool) + Send>;
 
 /// The running sampler thread.
 pub(crate) struct Sampler {
     pub(crate) state: Arc<LiveState>,
-    /// Accepts orders for other sampling rates.
+    /// Sends orders to change sampling rates to the sampler thread.
     pub(crate) rates: Arc<RateOrders>,
     stop: OwnedFd,
     thread: Option<JoinHandle<Result<Option<Ended>>>>,

@@ -73,7 +73,7 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
 }
 
 /// Checks that at least one event is sampled, because a recording consists of samples. Events with
-/// `log-cswitch` only log counts (see `pmc_allocate(3)`) and need a sampled event next to them.
+/// `log-cswitch` only log counts (see `pmc_allocate(3)`) and need a sampled event in addition.
 fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>> {
     let mut events = groups.iter().flat_map(|group| &group.events);
     let Some(first) = events.clone().next().filter(|_| events.all(|event| event.qualifiers.log_cswitch))

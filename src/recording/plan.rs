@@ -54,8 +54,8 @@ pub(crate) struct RunSchedule {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// When measuring starts.
     pub(crate) delay: Delay,
-    /// When the events are then switched off, on again, and so on, in nanoseconds from the start. The last
-    /// entry switches them off and ends the measurement. If empty, the events stay on.
+    /// Times at which the events are switched off, on again, and so on, in nanoseconds from the start. The
+    /// last entry switches them off and ends the measurement. If empty, the events stay on.
     pub(crate) switches: Vec<u64>,
     /// Maximum duration in nanoseconds.
     pub(crate) timeout_ns: Option<u64>,
@@ -73,7 +73,7 @@ pub(crate) struct Synthesis {
 }
 
 impl Synthesis {
-    /// Everything.
+    /// Synthesizes all kinds of records.
     pub(crate) const ALL: Self = Self { tasks: true, mappings: true, cgroups: true };
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct SamplePlan {
     pub(crate) backlog: bool,
     /// Pages per ring; `None`: as many as are useful and allowed.
     pub(crate) ring_pages: Option<usize>,
-    /// Pages per AUX area, into which hardware traces; `None`: perf's default.
+    /// Pages per AUX area, into which the hardware writes its trace; `None`: perf's default.
     pub(crate) aux_pages: Option<usize>,
     /// Bytes of trace data in each sample of an event whose group leader is a trace.
     pub(crate) aux_sample: Option<u32>,
@@ -159,7 +159,7 @@ impl SamplePlan {
     }
 }
 
-/// The hardware trace and its areas.
+/// The hardware trace and its AUX areas.
 #[derive(Debug, Clone)]
 pub(crate) struct TracePlan {
     /// The kind of tracing hardware.
@@ -168,14 +168,14 @@ pub(crate) struct TracePlan {
     pub(crate) pmu: String,
     /// Options of the AUX areas.
     pub(crate) area: AuxOptions,
-    /// Whether the trace is only contained in samples.
+    /// Whether only samples contain trace data.
     pub(crate) in_samples: bool,
 }
 
 /// Condition that starts another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rotation {
-    /// SIGUSR2.
+    /// SIGUSR2 has arrived.
     Signal,
     /// The file has reached this many bytes.
     Bytes(u64),

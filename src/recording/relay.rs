@@ -143,7 +143,7 @@ impl Relay {
                 let rest = self.fetch_rest();
                 self.waiting.extend(rest);
             }
-            // Drop the records from the time when delivery was off.
+            // Drop the records that were written while delivery was off.
             (true, true) => drop(self.fetch_rest()),
             (true, false) if self.after.is_empty() => {}
             (true, false) => {

@@ -47,7 +47,7 @@ pub(crate) enum EventChoice {
     All,
     /// Events that use a hardware counter.
     Hardware,
-    /// The other events.
+    /// Events that do not use a hardware counter.
     Software,
 }
 
@@ -89,12 +89,12 @@ pub(crate) trait EventSwitch {
     fn yielding(&mut self, _is_yielding: bool) {}
 }
 
-/// Which events are on, and why the others are off. Times are nanoseconds of the monotonic clock.
+/// Tracks which events are on, and why other events are off. Times are nanoseconds of the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     /// Whether the events were switched on: by the start, the delay or an order.
     is_on: bool,
-    /// Events in the opposite state, because an order switched them by name.
+    /// Names of events in the opposite state, because an order switched them by name.
     but: BTreeSet<String>,
     /// Whether any event was on during this interval.
     on_in_interval: bool,
@@ -158,7 +158,7 @@ impl Activity {
         handler.switch_named(true, name, self.startable())
     }
 
-    /// Whether the named event is on, or all events without a name.
+    /// Whether the named event is on. Without a name, whether events in general are on.
     pub(super) fn is_on(&self, name: Option<&str>) -> bool {
         self.is_on != name.is_some_and(|name| self.but.contains(name))
     }

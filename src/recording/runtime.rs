@@ -1,10 +1,10 @@
 //! Language runtimes that write the names of generated functions to a file if an environment variable
 //! requests it.
 //!
-//! Receives a command line; returns the runtime that it starts, if it is one of [`RUNTIMES`]. Runtimes are
-//! detected by reading the program's executable. For a script, it reads the script's interpreter. A runtime
-//! is recognized by the functions that it exports or imports, or by a directory of its installation, not by
-//! the command's name.
+//! Receives a command line; returns the runtime that the command starts, if it is one of [`RUNTIMES`].
+//! Runtimes are detected by reading the program's executable. For a script, pmc reads the interpreter's
+//! executable. A runtime is recognized by the functions that it exports or imports, or by a directory of its
+//! installation, not by the command's name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

@@ -150,7 +150,7 @@ impl RecordSources {
         Self { rings, relays: Vec::new(), counts: HeldCounts::of([].iter()) }
     }
 
-    /// Whether there are no holders.
+    /// Whether all sources are our own rings.
     pub(super) fn are_own(&self) -> bool {
         self.relays.is_empty()
     }
@@ -292,7 +292,7 @@ impl RecordSources {
     /// Starts or stops the chosen events. For events owned by holders, starts or stops collecting their
     /// records.
     pub(super) fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
-        // Events that a holder keeps use none of our counters.
+        // Events that a holder keeps open do not use this process's counters.
         if events.has(false) {
             self.switch_held(on)?;
         }

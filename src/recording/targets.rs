@@ -115,7 +115,7 @@ pub(super) fn slots_of_cpus(host: &Host, rings: &Rings) -> Vec<TargetSlot> {
 }
 
 /// Raises the limit of open descriptors if it is too low for this number of `what`. `why` explains why so
-/// many are needed, and `less` how to need fewer.
+/// many are needed, and `less` how to reduce the number.
 pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> Result<()> {
     // Numbers of descriptors for pmc itself: the usual number, which leaves room for files of the recorded
     // programs, and the minimum.
@@ -136,7 +136,7 @@ pub(super) fn make_room_for_events(descriptors: u64) -> Result<()> {
     make_room(descriptors, "events", why, "--per-thread, fewer events, or fewer threads (-t)")
 }
 
-/// Explains a refusal.
+/// Converts a refusal to an error that explains it.
 pub(crate) fn explain(refusal: Refusal, host: &Host) -> Error {
     let doing = format!("opening {}{}", refusal.event, refusal.on_cpu());
     refusal.isolate().explain(&MachineFacts::own(host)).into_error(doing)

@@ -30,7 +30,7 @@ use crate::sys::ring::AuxMode;
 const AREA: u64 = 4 << 20;
 const SMALL_AREA: u64 = 128 << 10;
 const SMALL_RING: u64 = 256 << 10;
-/// The minimum that perf and the drivers accept.
+/// Minimum size of an area that perf and the drivers accept.
 const LEAST_AREA: u64 = 8 << 10;
 const LEAST_PAGES: usize = 2;
 
@@ -178,14 +178,14 @@ impl TracePlan {
         let base =
             [u64::from(pmu.kind), times.shift, times.mult, times.zero, u64::from(times.more.is_some())];
         match self.tracer {
-            // `arm_spe_info_fill`
+            // The same words as in perf's `arm_spe_info_fill`.
             Tracer::ArmSpe => out.auxtrace_info(ARM_SPE, &[u64::from(pmu.kind), per_cpu]),
-            // `intel_bts_info_fill`
+            // The same words as in perf's `intel_bts_info_fill`.
             Tracer::IntelBts => {
                 let words: Vec<u64> = base.into_iter().chain([is_newest]).collect();
                 out.auxtrace_info(INTEL_BTS, &words);
             }
-            // `intel_pt_info_fill`
+            // The same words as in perf's `intel_pt_info_fill`.
             _ => {
                 let mask = |field: &str| {
                     pmu.format(field).and_then(std::result::Result::ok).map_or(0, |format| format.mask)

@@ -33,15 +33,15 @@ fn attr(event: &RequestedEvent, is: &str) -> String {
 /// The details shown for each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventDetail {
-    /// The name.
+    /// The event's name.
     Names,
-    /// The name and the attr.
+    /// The event's name and attr.
     Attrs,
-    /// The name and the frequency or period.
+    /// The event's name, and its frequency or period.
     Rate,
-    /// Names, with the events of a group in braces.
+    /// The event names, with the events of a group in braces.
     Groups,
-    /// The name and the field names of a tracepoint.
+    /// A tracepoint's name and the names of its fields.
     TraceFields,
 }
 

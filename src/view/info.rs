@@ -1,4 +1,4 @@
-//! `pmc info` as text for human readers, in 80 columns. Only formats a [`MachineReport`].
+//! `pmc info` as text for human readers, in 80 columns. This module only formats a [`MachineReport`].
 //!
 //! A reason that applies to several rows is printed once, as a numbered note below the table:
 //!
@@ -37,7 +37,7 @@ pub fn write(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     verdicts(out, &machine.verdicts)
 }
 
-/// Writes a table of counters, the state of the generic events on them, and the processes that use counters.
+/// Writes a table of the hardware counters, the generic events' states, and the processes that use counters.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.

@@ -35,7 +35,7 @@ pub struct ListWriter<'o> {
     /// Lines of the current heading that are not written yet.
     lines: Vec<ListLine>,
     notes: Vec<MissingReason>,
-    /// Kinds of events that were not tried individually; a note explains each.
+    /// Kinds of events of which pmc tried only one event for all; a note explains each.
     as_another: Vec<&'static str>,
     user_only: Option<MissingReason>,
 }
@@ -126,7 +126,7 @@ impl<'o> ListWriter<'o> {
         Ok(())
     }
 
-    /// Writes the numbered reasons, and the kinds that could not be read.
+    /// Writes the numbered reasons, and the kinds of events that could not be read.
     ///
     /// # Errors
     /// Fails if writing fails.
@@ -168,7 +168,7 @@ impl<'o> ListWriter<'o> {
             writeln!(self.out)?;
         }
         heading.clone_into(&mut self.heading);
-        // Show the events found so far; reading the next kind may take longer.
+        // Show the events found so far; reading the next kind of events may take a while.
         self.out.flush()?;
         writeln!(self.out, "{heading}")
     }

@@ -90,7 +90,7 @@ pub fn tasks(out: &mut dyn Write, tasks: &[RecordedTask]) -> io::Result<()> {
             let children = below.get(&task.tid).into_iter().flatten().rev();
             open.extend(children.map(|child| (*child, depth + 1)));
         }
-        // Tasks that remain are their own ancestors, which happens only in damaged recordings.
+        // The remaining tasks are their own ancestors, which happens only in damaged recordings.
         match tasks.iter().find(|task| !shown.contains(&task.tid)) {
             Some(task) => open.push((task, root_depth(task))),
             None => return Ok(()),

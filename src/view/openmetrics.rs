@@ -101,7 +101,7 @@ fn family(event: &StatEvent) -> (&'static MetricFamily, f64) {
         return (&LEVEL, event.scale);
     }
     match event.role {
-        // Clocks count nanoseconds, independently of their display unit.
+        // Clock events count nanoseconds, regardless of the unit in which they are displayed.
         Some(role) if role.is_time() => (&TIME, 1e-9),
         _ => match event.unit.as_str() {
             "" => (&EVENTS, event.scale),

@@ -106,7 +106,7 @@ const READ_FORMAT: usize = 4;
 /// Fails if writing to `out` fails.
 pub fn counts(out: &mut dyn Write, entry: &PersistentEntry, counts: &EntryCounts) -> io::Result<()> {
     let head = ["CPU", "COUNT", "COUNTED", "LOST RECORDS"].map(str::to_owned).to_vec();
-    // An event opened by a recording may not have the times in its read format.
+    // An event opened by a recording may lack the enabled and running times in its read format.
     let format = entry
         .attr
         .get(READ_FORMAT)

@@ -23,7 +23,7 @@ use crate::text::clean;
 
 /// Default depth of callers of a function, as in pmcstat.
 pub const DEPTH: usize = 16;
-/// Maximum depth of callers. Printing callers is recursive.
+/// Maximum depth of callers, because callers are printed recursively.
 const GREATEST_DEPTH: usize = 1024;
 
 /// Kind of output.
@@ -35,18 +35,18 @@ pub enum PmcstatFormat {
     Functions(LeafName),
     /// Each address of each call chain, with function and line.
     Lines,
-    /// Callers of each function, down to this depth.
+    /// Callers of each function, up to this depth.
     Callers(LeafName, usize),
 }
 
 /// How to name a sampled function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeafName {
-    /// By its symbol.
+    /// Name the function by its symbol.
     Symbol,
-    /// By its symbol and the offset within it (`-I`).
+    /// Name the function by its symbol and the offset within the symbol (`-I`).
     WithOffset,
-    /// By the sampled address (`-A`).
+    /// Name the function by the sampled address (`-A`).
     Address,
 }
 
@@ -66,7 +66,7 @@ pub enum LoggedKind {
     Sampled,
     /// Counts of a thread from one context switch to the next (`-W`).
     Counted,
-    /// The context switches at which those counts are read.
+    /// Context switches, at which the counts of threads (`-W`) are read.
     Switches,
 }
 
@@ -78,12 +78,12 @@ pub struct LogWriter<'a> {
     places: &'a AddressFunctions,
     /// Counts of processes at their exit, by event.
     exits: BTreeMap<i32, BTreeMap<usize, u64>>,
-    /// Callers by event.
+    /// One tree of callers per event.
     callers: Vec<CallerNode>,
 }
 
 impl<'a> LogWriter<'a> {
-    /// Returns a writer for this form. `exits` has the counts of each process at its exit, by event.
+    /// Returns a writer for this format. `exits` has the counts of each process at its exit, by event.
     pub fn new(
         form: PmcstatFormat,
         events: Vec<LoggedEvent>,
@@ -106,7 +106,7 @@ impl<'a> LogWriter<'a> {
         })
     }
 
-    /// Writes a sample or adds it to the callers.
+    /// Writes a sample, or adds it to the caller tree of its event.
     ///
     /// # Errors
     /// Fails if writing fails.
@@ -271,7 +271,7 @@ fn leaf_name(place: &AddressFunction, name: LeafName) -> String {
     }
 }
 
-/// A function among the callers of another.
+/// A node of the caller tree: a function and its callers.
 #[derive(Debug, Default)]
 struct CallerNode {
     samples: u64,

@@ -1,4 +1,4 @@
-//! Text around rows: headlines, the quality of the data, advice.
+//! Text around table rows: headlines, the quality of the data, advice.
 //!
 //! Wraps lines for a human reader, or writes them as comments for a program.
 
@@ -6,9 +6,9 @@ use std::io::{self, Write};
 
 use crate::text::{width, wrap_remark};
 
-/// Writer for text outside of rows. It wraps lines for a human reader, and writes comments for a program.
+/// Writer for text outside of table rows. Wraps lines for human readers and writes comments for programs.
 pub(super) struct Remarks<'a> {
-    /// The output; rows bypass the remarks.
+    /// The output. Table rows are written to it directly.
     pub(super) out: &'a mut dyn Write,
     is_commented: bool,
     width: usize,

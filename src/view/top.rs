@@ -1,4 +1,4 @@
-//! `pmc top` as text: one line of facts, then the tables of a report, once per interval.
+//! `pmc top` as text: one line about the sampling, then the tables of a report, once per interval.
 //!
 //! ```text
 //! 12.0 s: 7,998 samples/s of cpu-clock, none lost; kernel 12.3%, user 80.1%, idle 7.6%; pmc: 0.9% CPU

@@ -457,7 +457,7 @@ fn nosys(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     }
 }
 
-/// Enabled, but never on a counter.
+/// The event was enabled, but was never on a counter.
 pub(super) fn never_ran(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     let Some(pmu) = facts.pmu_of(attr) else {
         return explained(Other, "nothing ran while it was enabled", "measure something that runs longer");

@@ -215,7 +215,7 @@ pub enum FailedCall {
 pub struct Explanation {
     /// The kernel's errno; `None` if no system call failed (the event never got a counter).
     pub errno: Option<i32>,
-    /// The kind.
+    /// The kind of the refusal.
     pub kind: RefusalKind,
     /// The cause: one clause without a full stop.
     pub cause: String,

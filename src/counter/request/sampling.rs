@@ -111,7 +111,7 @@ pub struct SampleOptions {
     pub stat: bool,
     /// Record the enabled and running times with counts.
     pub running_time: bool,
-    /// No samples (`-n`).
+    /// Take no samples (`-n`).
     pub no_samples: bool,
     /// Privilege levels for all events.
     pub levels: Levels,
@@ -181,7 +181,8 @@ pub struct SampleRole {
 
 /// Builds the request for an event.
 ///
-/// # Errors As in [`allocate`], only kernel events can be sampled.
+/// # Errors
+/// As in [`allocate`], only kernel events can be sampled.
 pub fn request(
     spec: &EventSpec,
     options: &SampleOptions,
@@ -413,8 +414,7 @@ fn call_graph(
                 | branch_sample_type::HW_INDEX;
             attr.set_branch_sample_type(how);
         }
-        // The user requested other branches, which rule out LBR call stacks. Like perf, use frame pointers
-        // instead.
+        // The user's choice of branches rules out LBR call stacks. Like perf, use frame pointers.
         CallGraph::Lbr => {}
         CallGraph::Dwarf(bytes) | CallGraph::Auto(bytes) => {
             // The unwinder needs data mappings too; perf requests them through the address and data source

@@ -21,8 +21,7 @@ pub struct CopiedRing {
 }
 
 impl Rings {
-    /// Passes the waiting records of the forward rings to `look` without removing them, as one or two slices
-    /// per ring.
+    /// Passes the forward rings' waiting records to `look`, as one or two slices per ring. Keeps them.
     pub fn peek(&self, mut look: impl FnMut(&[&[u8]])) {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).for_each(|ring| ring.peek(&mut look));
     }
@@ -30,7 +29,8 @@ impl Rings {
     /// Passes the waiting records of every forward ring to `take` and removes them. `take` gets the ring's
     /// index and one or two slices. Returns the total number of bytes.
     ///
-    /// # Errors The error returned by `take`.
+    /// # Errors
+    /// The error returned by `take`.
     pub fn drain<E>(&mut self, mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         let mut bytes = 0;
         for (index, mapped) in self.rings.iter_mut().enumerate() {
@@ -56,8 +56,8 @@ impl Rings {
     /// again. `take` gets the ring's index and one or two slices. Returns the total number of bytes.
     ///
     /// # Errors
-    /// The error of `take`. Also returns the kernel's error if a ring cannot be paused; that ring is not
-    /// read.
+    /// The error returned by `take`. Also returns the kernel's error if a ring cannot be paused; that ring is
+    /// not read.
     pub fn snapshot<E>(
         &mut self,
         mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>,

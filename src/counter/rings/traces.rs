@@ -62,7 +62,7 @@ impl Rings {
     /// ```
     ///
     /// # Errors
-    /// The error of `take`. Also the kernel's error if it does not restart the events.
+    /// The error returned by `take`. Also the kernel's error if it does not restart the events.
     pub fn drain_traces<E>(
         &mut self,
         cut: &[usize],
@@ -95,7 +95,7 @@ impl Rings {
     /// number of bytes.
     ///
     /// # Errors
-    /// The error of `take`. Also the kernel's error if it does not stop or restart the events.
+    /// The error returned by `take`. Also the kernel's error if it does not stop or restart the events.
     pub fn copy_traces<E>(
         &mut self,
         mut take: impl FnMut(TracePiece, &[&[u8]]) -> Result<(), E>,

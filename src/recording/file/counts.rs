@@ -34,7 +34,7 @@ pub(crate) struct EventDisplay {
     pub(crate) name: String,
     /// Factor from the event's count to its unit.
     pub(crate) scale: f64,
-    /// Empty for plain counts.
+    /// The event's unit; empty for plain counts.
     pub(crate) unit: String,
 }
 
@@ -178,7 +178,7 @@ impl CountsFile {
     /// Ends the file.
     ///
     /// # Errors
-    /// If its sections cannot be written.
+    /// If the file's sections cannot be written.
     pub(crate) fn finish(self) -> Result<()> {
         self.writer.finish(&self.features)?;
         Ok(())

@@ -2,10 +2,10 @@
 
 /// Maximum interval between drains; bounds what a killed recorder loses.
 const DRAIN_NS: u64 = 400_000_000;
-/// The same interval if stacks are unwound while recording, when some records wait for another round.
+/// Maximum interval if stacks are unwound while recording, because some records then wait for a round.
 const DRAIN_UNWINDING_NS: u64 = 200_000_000;
-/// The first interval; each later interval is twice as long as the previous one. A command's first processes
-/// may end soon, and their root directories are only visible while they run.
+/// The first interval between drains; each later interval is twice as long as the previous one. A command's
+/// first processes may end soon, and their root directories are only visible while they run.
 const FIRST_DRAIN_NS: u64 = 10_000_000;
 
 /// The interval between drains, short while a recording is young.

@@ -129,7 +129,7 @@ impl RecordingResult {
     pub(crate) fn exit(&self, has_command: bool) -> Exit {
         match (&self.failed, self.interrupted, self.outcome) {
             (Some(error), ..) => error.exit_status(),
-            // The usual way to end a recording of processes that continue to run.
+            // SIGINT is the usual way to end a recording of processes that continue to run.
             (_, Some(signal::INT), None) if !has_command => Exit::Done,
             (_, Some(signal), _) => Exit::Interrupted(signal),
             (_, None, Some(outcome)) if !self.is_full && !self.timed_out => launch::exit_of(outcome.ended),
@@ -577,7 +577,7 @@ impl Recorder<'_> {
         Ok(self.output.take(&[record.bytes()])?)
     }
 
-    /// Writes records of losses that the kernel could not report: it does so only when the ring has room.
+    /// Writes records of losses that the kernel has not reported, because the ring never had room again.
     fn write_lost(&mut self) -> Result<()> {
         let own = self.readings.iter().map(|reading| (reading.instance.id, reading.lost));
         let lost: Vec<(u64, u64)> = own.chain(self.sources.lost_elsewhere()).collect();
@@ -652,7 +652,7 @@ impl Recorder<'_> {
             _ if self.sources.rings.is_mixed() => self.synthesize_cpus(&self.host.online_cpus(), &mut out),
             (MeasurementScope::Command, Some(_)) if !self.plan.synthesis.tasks => Vec::new(),
             (MeasurementScope::Command, Some(command)) => {
-                // The kernel reports its mappings from the exec on.
+                // The kernel reports the command's mappings from the exec on.
                 let [parent, thread] =
                     [std::process::id(), command].map(|pid| Thread { pid: pid as i32, tid: pid as i32 });
                 out.fork(&Task { thread, parent, time: Default::default() });

@@ -13,9 +13,9 @@
 //!
 //! A sample can be unwound only when all earlier mappings are known, and those may be in another CPU's ring.
 //! So every round drains the rings twice. Everything that a ring contained at the first pass was written
-//! before the second pass began. The second pass therefore brings all mappings that are older than the newest
-//! sample of the first. Samples of the second pass wait for the next round. There are only a few of them,
-//! because the second pass follows immediately.
+//! before the second pass began. The second pass therefore delivers all mappings that are older than the
+//! first pass's newest sample. Samples of the second pass wait for the next round. There are only a few of
+//! them, because the second pass follows immediately.
 //!
 //! **Slow unwinding loses nothing.** There are three possible bottlenecks, each with its own answer:
 //!
@@ -72,7 +72,7 @@ enum WorkerMessage {
     Known(Vec<u8>),
     /// The contents of the rings.
     Round(UnwindRound),
-    /// The last round: no record needs to wait.
+    /// The last round: no record needs to wait for another round.
     End(UnwindRound),
 }
 

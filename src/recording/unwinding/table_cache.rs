@@ -117,7 +117,7 @@ impl TableCache {
         self.shared.lock().cpu_ns
     }
 
-    /// Drops everything if it exceeds the limit. Returns whether it did.
+    /// Drops all tables if they exceed the size limit. Returns whether they did.
     pub(crate) fn tidy(&mut self) -> bool {
         let mut known = self.shared.lock();
         let is_much = known.bytes > MOST;

@@ -90,13 +90,13 @@ impl<'a> RoundRecord<'a> {
 
 /// What to do with a record.
 enum Disposition {
-    /// Write it unchanged.
+    /// Write the record unchanged.
     Stays,
-    /// Unwind it.
+    /// Unwind the sample.
     Unwinds(Option<Arc<CachedSpace>>),
-    /// Write it with its stack copy.
+    /// Write the sample with its stack copy.
     Keeps,
-    /// Drop it.
+    /// Drop the record.
     Goes,
 }
 

@@ -1,6 +1,6 @@
 //! `pmc annotate` as text and JSON.
 //!
-//! Receives [`Listing`]s and an [`AnnotateLayout`]; decides words, widths and colours. [`operands`],
+//! Receives [`Listing`]s and an [`AnnotateLayout`]; decides wording, column widths and colours. [`operands`],
 //! [`arrows`] and [`source_line`] are public because the terminal screen uses them too.
 
 mod json;

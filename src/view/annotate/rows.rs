@@ -91,7 +91,7 @@ fn table(out: &mut dyn Write, page: &ListingPage<'_>) -> io::Result<()> {
     rows[window].iter().try_for_each(|row| self::row(out, page, row, wide))
 }
 
-/// Returns the width of a number column.
+/// Returns the width of a numeric column.
 fn column(layout: &AnnotateLayout) -> usize {
     if layout.show_period { 12 } else { 8 }
 }
@@ -139,7 +139,7 @@ fn operands(instruction: &Instruction) -> String {
     text
 }
 
-/// Writes only source, one line per row.
+/// Writes only source code, one source line per row.
 fn lines(out: &mut dyn Write, page: &ListingPage<'_>, wide: usize) -> io::Result<()> {
     let ListingPage { listing, layout, .. } = page;
     let lines = &listing.lines;

@@ -26,9 +26,9 @@ use crate::units::thousands;
 
 /// Maximum number of lines in the summary above the listing.
 const COSTLIEST: usize = 10;
-/// Minimum share of a line to appear in that summary.
+/// Minimum share for a line to appear in the summary above the listing.
 const LEAST: f64 = 0.005;
-/// Share from which a row counts as hot; perf's threshold.
+/// Share at or above which a row counts as hot (perf's threshold).
 const HOT: f64 = 0.05;
 const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
@@ -210,7 +210,7 @@ impl<'a> ListingPage<'a> {
         writeln!(out)
     }
 
-    /// Summarizes the rows above or below the window.
+    /// Summarizes the rows above or below the displayed window.
     fn left_out(&self, out: &mut dyn Write, rows: &[ListingRow], where_: &str) -> io::Result<()> {
         let Some(&first) = self.events.first().filter(|_| !rows.is_empty()) else { return Ok(()) };
         let mut sum = SampleValue::default();

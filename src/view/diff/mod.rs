@@ -1,6 +1,6 @@
 //! `pmc diff` as text, CSV, separated fields and JSON.
 //!
-//! Receives a [`Diff`] and a [`DiffLayout`]; decides words, widths and which rows are dimmed.
+//! Receives a [`Diff`] and a [`DiffLayout`]; decides wording, column widths, and which rows are dimmed.
 
 mod fields;
 mod json;
@@ -30,7 +30,7 @@ pub struct DiffLayout {
     pub formula: bool,
     /// Whether to show only rows that occur in the baseline.
     pub baseline_only: bool,
-    /// Maximum line width in columns, for a human reader; function names are shortened. `None` for programs.
+    /// Maximum line width for human readers, in columns; longer names are shortened. `None` for programs.
     pub width: Option<usize>,
     /// Maximum number of branches of the tree, largest changes first; `None` for no limit.
     pub tree_lines: Option<usize>,

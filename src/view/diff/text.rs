@@ -115,7 +115,7 @@ fn table(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLay
 
 /// A table whose rows consist of numbers followed by sort keys.
 struct DiffTable<'a> {
-    /// Title of each number column, and whether it is right-aligned.
+    /// Title of each numeric column, and whether the column is right-aligned.
     titles: Vec<(String, bool)>,
     keys: Vec<(SortKey, String)>,
     rows: Vec<DiffTableRow<'a>>,
@@ -129,8 +129,8 @@ struct DiffTableRow<'a> {
     cells: &'a [RowCell],
 }
 
-/// Widths of the key columns, without the two blanks before each. A width of 0 omits the column because all
-/// its rows are equal.
+/// Widths of the sort key columns, without the two blanks before each. A width of 0 omits the column because
+/// all its rows are equal.
 struct FittedWidths {
     widths: Vec<usize>,
     /// Whether a column is narrower than its contents.
@@ -138,7 +138,7 @@ struct FittedWidths {
 }
 
 impl DiffTable<'_> {
-    /// Returns the width of a number column.
+    /// Returns the width of a numeric column.
     fn number_width(&self, at: usize) -> usize {
         let numbers = self.rows.iter().map(|row| width(&row.numbers[at]));
         numbers.chain([width(&self.titles[at].0)]).max().unwrap_or(0)
@@ -257,7 +257,7 @@ impl DiffTable<'_> {
     }
 }
 
-/// Writes how many lines differ by more than noise.
+/// Writes how many rows differ by more than noise.
 fn claims(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, what: &str) -> io::Result<()> {
     let others = diff.files.len() - 1;
     for number in 0..others {
@@ -277,13 +277,12 @@ fn word(diff: &Diff, cell: &RowCell, layout: &DiffLayout) -> String {
     words(&diff.texts, cell, CellSpelling::read(layout.width.is_some()))
 }
 
-/// Returns whether shares are shown. A tight layout omits shares that follow from the base and the
-/// difference.
+/// Whether shares are shown. A tight layout omits shares that can be computed from base and difference.
 fn has_shares(diff: &Diff, is_tight: bool) -> bool {
     !is_tight || !matches!(diff.compute, Compute::Delta | Compute::DeltaAbs | Compute::Time)
 }
 
-/// Returns the title of each number column, and whether it is right-aligned.
+/// Returns the title of each numeric column, and whether the column is right-aligned.
 fn titles(diff: &Diff, layout: &DiffLayout, is_tight: bool) -> Vec<(String, bool)> {
     let mut titles: Vec<(String, bool)> = vec![("Base".into(), true)];
     let others = diff.files.len() - 1;
@@ -357,7 +356,7 @@ fn tree(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayo
     sort::by(&mut differing, |one, other| {
         size(&tree.nodes[*other as usize]).total_cmp(&size(&tree.nodes[*one as usize]))
     });
-    // A node with the same numbers as its caller shares its line.
+    // A node with the same numbers as its caller is printed on the caller's line.
     let passes_on = |at: u32| {
         let node = &tree.nodes[at as usize];
         let above = node.parent.map(|parent| &tree.nodes[parent as usize]);

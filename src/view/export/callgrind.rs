@@ -10,7 +10,7 @@
 //!
 //! Readers compute a function's inclusive cost as its own cost plus the cost of its calls. To avoid double
 //! counting, each stack adds only once to a function's inclusive cost. If the sample adds to the function's
-//! own cost, no call counts; otherwise only the outermost call does.
+//! own cost, none of its calls count; otherwise only the outermost call counts.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -64,7 +64,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     writeln!(out, "\ntotals: {}", costs(&totals))
 }
 
-/// Returns an example call and the costs of each function, both indexed by function number.
+/// Returns an example call to each function and the function's costs, both indexed by function number.
 fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<LocationCall>, Vec<CallgrindFunction>) {
     let code = stacks.code();
     let mut numbers: FxHashMap<CallgrindIdentity, u32> = FxHashMap::default();

@@ -70,7 +70,7 @@ impl StaticSchemaMarker for TracepointMarker {
 struct FirefoxBuilder<'a> {
     stacks: &'a StackProfile<'a>,
     profile: Profile,
-    /// Time zero of the profile.
+    /// Timestamp that becomes time 0 in the profile.
     first: u64,
     categories: FxHashMap<CodeKind, CategoryHandle>,
     subcategories: FxHashMap<(CategoryHandle, String), CategoryPairHandle>,

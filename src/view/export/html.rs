@@ -43,7 +43,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
             "script" => out.write_all(SCRIPT.as_bytes())?,
             "data" => {
                 let text = EncoderWriter::new(&mut *out, &STANDARD);
-                // Numbers arrive one at a time, and each write to the compressor has a high fixed cost.
+                // Numbers are written one by one, and each write to the compressor has a high fixed cost.
                 let mut zipped = BufWriter::new(GzEncoder::new(text, Compression::fast()));
                 data(&mut zipped, contents)?;
                 zipped.into_inner()?.finish()?.finish()?;
@@ -120,8 +120,8 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
     list(out, "inlined", calls().map(|call| u8::from(call.inlined)))
 }
 
-/// Returns a name as the screen shows it, without template arguments and return type; `None` if that changes
-/// nothing.
+/// Returns a name as the terminal screen shows it, without template arguments and return type; `None` if it
+/// has neither.
 fn brief(name: &str) -> Option<String> {
     Some(DisplayName::new(name).text()).filter(|brief| brief != name)
 }

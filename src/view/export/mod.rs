@@ -182,7 +182,7 @@ pub struct ExportContents<'a> {
     pub layout: &'a report::ReportLayout,
     /// The title: a file name.
     pub title: &'a str,
-    /// The circumstances of the recording.
+    /// Metadata and times of the recording.
     pub recording: &'a RecordingCircumstances,
     /// The code of the most expensive functions.
     pub listings: &'a [Listing],
@@ -190,7 +190,7 @@ pub struct ExportContents<'a> {
     pub before: Option<&'a [(String, u64)]>,
 }
 
-/// The circumstances of a recording.
+/// Metadata and times of a recording.
 #[derive(Debug, Default)]
 pub struct RecordingCircumstances {
     /// Metadata of the recording.

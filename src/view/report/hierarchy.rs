@@ -1,5 +1,5 @@
 //! Nested rows (`--hierarchy`). The first level sums up rows that agree in the first sort key. The next level
-//! sums up rows that also agree in the second key, and so on. Costs are own costs; the tree has the costs of
+//! sums up rows that also agree in the second key, and so on. Rows show own costs; the call tree includes
 //! callees. Column titles are the same as in perf.
 //!
 //! ```text
@@ -18,7 +18,7 @@ use crate::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, TableRow}
 use crate::sort;
 use crate::text::{cut, width};
 
-/// Minimum width of a number column.
+/// Minimum width of a numeric column.
 const NUMBER: usize = 12;
 /// Minimum width of the text of deep rows.
 const NARROWEST: usize = 16;
@@ -51,7 +51,7 @@ impl HierarchyBranch {
     }
 }
 
-/// Returns the number columns of the flat table, except those that include callees.
+/// Returns the numeric columns of the flat table, except columns that include callees.
 fn columns(profile: &Profile, layout: &ReportLayout) -> Vec<ReportColumn> {
     let mut columns = layout.columns(profile);
     columns.retain(|column| {
@@ -100,7 +100,7 @@ pub(super) fn write(
     let headings: Vec<&str> = profile.keys.iter().map(|key| profile.heading(*key)).collect();
     let columns = columns(profile, layout);
     let title = |column: &ReportColumn| match column {
-        // perf's name in a hierarchy, with and without call chains.
+        // In a hierarchy, perf uses this title with and without call chains.
         ReportColumn::Own => "Overhead",
         column => heading(*column, profile),
     };

@@ -17,9 +17,9 @@ use crate::text::width;
 use crate::units::{duration, thousands};
 use crate::view::table::{self, right};
 
-/// Maximum number of listed functions unless all rows are shown.
+/// Maximum number of functions to list, unless all rows are shown.
 const MOST: usize = 10;
-/// Minimum share of a listed function in percent unless all rows are shown.
+/// Minimum share of a listed function, in percent, unless all rows are shown.
 const LEAST: f64 = 1.0;
 
 pub(super) fn write(

@@ -1,7 +1,7 @@
 //! `pmc report` as text, separated fields, CSV and JSON.
 //!
-//! Receives a [`Profile`] and a [`ReportLayout`]; decides words, widths and order of columns. All shares come
-//! from the profile.
+//! Receives a [`Profile`] and a [`ReportLayout`]; decides wording, widths and order of columns. All shares
+//! come from the profile.
 
 mod chains;
 mod fields;
@@ -100,12 +100,12 @@ pub enum ChainShape {
 /// Number shown in front of a call chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChainUnit {
-    /// Its share.
+    /// The chain's share.
     #[default]
     Percent,
-    /// Its sum of periods.
+    /// The chain's sum of periods.
     Period,
-    /// Its number of samples.
+    /// The chain's number of samples.
     Count,
 }
 
@@ -257,7 +257,7 @@ impl ReportLayout {
         columns
     }
 
-    /// Returns the keys with a single value that a filter selected; none if that would remove all keys.
+    /// Returns the sort keys that a filter restricts to one value; none if that would remove all keys.
     fn elided(&self, profile: &Profile) -> Vec<&(SortKey, String)> {
         let columns = self.all_columns(profile);
         let is_same = |key: SortKey| {
@@ -345,7 +345,7 @@ pub fn write_events_json(out: &mut dyn Write, profile: &Profile, layout: &Report
 /// A line of a table: one row for each event of the table, all with the same cells.
 struct ReportLine<'a> {
     cells: &'a [RowCell],
-    /// The row of each event of the table, if any.
+    /// For each event of the table, its row, if it has one.
     rows: Vec<Option<&'a TableRow>>,
     /// Number of start-up functions that the line summarizes, such as `_start`; 0 for an ordinary row.
     callers: usize,
@@ -363,7 +363,7 @@ fn side_by_side<'a>(profile: &'a Profile, layout: &ReportLayout, index: usize) -
     (0..events.len()).filter(|&at| leader(at) == index).map(|at| &events[at]).collect()
 }
 
-/// Returns the lines of a table that exceed the limit, up to `rows`, and their number without that maximum.
+/// Returns at most `rows` lines of a table that exceed the limit, and the number of all lines that exceed it.
 /// The group leader's lines come first. For a human reader, start-up functions are combined into one line.
 fn lines<'a>(
     profile: &Profile,
@@ -407,7 +407,7 @@ fn lines<'a>(
     (lines, all)
 }
 
-/// Returns the fields of a line. A number column has one field per event of the group.
+/// Returns the fields of a line. A numeric column has one field per event of the group.
 fn fields(
     profile: &Profile,
     layout: &ReportLayout,
@@ -436,7 +436,7 @@ fn fields(
     fields
 }
 
-/// Returns the columns, with number columns repeated for each event.
+/// Returns the columns, with numeric columns repeated for each event.
 fn spread(columns: &[ReportColumn], events: usize) -> Vec<ReportColumn> {
     let times = |column: &ReportColumn| if matches!(column, ReportColumn::Key(_)) { 1 } else { events };
     columns.iter().flat_map(|column| std::iter::repeat_n(*column, times(column))).collect()
@@ -481,12 +481,11 @@ impl CellSpelling {
     }
 }
 
-/// Mark before the names of kernel functions. [`INLINED`] marks inlined functions, [`GENERATED`] generated
-/// code.
+/// Mark before the names of kernel functions.
 pub const KERNEL: &str = "◆ ";
-/// See [`KERNEL`].
+/// Mark before the names of inlined functions.
 pub const INLINED: &str = "↳ ";
-/// See [`KERNEL`].
+/// Mark before the names of generated functions.
 pub const GENERATED: &str = "~ ";
 
 /// Returns a cell's text, safe to print on a terminal. Needs no profile.

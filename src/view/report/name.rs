@@ -11,7 +11,7 @@ use crate::text::{DisplayName, width};
 pub(in crate::view) struct StyledWords(Vec<(TextRole, String)>);
 
 impl StyledWords {
-    /// Returns text that is safe to print.
+    /// Returns a piece of text with this role. The text must be safe to print.
     pub(in crate::view) fn new(role: TextRole, words: impl Into<String>) -> Self {
         Self(vec![(role, words.into())])
     }
@@ -38,7 +38,7 @@ impl StyledWords {
         ])
     }
 
-    /// Returns the width in columns.
+    /// Returns the width of the text in columns.
     pub(in crate::view) fn width(&self) -> usize {
         self.0.iter().map(|(_, words)| width(words)).sum()
     }

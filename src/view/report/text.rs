@@ -140,7 +140,7 @@ fn symbol(profile: &Profile, cells: &[RowCell], columns: usize) -> StyledWords {
     }
 }
 
-/// Returns the minimum width of perf's number columns.
+/// Returns the minimum width of a numeric column in perf.
 fn perfs_width(column: ReportColumn) -> usize {
     match column {
         ReportColumn::Key(_) => 0,

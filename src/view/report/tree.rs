@@ -78,7 +78,7 @@ pub(super) fn write(
             (_, false) => ("├ ", "│ "),
         };
         let before = width(&numbers) + BAR + 2;
-        // Limit the rails of deep branches to leave half of the line for names.
+        // Limit the vertical lines of deep branches to leave half of the line for names.
         let most = layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(before) / 2);
         let drawn = match width(&rails) + 2 > most {
             true => format!("{depth:>2}… "),
@@ -120,7 +120,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Whether a function passes all of its cost to one callee. If so, both share a line.
+/// Whether a function passes all of its cost to one callee. If so, both are printed on one line.
 fn passes_on(event: &ProfileEvent, node: &CallNode, next: &CallNode) -> bool {
     let share = |value: &SampleValue| event.share(event.cost(value));
     share(&next.total) >= 0.998 * share(&node.total) && share(&node.own) <= 0.001 * share(&node.total)
@@ -177,7 +177,7 @@ fn broken(names: &[StyledWords], room: usize) -> Vec<StyledWords> {
 /// A branch that is not drawn yet.
 struct PendingBranch<'a> {
     number: u32,
-    /// The lines to its left.
+    /// The vertical lines to the left of the branch.
     rails: String,
     /// Whether the branch is the last of its siblings.
     is_last: bool,

@@ -117,8 +117,8 @@ impl<'a> ChainWriter<'a> {
         if has_printed || !roots.is_empty() { writeln!(out) } else { Ok(()) }
     }
 
-    /// Writes the branches at a place with all their descendants. `rails` says for each level whether it
-    /// continues.
+    /// Writes the branches that start here, with all their descendants. `rails` holds, for each level,
+    /// whether its vertical line continues.
     fn branches(
         &self,
         out: &mut dyn Write,
@@ -185,7 +185,7 @@ impl<'a> ChainWriter<'a> {
             let all = self.cost(&self.event.total);
             if self.layout.shape == ChainShape::Folded {
                 // A folded chain counts only samples that end at its last function. perf's flat form also
-                // counts those that continue.
+                // counts samples that continue.
                 let amount = self.amount(&node.own, self.cost(&node.own), all);
                 let names: Vec<String> = names.iter().map(|name| name.replace(self.separator, ".")).collect();
                 writeln!(out, "{amount} {}", names.join(self.separator))?;
@@ -201,7 +201,7 @@ impl<'a> ChainWriter<'a> {
     }
 }
 
-/// Returns the text for the rails of all levels.
+/// Returns the text of the vertical lines of all levels.
 fn drawn(rails: &[bool]) -> String {
     rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect()
 }
@@ -211,7 +211,7 @@ fn joint(drawn: &str) -> &str {
     &drawn[..drawn.len() - RAILS[0].len() + 1]
 }
 
-/// The place where branches start.
+/// A point of the tree at which branches start.
 struct BranchStart<'a> {
     margin: &'a str,
     /// The total that percentages refer to.

@@ -127,7 +127,7 @@ fn sample(out: &mut dyn Write, dumped: &DumpedRecord<'_>, sample: &Sample<'_>) -
         }
     }
     if let Some(stack) = parts.user_stack {
-        // Offset of the field. It starts with the size of the stack's bytes.
+        // Offset of the stack field, which starts with the size of the copied stack.
         let at = stack.bytes.as_ptr() as usize - dumped.raw.bytes.as_ptr() as usize - size_of::<u64>();
         writeln!(out, "... ustack: size {}, offset {at:#x}", stack.bytes.len())?;
     }

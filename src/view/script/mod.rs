@@ -31,7 +31,7 @@ pub use dump::{record as dump_record, torn as dump_torn};
 pub use parts::ReadSource;
 use places::AddressLines;
 
-/// The time that is printed.
+/// Which time is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ScriptClock {
     /// The recording's clock.
@@ -79,7 +79,7 @@ pub struct ScriptWriter<'a> {
     layout: &'a ScriptLayout,
     places: &'a AddressFunctions,
     lines: AddressLines,
-    /// The choice of fields for each event: an index into the choices of `lines`.
+    /// For each event, the index of its choice of fields in `lines`.
     choices: Vec<usize>,
     events: Vec<String>,
     width: usize,
@@ -91,7 +91,7 @@ pub struct ScriptWriter<'a> {
 }
 
 impl<'a> ScriptWriter<'a> {
-    /// Returns a writer for samples with these places. `read_source` finds the lines of source files.
+    /// Returns a writer for samples with addresses in `places`. `read_source` finds source lines.
     pub fn new(layout: &'a ScriptLayout, places: &'a AddressFunctions, read_source: ReadSource) -> Self {
         let events: Vec<String> = layout.events.iter().map(|name| clean(name).into_owned()).collect();
         let width = events.iter().map(String::len).max().unwrap_or(0);
@@ -131,7 +131,7 @@ impl<'a> ScriptWriter<'a> {
         self.flush_full(out)
     }
 
-    /// Prints a record other than a sample. `entry` has its process and time.
+    /// Prints a record other than a sample. `entry` has the record's process and time.
     ///
     /// # Errors
     /// Fails if writing to `out` fails.
@@ -296,8 +296,8 @@ impl<'a> ScriptWriter<'a> {
         }
     }
 
-    /// Writes perf's letters for the bits. perf tests the bits of each mode separately, so 3 prints `K`, `U`
-    /// and `H`.
+    /// Writes perf's letters for a record's `misc` bits. perf tests the bits of each mode separately, so 3
+    /// prints `K`, `U` and `H`.
     fn misc(&mut self, bits: u16, kind: Option<u32>) {
         use crate::record::kind as k;
         let start = self.out.len();

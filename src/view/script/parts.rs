@@ -1,4 +1,4 @@
-//! The rarer fields: data addresses, costs, registers, branches, a BPF program's bytes, source lines.
+//! Less common fields: data addresses, costs, registers, branches, a BPF program's bytes, source lines.
 
 use std::io::Write as _;
 use std::sync::Arc;

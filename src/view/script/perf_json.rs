@@ -7,7 +7,7 @@
 //!   {"timestamp": ns, "pid": …, "tid": …, "cpu": …, "comm": …,
 //!    "callchain": [{"ip": "0x…", "symbol": …, "dso": …}, …], a tracepoint's fields: strings}, …]}
 //! ```
-//! A frame without a `symbol` still has a `dso`; perf omits that.
+//! A frame without a `symbol` still has a `dso`; perf omits the `dso` of such frames.
 
 use std::io::{self, Write};
 
@@ -28,7 +28,7 @@ pub fn begin(out: &mut dyn Write, facts: &ConversionInfo) -> io::Result<()> {
     if let Some(captured) = facts.captured_on {
         let mut words = Vec::new();
         time_of_day(&mut words, captured.saturating_mul(1_000_000_000), 0, false);
-        // Date and time in seconds.
+        // Keep the date and the time without fractions of a second.
         let words: String = String::from_utf8_lossy(&words).chars().take(19).collect();
         headers.insert("captured-on".to_owned(), json!(format!("{}Z", words.replace(' ', "T"))));
     }

@@ -14,7 +14,7 @@ fn text_of(bytes: &[u8]) -> String {
     clean(&String::from_utf8_lossy(bytes)).into_owned()
 }
 
-/// Formats like `%#lx`: zero has no prefix.
+/// Formats a number like `%#lx`: zero has no prefix.
 pub(super) fn hex(number: u64) -> String {
     if number == 0 { "0".to_owned() } else { format!("{number:#x}") }
 }

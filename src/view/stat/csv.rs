@@ -4,7 +4,7 @@
 //! [time,][place,[cpus,]]value,unit,event[,cgroup][,variance%],running ns,share %,metric,metric unit
 //! ```
 //! Receives [`StatCounts`]; decides only quoting. A field that contains the separator, a quote or a line end
-//! is quoted as in RFC 4180. Without quotes, as in perf, such lines cannot be parsed.
+//! is quoted as in RFC 4180. perf does not quote them, so such lines of perf cannot be parsed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

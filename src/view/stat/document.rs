@@ -167,7 +167,7 @@ struct PartJson<'a> {
     elapsed_s: f64,
     user_s: Option<f64>,
     system_s: Option<f64>,
-    /// Time during which the hardware events were yielded to a reservation.
+    /// Seconds during which the hardware counters were yielded to another program's reservation.
     #[serde(skip_serializing_if = "Option::is_none")]
     yielded_s: Option<f64>,
     rows: Vec<RowJson<'a>>,
@@ -285,7 +285,7 @@ struct CountJson {
     enabled_ns: u64,
     running_ns: u64,
     share: f64,
-    /// Half the 95 % interval relative to the value; `null` if the count was not scaled.
+    /// Half the width of the 95 % interval, relative to the value; `null` if the count was not scaled.
     relative_error: Option<f64>,
 }
 
@@ -318,7 +318,7 @@ struct DerivedJson<'a> {
     cgroup: Option<&'a str>,
     value: Option<f64>,
     inexact: bool,
-    /// Half the 95 % interval, in the metric's unit, if events were multiplexed.
+    /// Half the width of the 95 % interval, in the metric's unit, if events were multiplexed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<f64>,
     /// `bad` if the value crossed its threshold, otherwise `good`.

@@ -1,8 +1,8 @@
 //! `--metric-only`: one line per place, one column per metric, no counts.
 //!
 //! perf omits rates and "CPUs utilized" from its columns. CSV and JSON do the same; the table for people
-//! keeps the CPUs. A column exists if any row has a value for this metric, or would have a value if the event
-//! had been counted.
+//! keeps "CPUs utilized". A column exists if any row has a value for this metric, or would have a value if
+//! the event had been counted.
 
 use std::io::{self, Write};
 

@@ -225,7 +225,7 @@ fn metric_digits(metric: &ComputedMetric) -> String {
     digits[..end].to_owned()
 }
 
-/// Returns the percentage of enabled time on a counter; like perf, 100 if it was never enabled.
+/// Returns the percentage of an event's enabled time on a counter; 100 if never enabled, like perf.
 fn share_percent(value: &StatValue) -> f64 {
     match value {
         StatValue::Counted { count, .. } => 100.0 * count.share(),
@@ -279,7 +279,7 @@ fn in_its_unit(metric: &DerivedResult) -> Cow<'_, str> {
     }
 }
 
-/// Returns perf's word for a value that crossed its threshold or did not.
+/// Returns perf's word for a value, depending on whether it crossed its threshold.
 fn threshold(crossed: bool) -> &'static str {
     if crossed { "bad" } else { "good" }
 }

@@ -76,7 +76,7 @@ pub(super) fn columns(counts: &StatCounts, row: &StatRow, event: Option<usize>) 
     out
 }
 
-/// Returns the titles of those columns in interval mode, using perf's wording and widths.
+/// Returns the titles of the columns before the value in interval mode, with perf's wording and widths.
 pub(super) fn headline(aggregation: Aggregation) -> &'static str {
     match aggregation {
         Aggregation::Global => "",

@@ -99,7 +99,7 @@ pub(super) fn block(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle)
             outliers.push(format!("{name} in run {} ({})", run + 1, number(values[run], digits)));
         }
     }
-    // The table above already has mean and error. Omit them here if space is short.
+    // The table above already shows the mean and its error. Omit both here if space is short.
     let texts = (0..4).map(|fit| {
         let usual = [left(1, 20), right(2, 14), right(1, 14), right(1, 14), right(1, 14), left(3, 0)];
         let narrow = [left(1, 0), right(2, 0), right(2, 0), right(2, 0), right(2, 0), left(2, 0)];

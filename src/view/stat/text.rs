@@ -77,7 +77,7 @@ fn table(out: &mut Remarks<'_>, counts: &StatCounts, style: &StatStyle) -> io::R
     table.notes.write(out)
 }
 
-/// Returns the counts without the metrics of the tree.
+/// Returns the counts without the metrics of the top-down tree.
 fn without_branches(counts: &StatCounts) -> StatCounts {
     let mut rest = counts.clone();
     rest.derived.iter_mut().for_each(|row| row.retain(|derived| derived.branch.is_none()));
@@ -129,7 +129,7 @@ pub fn interval(
 /// Ways to make lines fit into the width. Each way includes all previous ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CompactionLevel {
-    /// perf's widths.
+    /// Columns with perf's widths.
     Perf,
     /// Columns as wide as their contents.
     Narrow,
@@ -158,7 +158,7 @@ struct CountTable<'a> {
     style: &'a StatStyle,
     /// End of the interval in nanoseconds; `None` for a whole run.
     time: Option<u64>,
-    /// Whether to write the names of the parts.
+    /// Whether to write a headline with the names of the parts.
     headline: bool,
     fit: CompactionLevel,
     widths: ColumnWidths,

@@ -26,7 +26,7 @@ pub struct TopdownTree {
     pub level: u8,
     /// Number of levels available on this CPU.
     pub deepest: u8,
-    /// Names of the metrics that have children, measured or not.
+    /// Names of the metrics that have children, including metrics that were not measured.
     pub parents: Vec<String>,
     /// Whether only the tree was requested. If so, no table follows the tree.
     pub is_all: bool,

@@ -38,7 +38,7 @@ pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatSty
         writeln!(out, "   {}  '{}'", letter(at), safe(command))?;
     }
     writeln!(out)?;
-    // All sides of a measure use the same unit.
+    // All commands use the same unit for a measure.
     let lines: Vec<ComparedMeasure> = comparison.lines.iter().map(in_fitting_unit).collect();
     let title =
         |line: &ComparedMeasure| format!("{} {}", safe(&line.name), safe(&line.unit)).trim_end().to_owned();
@@ -207,7 +207,7 @@ struct SideJson {
     command: usize,
     statistics: Option<StatisticsJson>,
     difference_percent: Option<f64>,
-    /// `null` if the sides have no spread.
+    /// The t statistic; `null` if the values have no spread.
     t: Option<f64>,
     df: Option<f64>,
     p: Option<f64>,
