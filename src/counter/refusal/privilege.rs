@@ -125,7 +125,9 @@ pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         return explained(
             NoPrivilege,
             "a seccomp filter, as used by container runtimes, refuses perf_event_open with this errno",
-            "start the container with --cap-add PERFMON, or with a seccomp profile that allows perf_event_open",
+            // Docker's default profile follows the capability. That of podman 4.3 demands CAP_SYS_ADMIN.
+            "start the container with --cap-add PERFMON; if that is not enough, also with --security-opt \
+             seccomp=unconfined or a profile that allows perf_event_open",
         );
     }
     if refusal.attr.kind() == kind::BREAKPOINT && !facts.credentials.perfmon() {
