@@ -211,6 +211,13 @@ impl Recording<'_> {
         self.file.to_owned()
     }
 
+    /// Makes a file while another process holds an event with build IDs, which spoils it.
+    #[track_caller]
+    pub fn make_spoiled(&self) {
+        self.try_make();
+        assert!(is_marked(self.file), "not spoiled: {}", self.file.display());
+    }
+
     /// Makes a file that perf 6.1 can read. While a recording of this test run asks for build IDs, perf's own
     /// recordings are spoiled; see [`build_id_event_holder`]. perf notices only when it reads them, and
     /// survives some.

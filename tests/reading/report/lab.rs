@@ -83,13 +83,9 @@ impl Lab {
 
     /// Records with perf, as a stream if `pipe`.
     pub(crate) fn record(&self, name: &str, options: &[&str], program: &[&str], pipe: bool) -> PathBuf {
-        let recording = oracle::Recording {
-            file: &self.path(name),
-            options,
-            work: program,
-            folder: self.0.path(),
-            is_stream: pipe,
-        };
+        let file = &self.path(name);
+        let recording =
+            oracle::Recording { file, options, work: program, folder: self.0.path(), is_stream: pipe };
         recording.make()
     }
 }

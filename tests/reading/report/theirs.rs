@@ -7,7 +7,7 @@
 
 use super::against::{agree, children_agree, pmc_json, scripts_agree, shares, stacks_agree, totals_agree};
 use super::lab::{DEEP, JIT, Lab, MANY};
-use crate::kit;
+use crate::kit::{self, oracle};
 
 #[test]
 fn perf_recordings_give_perfs_numbers_and_lines() {
@@ -56,9 +56,16 @@ fn build_ids_of_other_recorders_are_not_searched() {
     let other = other.args(["record", "-q", "-a", "-e", "dummy", "-o"]).arg(lab.path("other"));
     let mut other = other.spawn().expect("pmc starts");
     kit::wait_for_counters(other.id(), 1);
-    // Without `-B`, perf 6.1 fails on these build-ids itself.
-    let file =
-        lab.record("file", &["-B", "-e", "cpu-clock", "-F", "2000"], &[deep.to_str().expect("plain")], false);
+    let file = lab.path("file");
+    oracle::Recording {
+        file: &file,
+        // Without `-B`, perf 6.1 fails on these build-ids itself.
+        options: &["-B", "-e", "cpu-clock", "-F", "2000"],
+        work: &[deep.to_str().expect("plain")],
+        folder: lab.path("").as_path(),
+        is_stream: false,
+    }
+    .make_spoiled();
     other.kill().and_then(|()| other.wait().map(drop)).expect("pmc ends");
     let report = kit::run(&["report", "--stdio", "-i", file.to_str().expect("plain")]).expect(0).stdout;
     assert!(report.contains("[.] ") && !report.contains("another build"), "{report}");
