@@ -384,8 +384,8 @@ const MODES: [Option<Aggregation>; 10] = [
 ];
 
 /// Returns the aggregation mode for perf's number. perf before 6.5 has no cache mode, and perf before 6.9 has
-/// no cluster mode. The modes after them then have smaller numbers. perf before 6.5 also does not write a
-/// cache level.
+/// no cluster mode. This shifts the numbers of the modes that follow. perf before 6.5 does not write a cache
+/// level either.
 fn aggregation(number: u64, knows_caches: bool, features: &Features) -> Aggregation {
     let minor = features.version.as_deref().and_then(|version| {
         let rest = version.strip_prefix("6.")?;

@@ -39,7 +39,7 @@ pub struct DiffRequest {
     pub tree: bool,
     /// Number of hottest call chains to compare per recording, instead of rows.
     pub streams: Option<usize>,
-    /// How to compute differences. `None` compares times if every recording has times, or else shares.
+    /// How to compute differences. `None` compares times if every recording has them, and shares otherwise.
     pub compute: Option<Compute>,
     /// Sort column: 0 for the base, or n for the difference of the nth recording after it.
     pub order: usize,

@@ -353,7 +353,7 @@ pub struct NamedSamples {
 }
 
 impl NamedSamples {
-    /// Returns the resolver of numbers in rows.
+    /// Returns the resolver that turns the numeric ids in rows into names.
     fn words(&self) -> RecordingNames<'_> {
         let AggregatedSamples { session, samples, raw_traces, trace_fields, .. } = &*self.samples;
         RecordingNames::new(session)

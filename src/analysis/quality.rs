@@ -20,8 +20,8 @@ use crate::symbol::MissingDataReason;
 const MOST_FAILURES: usize = 10;
 /// Maximum number of modules to find remedies for.
 const REMEDIES: usize = 5;
-/// Finds a remedy for a module only if at least 1 in this number of frames is an unnamed frame of the module.
-/// Asking the package manager can take longer than the report itself.
+/// A remedy is searched for a module only if its unnamed frames are at least one in this number of all
+/// frames. Asking the package manager can take longer than the report itself.
 const REMEDY_FROM: u64 = 200;
 
 /// Returns the number of lost samples or, if that is unknown, the number of lost records of any kind.

@@ -211,7 +211,8 @@ impl RecordingSymbols {
 /// The symbolizer's answers, by location number.
 pub struct SymbolAnswers {
     answers: Vec<AddressFrames>,
-    /// For each location, the index of its answer and of its address in that answer.
+    /// For each location, the index of the answer that covers it, and the index of its address within that
+    /// answer.
     of: Vec<Option<(usize, usize)>>,
 }
 

@@ -1,5 +1,5 @@
-//! Finds the number of counters per core, their width, and the number of free counters. Asks the CPU and
-//! opens events.
+//! Finds the number of counters per core, their width, and the number of free counters. Queries the CPU and
+//! opens events to find out.
 //!
 //! Takes [`MachineFacts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. This module
 //! reports the results of both sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that

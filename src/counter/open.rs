@@ -38,8 +38,8 @@ const fn newer(what: Fallback, give_up: fn(&mut Attr)) -> FallbackRow {
     FallbackRow { what, after: &[errno::EINVAL, errno::E2BIG], applies: |_, _| true, give_up }
 }
 
-/// The parts that a request may give up, in this order. A row that changes nothing is skipped. Features
-/// that pmc requests on its own initiative come last, the newest first.
+/// The parts of a request that may be dropped, in the order in which they are dropped. A row that changes
+/// nothing is skipped. Features that pmc requests on its own initiative come last, the newest first.
 const FALLBACKS: [FallbackRow; 9] = [
     FallbackRow {
         what: Fallback::UserOnly,
@@ -217,7 +217,7 @@ fn in_user_mode(kind: u32, config: u64, mode: Mode, slot: TargetSlot) -> Result<
 pub enum TrialOpen {
     /// The event opens unchanged.
     Opens,
-    /// The event opens in user mode only; holds the refusal for kernel mode.
+    /// The event can be opened for user mode only; holds the error for kernel mode.
     UserOnly(Refusal),
     /// The event does not open.
     Refused(Refusal),

@@ -49,7 +49,7 @@ pub(super) struct HeldEvent {
 
 impl HeldEvent {
     /// Opens the event; it does not count until it is [started](Self::start). `since` is the current Unix
-    /// time in seconds. If an event of a device or package does not support samples, it is only counted.
+    /// time in seconds. If a device or package event does not support sampling, it is only counted.
     pub(super) fn open(host: &Host, definition: EntryDefinition, id: u64, since: i64) -> Result<Self> {
         let opened = Self::open_as(host, definition.clone(), id, since);
         let Err(error) = opened else { return opened };

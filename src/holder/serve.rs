@@ -291,7 +291,7 @@ struct HolderServer {
     own: u32,
     /// The listener; must be dropped before the directory is released.
     listener: Listener,
-    /// The watch for CPUs; `None` if uevents are not available.
+    /// Watches for CPUs going online or offline; `None` if uevents are not available.
     cpus: Option<CpuWatch>,
     /// The watch for removals; `None` if inotify is not available.
     removals: Option<DirectoryWatch>,

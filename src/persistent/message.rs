@@ -159,7 +159,7 @@ pub struct Handover {
 /// Description of a copy of an entry's rings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RingSnapshot {
-    /// The events of the records, and their targets.
+    /// The events that the records belong to, and the targets of those events.
     #[serde(flatten)]
     pub open: Handover,
     /// For each ring, the id of the event that its misattributed samples belong to.

@@ -38,7 +38,7 @@ pub struct EntryDefinition {
     /// Filter expression for a tracepoint; `None`: all occurrences.
     #[serde(default)]
     pub filter: Option<String>,
-    /// Whether the event counts without samples. Holders set this if the event does not support samples.
+    /// Whether the event counts without samples. Holders set this if the event does not support sampling.
     #[serde(default)]
     pub counts_only: bool,
     /// Access of other users.

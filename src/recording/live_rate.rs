@@ -1,9 +1,9 @@
 //! Changes the sampling rate of an event in the live sampler while it runs.
 //!
-//! Receives orders through [`RateOrders`]; answers each with a text: the new rate, or the reason why the rate
-//! stays the same. [`EventChange`] decides what the kernel can change, except for clocks. In samples of a
-//! clock, the kernel always writes the period with which the clock was opened. A live view can correct that
-//! period; a file cannot.
+//! Receives requests through [`RateOrders`] and answers each with a message: the new rate, or the reason why
+//! the rate is unchanged. [`EventChange`] decides what the kernel can change, except for clocks. In samples
+//! of a clock, the kernel always writes the period with which the clock was opened. A live view can correct
+//! that period; a file cannot.
 //!
 //! ```text
 //! samples    ×   ×   ×   ×   ×    off │ on   ×     ×     ×     ×

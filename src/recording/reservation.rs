@@ -68,7 +68,7 @@ pub(crate) trait EventSwitch {
     /// Starts all events except those that the command's exec starts.
     fn start(&mut self) -> Result<()>;
 
-    /// Starts or stops the chosen events, even if another call switched them before.
+    /// Starts or stops the chosen events, even if an earlier call has already done so.
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()>;
 
     /// Starts or stops the event with this name, if it is among the chosen events.

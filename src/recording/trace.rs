@@ -57,7 +57,10 @@ pub(crate) fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: 
     if let Tracer::CoreSight | Tracer::HisiPtt = tracer {
         return Err(Error::usage(format!("{}: pmc cannot record traces of {}", spec.name, tracer.name()))
             .why("its decoder requires registers that pmc does not write to the file")
-            .try_this(format!("perf record -e {}; pmc reads that file except for the trace", spec.name)));
+            .try_this(format!(
+                "perf record -e {}; pmc can read its file, but not the trace in it",
+                spec.name
+            )));
     }
     if spec.qualifiers.system && !matches!(plan.scope, MeasurementScope::Cpus(_)) {
         return Err(Error::usage(format!(

@@ -110,8 +110,8 @@ impl StackUnwinder {
         }
     }
 
-    /// Returns the stack of a sample from the last call of [`walk`](Self::walk), or `None` for a sample
-    /// without a walk. Must be called once per sample, in order.
+    /// Returns the stack of a sample from the last call to [`walk`](Self::walk), or `None` if the sample was
+    /// not walked. Must be called once per sample, in order.
     pub fn stack(&mut self, index: usize) -> Option<UnwoundStack<'_>> {
         let Self { walkers, frames, chain, joiner, .. } = self;
         let walker = walkers.get(index / self.each)?;

@@ -360,8 +360,10 @@ fn record(
     log: Option<&str>,
 ) -> Result<PmcstatStep> {
     if typed.has('T') && log.is_some() {
-        return Err(Error::usage("ERROR: -T shows samples, and -O keeps them")
-            .try_this("-O FILE, then: pmcstat -R FILE -T"));
+        return Err(Error::usage(
+            "ERROR: -T and -O cannot be combined: -T shows samples, -O writes them to a file",
+        )
+        .try_this("-O FILE, then: pmcstat -R FILE -T"));
     }
     let socket = log.filter(|log| log.contains(':') && !log.contains('/'));
     let mut words: Vec<String> = match (typed.has('T'), samples) {

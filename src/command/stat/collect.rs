@@ -120,7 +120,7 @@ pub(super) struct TablePeriod<'a> {
     pub(super) off: bool,
 }
 
-/// An event of a table to be built, counted here or in a recording.
+/// An event to show in a table, counted either by this run or in a recording.
 pub(super) struct EventColumn<'a> {
     pub(super) spec: Cow<'a, EventSpec>,
     /// Events with the same number were counted over exactly the same time.

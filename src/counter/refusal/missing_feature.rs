@@ -1,9 +1,9 @@
 //! Finds the part of a request that the kernel rejects, by retrying the request with one feature removed at a
 //! time.
 //!
-//! Takes a refused request, and a closure that tries a changed request. Returns the feature without which the
-//! kernel accepts the request. The errno does not identify the wrong bit of an attr, so this module tests
-//! instead of guessing.
+//! Takes a refused request, and a closure that tries a changed request. Returns the feature that must be
+//! dropped for the kernel to accept the request. The errno does not identify the wrong bit of an attr, so
+//! this module tests instead of guessing.
 
 use crate::abi::attr::{Flag, WORDS};
 use crate::abi::{Attr, sample_type};

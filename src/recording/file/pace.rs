@@ -2,7 +2,8 @@
 
 /// Maximum interval between drains; bounds what a killed recorder loses.
 const DRAIN_NS: u64 = 400_000_000;
-/// Maximum interval if stacks are unwound while recording, because some records then wait for a round.
+/// Maximum interval if stacks are unwound while recording, because some records are then held until the next
+/// round.
 const DRAIN_UNWINDING_NS: u64 = 200_000_000;
 /// The first interval between drains; each later interval is twice as long as the previous one. A command's
 /// first processes may end soon, and their root directories are only visible while they run.

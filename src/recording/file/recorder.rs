@@ -512,7 +512,7 @@ impl Recorder<'_> {
     /// Writes the counts of the threads on which the events were opened, if counts are logged (`-s`,
     /// `log-exit`). The kernel reports the counts of threads that inherited the events when they end, but not
     /// the counts of these threads. Their count is the total minus the reported counts, and includes children
-    /// that still run.
+    /// that are still running.
     fn write_own_counts(&mut self) -> Result<()> {
         let events = self.sources.events();
         let own = |reading: &InstanceReading| {

@@ -1,5 +1,5 @@
 //! Nested rows (`--hierarchy`). The first level sums up rows that agree in the first sort key. The next level
-//! sums up rows that also agree in the second key, and so on. Rows show own costs; the call tree includes
+//! sums the rows that also have the same second key, and so on. Rows show own costs; the call tree includes
 //! callees. Column titles are the same as in perf.
 //!
 //! ```text

@@ -50,7 +50,8 @@ pub struct StatStyle {
     pub paint: Paint,
     /// Whether to colour alarming ratios and missing counts.
     pub colour: bool,
-    /// Maximum line width of the table in columns; `None` for perf's widths without limit.
+    /// Maximum line width of the table in columns; `None` for no limit: columns have the same widths as in
+    /// perf.
     pub width: Option<usize>,
     /// Separator of CSV fields (`-x`).
     pub separator: String,

@@ -31,7 +31,7 @@ pub(super) fn word(place: &PlaceLabel, aggregation: Aggregation) -> String {
     }
 }
 
-/// Whether rows of this aggregation show the number of CPUs that they sum up.
+/// Whether rows of this aggregation show the number of CPUs that they aggregate.
 pub(super) fn is_summed(aggregation: Aggregation) -> bool {
     use Aggregation::{Children, Cpu, Global, Levels, Thread};
     !matches!(aggregation, Global | Cpu | Thread | Children | Levels)
