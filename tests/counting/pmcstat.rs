@@ -419,7 +419,7 @@ fn every_log_output_format_is_written() {
         (&["-R", "-", "-G", "x", "-F", "y"], "several outputs of a log on standard input"),
         (&["-P", "clock.hard", "-O", "log2", "-G", "out", "true"], "option -G without -R"),
         (&["-P", "clock.hard", "-O", "log2", "-i", "7", "true"], "option -i without -R"),
-        (&["-T", "-P", "clock.hard", "-O", "log2", "true"], "-O keeps them"),
+        (&["-T", "-P", "clock.hard", "-O", "log2", "true"], "-T and -O cannot be combined"),
         (&["-T", "-p", "clock.hard", "true"], "-T shows samples"),
     ] {
         place.run(line).expect(64).says(&[words]);
