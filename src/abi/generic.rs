@@ -3,7 +3,7 @@
 //! Translates a name to the type and config of `perf_event_open(2)`, and back. Does not check whether the
 //! machine supports an event; `counter` does.
 
-use super::attr::kind;
+use super::attr::{Attr, kind};
 
 /// A generic hardware or software event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +49,11 @@ pub const BPF_OUTPUT: u64 = 10;
 /// `cgroup-switches` (`PERF_COUNT_SW_CGROUP_SWITCHES`).
 pub const CGROUP_SWITCHES: u64 = 11;
 
-/// Whether an event of this type and config is one of the kernel's clocks, `cpu-clock` or `task-clock`.
-pub fn is_clock(kind: u32, config: u64) -> bool {
-    kind == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&config)
+/// Whether the event is one of the kernel's clocks, `cpu-clock` or `task-clock`. Their timers have periods:
+/// the kernel converts a frequency to a period on open and stores it in each sample
+/// (`perf_swevent_init_hrtimer`).
+pub fn is_clock(attr: &Attr) -> bool {
+    attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config())
 }
 
 /// All generic events except the cache events, in numerical order (`enum perf_hw_id`, `enum perf_sw_ids`).

@@ -263,7 +263,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
 /// clock's `precise_ip` and its bits for hypervisor and guest (`perf_swevent_hrtimer`).
 fn excluded_by_clock(attr: &Attr) -> Option<ExcludedModes> {
     let excluded = [Flag::ExcludeUser, Flag::ExcludeKernel, Flag::ExcludeIdle];
-    generic::is_clock(attr.kind(), attr.config()).then(|| excluded.map(|flag| attr.get(flag)))
+    generic::is_clock(attr).then(|| excluded.map(|flag| attr.get(flag)))
 }
 
 /// Gives a recording's clock event the name of the base's clock event for the same modes. `cpu-clock` and
@@ -275,8 +275,8 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
         let mut pairs: Vec<(usize, usize)> = Vec::new();
         for (at, event) in base.events.iter().enumerate() {
             // If several base events have the same name, only the first is compared.
-            let first = base.events.iter().position(|other| other.name == event.name);
-            let modes = base.clocks[first.unwrap_or(at)];
+            let first = base.events[..at].iter().position(|other| other.name == event.name).unwrap_or(at);
+            let modes = base.clocks[first];
             if modes.is_none() || base.clocks[at] != modes || has(&side.events, &event.name) {
                 continue;
             }

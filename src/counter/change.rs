@@ -14,12 +14,6 @@ use crate::sys::perf::EventFd;
 /// Minimum period of the kernel's clock events, in nanoseconds (`perf_swevent_start_hrtimer`).
 pub const SHORTEST_CLOCK_NS: u64 = 10_000;
 
-/// Whether the event is one of the kernel's clocks. Their timers have periods: the kernel converts a
-/// frequency to a period on open and stores it in each sample (`perf_swevent_init_hrtimer`).
-pub fn is_clock(attr: &Attr) -> bool {
-    generic::is_clock(attr.kind(), attr.config())
-}
-
 /// A change to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventChange {
@@ -93,11 +87,11 @@ impl EventChange {
             }
             Self::Address(_) => return Ok(()),
             _ if attr.period() == 0 => "it counts without sampling",
-            Self::ClockPeriod(_) if !is_clock(attr) => "it is not a clock",
+            Self::ClockPeriod(_) if !generic::is_clock(attr) => "it is not a clock",
             Self::ClockPeriod(_) => return Ok(()),
             Self::Period(_) if attr.get(Flag::Freq) => "it was opened with a frequency: use `freq`",
             Self::Frequency(_) if !attr.get(Flag::Freq) => "it was opened with a period: use `period`",
-            _ if is_clock(attr) => {
+            _ if generic::is_clock(attr) => {
                 "the kernel would continue to write the old period into a clock's samples: record again"
             }
             // `perf_swevent_event`: if the event has a period and PERF_SAMPLE_PERIOD, each occurrence is a
@@ -136,7 +130,7 @@ mod tests {
             assert!(EventChange::Period(5).check(attr).unwrap_err().contains("without sampling"));
             attr.set_freq(99);
             attr.set_sample_type(sample_type::PERIOD);
-            assert_eq!(EventChange::ClockPeriod(5).check(attr).is_ok(), is_clock(attr));
+            assert_eq!(EventChange::ClockPeriod(5).check(attr).is_ok(), generic::is_clock(attr));
             assert!(EventChange::Period(5).check(attr).unwrap_err().contains("use `freq`"));
             assert!(EventChange::Address(5).check(attr).unwrap_err().contains("breakpoints"));
         }

@@ -23,8 +23,8 @@ pub enum CounterNeed {
     Nothing,
     /// No group, because pmc itself counts the event, or a device whose counters need no scheduling.
     Alone,
-    /// One of these counters of the PMU with this `attr.type`. Bit n stands for general counter n, and bit
-    /// [`FIRST_FIXED`] + n for fixed counter n.
+    /// One of these counters of the PMU with this `attr.type`: bit n is general counter n, and bit
+    /// [`FIRST_FIXED`] + n is fixed counter n.
     OneOf(u32, u64),
     /// The slots counter, which must lead its group.
     Slots(u32),

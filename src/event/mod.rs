@@ -34,9 +34,9 @@ pub mod vendor;
 
 use std::path::PathBuf;
 
-use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
-use crate::abi::generic::{CGROUP_SWITCHES, CONTEXT_SWITCHES, CPU_CLOCK, CPU_MIGRATIONS, TASK_CLOCK};
+use crate::abi::generic::{CGROUP_SWITCHES, CONTEXT_SWITCHES, CPU_CLOCK, CPU_MIGRATIONS};
+use crate::abi::{Attr, generic};
 use crate::host::CpuList;
 use crate::host::tracer::Tracer;
 
@@ -312,13 +312,12 @@ impl EventSpec {
 
     /// Whether the event can distinguish user mode from the kernel, and its text does not choose.
     pub fn has_levels(&self) -> bool {
-        let is_clock = [CPU_CLOCK, TASK_CLOCK].iter().any(|clock| self.is_generic(kind::SOFTWARE, *clock));
         match &self.source {
             EventSource::Kernel(attr) => {
                 let is_narrowed = [Flag::ExcludeUser, Flag::ExcludeKernel].iter().any(|flag| attr.get(*flag));
                 // The kernel's clocks run at every level whatever the flags. System calls and probes in
                 // programs count at every level too.
-                let goes_on = is_clock || self.hook() == Some(Hook::User);
+                let goes_on = generic::is_clock(attr) || self.hook() == Some(Hook::User);
                 !is_narrowed && !self.system_wide && !goes_on
             }
             EventSource::Tool(tool) => *tool != Tool::DurationTime,

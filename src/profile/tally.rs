@@ -45,7 +45,7 @@ impl Tally {
         Self { events, rows: BTreeMap::new(), spots: BTreeMap::new() }
     }
 
-    /// Adds a row for this place if there is none. The row exists even if nothing is counted in this place.
+    /// Adds a row for this place unless it has one. A place keeps its row even if nothing is counted there.
     pub fn row(&mut self, place: PlaceLabel) {
         self.rows.entry(place).or_insert_with(|| vec![TallyCell::default(); self.events]);
     }

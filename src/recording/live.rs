@@ -385,7 +385,7 @@ impl MeasurementHandler for Sampling<'_> {
     fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
         while let Some(order) = self.rates.next() {
             let answer = self.change_rate(&order, &measurement.activity)?;
-            // If the requester has ended, nobody waits for the answer.
+            // Sending fails only if the requester has ended and needs no answer.
             let _ = order.answer.send(answer);
         }
         self.drain()?;

@@ -17,9 +17,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::sources::RecordSources;
-use crate::abi::Attr;
 use crate::abi::attr::Flag;
-use crate::counter::change::{EventChange, SHORTEST_CLOCK_NS, is_clock};
+use crate::abi::{Attr, generic};
+use crate::counter::change::{EventChange, SHORTEST_CLOCK_NS};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::units::{S, thousands};
@@ -139,7 +139,7 @@ fn change(
     most: u64,
 ) -> std::result::Result<RateChange, String> {
     let is_frequency = attr.get(Flag::Freq);
-    let shortest = if is_clock(attr) { SHORTEST_CLOCK_NS } else { 1 };
+    let shortest = if generic::is_clock(attr) { SHORTEST_CLOCK_NS } else { 1 };
     let next = if twice == is_frequency { rate.saturating_mul(2) } else { rate / 2 };
     let (next, bound) = match is_frequency {
         true => (next.clamp(1, most.min(S / shortest)), "samples per second is the kernel's limit"),
@@ -151,7 +151,7 @@ fn change(
             false => format!("{name}: {} {bound}", thousands(rate)),
         });
     }
-    let clock_ns = is_clock(attr).then(|| if is_frequency { S / next } else { next });
+    let clock_ns = generic::is_clock(attr).then(|| if is_frequency { S / next } else { next });
     let change = match clock_ns {
         Some(ns) => EventChange::ClockPeriod(ns),
         None if is_frequency => EventChange::Frequency(next),

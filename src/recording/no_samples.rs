@@ -47,7 +47,7 @@ pub(crate) fn reason(
     let happened = events.clone().find(|&(_, count): &(_, u64)| count > 0);
     let (event, count) = happened.or_else(|| events.next())?;
     let (name, attr) = (event.name(), &event.attr);
-    let is_clock = generic::is_clock(attr.kind(), attr.config());
+    let is_clock = generic::is_clock(attr);
     let amount = |value: u64| if is_clock { duration(value as f64) } else { thousands(value) };
     let whose = if matches!(plan.scope, MeasurementScope::Cpus(_)) { "CPU" } else { "thread" };
     match count {

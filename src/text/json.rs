@@ -11,7 +11,7 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use super::hostile;
 
 /// Returns a value that prints as JSON on one line, or indented with `{:#}`. Characters that a terminal would
-/// interpret are escaped as `\uXXXX`. A parser still reads the original string.
+/// interpret become `\u` escapes. A parser still reads the original string.
 pub fn as_json<T: Serialize + ?Sized>(value: &T) -> JsonDisplay<'_, T> {
     JsonDisplay(value)
 }

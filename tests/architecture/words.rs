@@ -4,11 +4,11 @@
 //! here.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use regex_lite::Regex;
 
+use super::links::pages;
 use super::sources::{files, root};
 
 /// Words and phrases that usually mark a sentence which an engineer would not say. Rewrite the sentence; do
@@ -57,22 +57,22 @@ const LEFT: &[(&str, usize)] = &[
     ("src/analysis", 4),
     ("src/cli", 23),
     ("src/command", 17),
-    ("src/counter", 28),
+    ("src/counter", 27),
     ("src/error", 3),
     ("src/event", 15),
     ("src/holder", 1),
     ("src/host", 8),
     ("src/perfdata", 1),
     ("src/persistent", 13),
-    ("src/profile", 15),
-    ("src/recording", 12),
+    ("src/profile", 14),
+    ("src/recording", 9),
     ("src/session", 20),
     ("src/symbol", 19),
     ("src/sys", 11),
     ("src/tui", 5),
     ("src/unwind", 1),
     ("src/view", 3),
-    ("tests", 138),
+    ("tests", 135),
 ];
 
 /// Types that share a name, with the number of their definitions.
@@ -87,14 +87,8 @@ fn texts(root: &Path) -> BTreeMap<String, Vec<String>> {
     }
     let mut tests = files(&root.join("tests"), "rs");
     tests.retain(|(path, _)| !path.ends_with("architecture/words.rs"));
-    let mut docs = files(&root.join("docs"), "md");
-    docs.extend(
-        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
-            .map(|name| (name.into(), fs::read_to_string(root.join(name)).expect("a text"))),
-    );
-    for (name, files) in [("tests", tests), ("docs", docs)] {
-        texts.insert(name.into(), files.into_iter().map(|(_, text)| text).collect());
-    }
+    texts.insert("tests".into(), tests.into_iter().map(|(_, text)| text).collect());
+    texts.insert("docs".into(), pages(root).into_iter().map(|(_, text)| text).collect());
     texts
 }
 

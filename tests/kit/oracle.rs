@@ -109,7 +109,7 @@ pub fn start(mut make: impl FnMut() -> Command, is_ready: impl Fn() -> bool) -> 
             assert!(begun.elapsed() < Duration::from_secs(120), "{command:?} does not become ready");
             std::thread::sleep(Duration::from_millis(20));
         };
-        assert!(crashed(status), "{command:?} ended by itself: {status}");
+        assert!(crashed(status), "{command:?} exited before it was ready: {status}");
         report_crash(&command, status, crashes);
     }
     panic!("the oracle crashed {TRIES} times, so there is nothing to compare: {:?}", make());

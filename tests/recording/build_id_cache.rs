@@ -182,8 +182,8 @@ const WAITING: &str = "#include <unistd.h>
     int spin(void) { for (volatile long i = 0; i < 10000000; i++); return 0; }
     int main(void) { while (access(\"go\", F_OK)) spin(); return spin(); }";
 
-/// Records a command. Calls `release_command`, which releases the command, once a file with this name is in the
-/// cache.
+/// Records a command. Once a file with this name is in the cache, calls `release_command`, which lets the
+/// command end.
 #[track_caller]
 fn record_until_kept(cache: &Cache<'_>, options: &[&str], name: &str, release_command: impl FnOnce()) {
     let mut pmc = kit::pmc();

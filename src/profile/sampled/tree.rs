@@ -46,8 +46,6 @@ pub struct CallNode {
     pub children: Vec<u32>,
 }
 
-impl CallNode {}
-
 /// A call tree.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallTree {

@@ -30,7 +30,7 @@ pub(super) fn by_command(
     }
     for (event, counted) in events.iter().zip(&mut counted) {
         // The kernel's clocks count both user and kernel mode, even if only one of them is sampled.
-        let is_clock = generic::is_clock(event.attr.kind(), event.attr.config());
+        let is_clock = generic::is_clock(&event.attr);
         let excludes = |flag| is_clock && event.attr.get(flag);
         if excludes(Flag::ExcludeKernel) {
             *counted = outcome.user_ns.min(*counted);

@@ -119,7 +119,7 @@ pub(crate) struct RecordingResult {
     pub(crate) identified: Vec<FileBuildId>,
 }
 
-/// Returns the number of lost records, as far as it is known.
+/// Returns the number of lost records: the larger of the sums in the records and in the kernel's counters.
 pub(crate) fn lost(totals: &Totals, readings: &[InstanceReading]) -> u64 {
     totals.lost.max(readings.iter().map(|reading| reading.lost).sum())
 }

@@ -191,7 +191,7 @@ impl UnwindWorker {
         self.round.second = Some(self.round.bytes.len());
     }
 
-    /// Whether so many bytes wait that the rings should not be read.
+    /// Whether the waiting stacks exceed the limit, so the rings should not be read for now.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting > MOST
     }

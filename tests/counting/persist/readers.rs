@@ -9,8 +9,8 @@ use super::{EXEC, Run, Worker, ready};
 use crate::kit::{self, Ran, oracle};
 
 impl Run {
-    /// Starts a reader beside a command that runs until [`release_command`](Self::release_command), and waits until the command
-    /// runs.
+    /// Starts a reader with a command, and waits until the command runs. The command ends after
+    /// [`release_command`](Self::release_command).
     #[track_caller]
     pub(super) fn read(&self, words: &[&str], name: &str) -> Child {
         let began = self.path(&format!("{name}.began"));

@@ -70,7 +70,7 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
     pmc.args(["record", "-q", "-k", "mono", "-F", "1000"]).args(shape).arg("-o").arg(&file);
     let mut pmc = kit::ProcessGuard::start(pmc.args(["--", "sh", "-c", SPIN]));
     kit::wait_for("the file", || {
-        assert!(pmc.0.try_wait().expect("it is ours").is_none(), "{number}: pmc ended by itself");
+        assert!(pmc.0.try_wait().expect("it is ours").is_none(), "{number}: pmc exited before it was killed");
         file.exists()
     });
     // Some recorders are killed before they write a sample. The others write their data without a request.
