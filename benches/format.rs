@@ -2,13 +2,15 @@
 //!
 //! `cargo bench --bench format`. The table is the output of `pmc stat -a -A -I` on 16 CPUs.
 
-use pmc::profile::counts::{Aggregation, EventRole, PlaceLabel, StatCounts, StatEvent, StatRow, StatValue};
-use pmc::profile::metrics::library::{Binder, MetricLibrary, definition};
-use pmc::profile::metrics::literals::MetricEnvironment;
-use pmc::profile::statistics::MeasurementSummary;
-use pmc::units::Count;
 use pmc::view::openmetrics;
 use pmc::view::stat::{StatStyle, StatSubject, csv, document, json, text};
+use pmc_analysis::profile::counts::{
+    Aggregation, EventRole, PlaceLabel, StatCounts, StatEvent, StatRow, StatValue,
+};
+use pmc_analysis::profile::metrics::library::{Binder, MetricLibrary, definition};
+use pmc_analysis::profile::metrics::literals::MetricEnvironment;
+use pmc_analysis::profile::statistics::MeasurementSummary;
+use pmc_sys::units::Count;
 
 fn main() {
     divan::main();

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pmc::event;
-use pmc::host::Host;
+use pmc_events::event;
+use pmc_sys::host::Host;
 
 fn main() {
     divan::main();

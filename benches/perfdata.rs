@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use pmc::abi::Attr;
-use pmc::abi::attr::Flag;
-use pmc::abi::sample_type;
-use pmc::perfdata::{Buffer, Features, Reader, RecordedEvent, WriteOptions, Writer};
-use pmc::record::kind;
+use pmc_perfdata::perfdata::{Buffer, Features, Reader, RecordedEvent, WriteOptions, Writer};
+use pmc_perfdata::record::kind;
+use pmc_sys::abi::Attr;
+use pmc_sys::abi::attr::Flag;
+use pmc_sys::abi::sample_type;
 
 const SAMPLES: u64 = 400_000;
 const DEPTH: u64 = 30;

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use divan::Bencher;
 use object::{Object, ObjectSection, ObjectSegment};
-use pmc::address::FileOffset;
-use pmc::symbol::{Depth, SymbolModule, SymbolOptions, SymbolQuery, SymbolRequest, Symbolizer};
+use pmc_symbols::address::FileOffset;
+use pmc_symbols::symbol::{Depth, SymbolModule, SymbolOptions, SymbolQuery, SymbolRequest, Symbolizer};
 
 fn main() {
     divan::main();

@@ -19,8 +19,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
-use crate::sys::replacement::Replacement;
+use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::replacement::Replacement;
 
 /// The system's file, in the location that distributions use for perf.
 const SYSTEM: &str = "/etc/perfconfig";
@@ -80,7 +80,7 @@ impl Config {
                     config.left_out.push(format!(
                         "{}: {}",
                         file.display(),
-                        crate::error::kernel_words(&error)
+                        pmc_sys::error::kernel_words(&error)
                     ));
                 }
             }

@@ -3,14 +3,14 @@
 
 use std::process::ExitCode;
 
-use pmc::error::Exit;
+use pmc_sys::error::Exit;
 
 fn main() -> ExitCode {
-    pmc::sys::descriptor::refuse_closed_stdout();
-    pmc::sys::signal::survive_file_limit();
+    pmc_sys::sys::descriptor::refuse_closed_stdout();
+    pmc_sys::sys::signal::survive_file_limit();
     let exit = pmc::command::main();
     if let Exit::Interrupted(signal) = exit {
-        pmc::sys::signal::die_by(signal);
+        pmc_sys::sys::signal::die_by(signal);
     }
     exit.into()
 }

@@ -4,11 +4,11 @@
 //! rows.
 
 use super::plan::{self, sort_key};
-use crate::analysis::request::{TraceField, USUAL_KEYS};
-use crate::error::{Error, Result};
-use crate::profile::sampled::SortKey;
-use crate::profile::sampled::table::RowRank;
 use crate::view::report::{IN_MODES, ReportColumn};
+use pmc_analysis::analysis::request::{TraceField, USUAL_KEYS};
+use pmc_analysis::profile::sampled::SortKey;
+use pmc_analysis::profile::sampled::table::RowRank;
+use pmc_sys::error::{Error, Result};
 
 /// Keys, columns and order of rows.
 pub(super) struct RowLayout {

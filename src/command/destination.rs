@@ -5,10 +5,10 @@ use std::io::{self, BufWriter, Write, stdout};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::error::{Error, Result};
-use crate::sys::output_file::{self, ExistingFile};
-use crate::sys::replacement::Replacement;
-use crate::sys::standard_output;
+use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::output_file::{self, ExistingFile};
+use pmc_sys::sys::replacement::Replacement;
+use pmc_sys::sys::standard_output;
 
 /// An output path from the command line.
 #[derive(Debug)]

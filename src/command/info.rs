@@ -7,25 +7,25 @@ use std::io::Write;
 
 use super::pager::PagedOutput;
 use super::reasons::{cleaned, no_tracepoint, why};
-use crate::abi::attr::kind;
-use crate::abi::{Attr, generic};
 use crate::cli::info::InfoArgs;
-use crate::counter::capability::{self, Ability, Capability, ThisKernel};
-use crate::counter::core_counters::{self, CoreUnit, CounterState};
-use crate::counter::facts::MachineFacts;
-use crate::counter::refusal;
-use crate::counter::reservation::{self, LockFile};
-use crate::error::{Error, Exit, Result};
-use crate::event::listing;
-use crate::event::vendor::Vendor;
-use crate::host::Host;
-use crate::host::cpu::{Processor, Topology};
-use crate::host::holders::PerfEventProcesses;
-use crate::profile::machine::{self as shown, MachineReport};
-use crate::sys::credentials::{Limits, LinuxCapability, Seccomp};
-use crate::sys::process;
-use crate::text::as_json;
 use crate::view;
+use pmc_analysis::profile::machine::{self as shown, MachineReport};
+use pmc_events::counter::capability::{self, Ability, Capability, ThisKernel};
+use pmc_events::counter::core_counters::{self, CoreUnit, CounterState};
+use pmc_events::counter::facts::MachineFacts;
+use pmc_events::counter::refusal;
+use pmc_events::counter::reservation::{self, LockFile};
+use pmc_events::event::listing;
+use pmc_events::event::vendor::Vendor;
+use pmc_sys::abi::attr::kind;
+use pmc_sys::abi::{Attr, generic};
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::host::Host;
+use pmc_sys::host::cpu::{Processor, Topology};
+use pmc_sys::host::holders::PerfEventProcesses;
+use pmc_sys::sys::credentials::{Limits, LinuxCapability, Seccomp};
+use pmc_sys::sys::process;
+use pmc_sys::text::as_json;
 
 /// Runs the command.
 ///
@@ -59,12 +59,13 @@ pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
 }
 
 fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
-    let reader = crate::perfdata::Reader::open(file)?;
-    let mut recording = crate::analysis::header::of(&reader);
+    let reader = pmc_perfdata::perfdata::Reader::open(file)?;
+    let mut recording = pmc_analysis::analysis::header::of(&reader);
     if !typed.header {
         let index = reader.scan(|_| {})?;
-        let name =
-            |kind| crate::record::kind::name(kind).map_or_else(|| format!("number {kind}"), str::to_owned);
+        let name = |kind| {
+            pmc_perfdata::record::kind::name(kind).map_or_else(|| format!("number {kind}"), str::to_owned)
+        };
         recording.records = index.counts().map(|(kind, count)| (name(kind), count)).collect();
         recording.notes = index.notes.iter().map(ToString::to_string).collect();
     }
@@ -154,7 +155,7 @@ fn event_tables(host: &Host) -> shown::EventTables {
     shown::EventTables { cpu: vendor.id().map(cleaned), tables: tables.collect() }
 }
 
-fn pmu(pmu: &crate::host::pmu::Pmu) -> shown::PmuReport {
+fn pmu(pmu: &pmc_sys::host::pmu::Pmu) -> shown::PmuReport {
     let named = |names: Vec<String>, value: &dyn Fn(&str) -> Option<String>| {
         names.into_iter().filter_map(|name| Some((cleaned(&name), cleaned(value(&name)?)))).collect()
     };
@@ -224,7 +225,7 @@ fn hardware_events(facts: &MachineFacts) -> Vec<shown::HardwareEvent> {
 
 fn holders(host: &Host, facts: &MachineFacts, reservation: shown::ReservationReport) -> shown::HolderReport {
     let found = PerfEventProcesses::find(host, std::process::id());
-    let process = |holder: crate::host::holders::PerfEventProcess| shown::HolderProcess {
+    let process = |holder: pmc_sys::host::holders::PerfEventProcess| shown::HolderProcess {
         pid: holder.pid,
         comm: cleaned(holder.comm),
         uid: holder.uid,

@@ -3,9 +3,9 @@
 //! Connects the kernel's symbol list and the view.
 
 use super::pager::PagedOutput;
-use crate::error::{Error, Exit, Result};
-use crate::symbol::kernel;
 use crate::view;
+use pmc_symbols::symbol::kernel;
+use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command. Succeeds if every name was found.
 ///

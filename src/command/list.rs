@@ -11,25 +11,25 @@ use super::destination::Destination;
 use super::pager::PagedOutput;
 use super::reasons::{cleaned, no_tracepoint, why};
 use crate::cli::list::ListArgs;
-use crate::counter::facts::MachineFacts;
-use crate::counter::open::{OpenCache, TrialOpen};
-use crate::counter::refusal::Refusal;
-use crate::error::{Error, Exit, Result};
-use crate::event::listing::{self, EventKind, ListedEvent, ListingSources, MarkersByFile, Precise};
-use crate::event::vendor::{self, Vendor};
-use crate::event::{glob, parse};
-use crate::host::Host;
-use crate::profile::catalog::{
+use crate::view;
+use pmc_analysis::profile::catalog::{
     self, Catalog, CatalogEntry, CatalogField, Encoding, EventAvailability, ImportSummary, MissingReason,
     PerfListEntry, UnreadableKind, VendorInfo,
 };
-use crate::profile::metrics::library::MetricDefinition;
-use crate::profile::metrics::named::{NAMED, of_group};
-use crate::symbol::build_id_cache::BuildIdCache;
-use crate::sys::process;
-use crate::terminal::Stream;
-use crate::text;
-use crate::view;
+use pmc_analysis::profile::metrics::library::MetricDefinition;
+use pmc_analysis::profile::metrics::named::{NAMED, of_group};
+use pmc_events::counter::facts::MachineFacts;
+use pmc_events::counter::open::{OpenCache, TrialOpen};
+use pmc_events::counter::refusal::Refusal;
+use pmc_events::event::listing::{self, EventKind, ListedEvent, ListingSources, MarkersByFile, Precise};
+use pmc_events::event::vendor::{self, Vendor};
+use pmc_events::event::{glob, parse};
+use pmc_symbols::symbol::build_id_cache::BuildIdCache;
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::host::Host;
+use pmc_sys::sys::process;
+use pmc_sys::terminal::Stream;
+use pmc_sys::text;
 
 /// Runs the command.
 ///
@@ -645,7 +645,7 @@ impl<'a> EventTrier<'a> {
     fn fields(&self, name: &str) -> Vec<CatalogField> {
         let Some((system, name)) = name.split_once(':') else { return Vec::new() };
         let fields = self.host.tracepoint_fields(system, name).unwrap_or_default();
-        let field = |field: crate::abi::TracepointField| CatalogField {
+        let field = |field: pmc_sys::abi::TracepointField| CatalogField {
             name: cleaned(&field.name),
             declaration: cleaned(&field.declaration),
             offset: field.offset,

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::io::Write;
 
-use crate::error::{Error, Exit, Result};
+use pmc_sys::error::{Error, Exit, Result};
 
 /// Prints the list that `word` requests; returns `None` if `word` is not one of these options.
 pub(super) fn answer(

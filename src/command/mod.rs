@@ -55,11 +55,11 @@ use crate::cli::record::RecordArgs;
 use crate::cli::script::ScriptArgs;
 use crate::cli::{self, Cli, Command, has_option, part_glued_values};
 use crate::config::{Config, ConfigFiles};
-use crate::error::{Error, Exit, Result, Warning, say};
-use crate::host::Host;
-use crate::sys::signal;
-use crate::units;
 use crate::view::pmcstat::PmcstatFormat;
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::host::Host;
+use pmc_sys::sys::signal;
+use pmc_sys::units;
 
 /// Parses the command line, runs one command, prints its error, and returns the exit status.
 pub fn main() -> Exit {

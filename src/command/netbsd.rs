@@ -5,17 +5,17 @@ use std::ffi::OsString;
 
 use super::plan;
 use crate::cli::netbsd::{NetbsdCommand, parse};
-use crate::counter::Levels;
-use crate::counter::counter_set::{CounterReading, CounterSet};
-use crate::counter::facts::MachineFacts;
-use crate::error::{Error, Exit, Result, say};
-use crate::event::EventParser;
-use crate::host::Host;
-use crate::host::process::ThreadInfo;
-use crate::recording::counting::{CountPlan, CountingSetup, IntervalReadings, Observer, measure};
-use crate::recording::launch;
-use crate::recording::plan::{MeasurementScope, RunSchedule};
-use crate::sys::process::Streams;
+use pmc_events::counter::Levels;
+use pmc_events::counter::counter_set::{CounterReading, CounterSet};
+use pmc_events::counter::facts::MachineFacts;
+use pmc_events::event::EventParser;
+use pmc_recording::recording::counting::{CountPlan, CountingSetup, IntervalReadings, Observer, measure};
+use pmc_recording::recording::launch;
+use pmc_recording::recording::plan::{MeasurementScope, RunSchedule};
+use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::host::Host;
+use pmc_sys::host::process::ThreadInfo;
+use pmc_sys::sys::process::Streams;
 
 const USAGE: u8 = 1;
 const CANNOT_START: u8 = 4;
@@ -100,7 +100,7 @@ impl Observer for RefusalCheck<'_> {
         let refused = |range: std::ops::Range<usize>| {
             set.refusals().skip(range.start).take(range.len()).flatten().next()
         };
-        let explain = |refusal: &crate::counter::refusal::Refusal| {
+        let explain = |refusal: &pmc_events::counter::refusal::Refusal| {
             refusal.clone().isolate().explain(&MachineFacts::own(self.host))
         };
         if let Some(refusal) = refused(0..users) {

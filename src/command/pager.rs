@@ -8,9 +8,9 @@ use std::io::{self, BufWriter, ErrorKind, Write, stderr, stdout};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::error::say;
-use crate::sys::signal;
-use crate::terminal::Stream;
+use pmc_sys::error::say;
+use pmc_sys::sys::signal;
+use pmc_sys::terminal::Stream;
 
 static ALLOWED: AtomicBool = AtomicBool::new(true);
 

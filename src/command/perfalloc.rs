@@ -14,11 +14,11 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::cli::perfalloc::{PerfallocCommand, PerfallocOptions, parse};
-use crate::counter::reservation::{self, LockFile};
-use crate::error::{Error, Exit, Result, say};
-use crate::host::Host;
-use crate::sys::background::{self, BackgroundSide};
-use crate::sys::signal::{self, Signals};
+use pmc_events::counter::reservation::{self, LockFile};
+use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::host::Host;
+use pmc_sys::sys::background::{self, BackgroundSide};
+use pmc_sys::sys::signal::{self, Signals};
 
 const NAME: &str = "perfalloc";
 

@@ -4,22 +4,22 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::analysis::request::{NamePattern, SampleSelection, StackChanges, TimeSpan};
 use crate::cli::sample_filter::SampleFilter;
 use crate::cli::stack_options::StackOptions;
 use crate::cli::symbol_files::SymbolFiles;
-use crate::error::{Error, Result, say};
-use crate::event::EventSpec;
-use crate::host::cpulist::CpuList;
-use crate::profile::sampled::SortKey;
-use crate::profile::sampled::sort::REFUSED;
-use crate::profile::sampled::table::RowSelection;
-use crate::recording::plan::Delay;
-use crate::symbol::{Debuginfod, SymbolOptions};
-use crate::sys::standard_input;
-use crate::terminal::theme::Background;
-use crate::text;
-use crate::units::{self, MS, S, parse_duration};
+use pmc_analysis::analysis::request::{NamePattern, SampleSelection, StackChanges, TimeSpan};
+use pmc_analysis::profile::sampled::SortKey;
+use pmc_analysis::profile::sampled::sort::REFUSED;
+use pmc_analysis::profile::sampled::table::RowSelection;
+use pmc_events::event::EventSpec;
+use pmc_recording::recording::plan::Delay;
+use pmc_symbols::symbol::{Debuginfod, SymbolOptions};
+use pmc_sys::error::{Error, Result, say};
+use pmc_sys::host::cpulist::CpuList;
+use pmc_sys::sys::standard_input;
+use pmc_sys::terminal::theme::Background;
+use pmc_sys::text;
+use pmc_sys::units::{self, MS, S, parse_duration};
 
 /// Default number of call tree lines in text output. Longer trees are hard to read.
 pub(super) const TREE_LINES: usize = 40;

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::cli::getopt::{self, InvalidOption, OperandOrder};
-use crate::error::{Error, Exit, say};
+use pmc_sys::error::{Error, Exit, say};
 
 // The exit status for usage errors, from sysexits(3).
 const USAGE: u8 = 64;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::analysis::{ProgressMeter, ProgressSink};
-use crate::error::say;
-use crate::terminal::Stream;
+use pmc_analysis::analysis::{ProgressMeter, ProgressSink};
+use pmc_sys::error::say;
+use pmc_sys::terminal::Stream;
 
 /// Minimum duration of work that shows a bar.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -3,10 +3,10 @@
 //! Receives explanations of refusals, and tracefs errors. Returns them as the views' types, without control
 //! characters.
 
-use crate::counter::refusal::{Explanation, RefusalKind};
-use crate::host::tracepoint::TracepointError;
-use crate::profile::machine as shown;
-use crate::text::clean;
+use pmc_analysis::profile::machine as shown;
+use pmc_events::counter::refusal::{Explanation, RefusalKind};
+use pmc_sys::host::tracepoint::TracepointError;
+use pmc_sys::text::clean;
 
 pub(super) fn why(missing: &'static str, why: Explanation) -> shown::MissingReason {
     let errno = why.errno_name();

@@ -16,13 +16,13 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::cli;
-use crate::counter::reservation::{LockFile, PreparedReservation, acquire};
-use crate::error::{Error, Exit, Result, Warning, say};
-use crate::host::Host;
-use crate::recording::launch;
-use crate::sys::background::{self, BackgroundSide};
-use crate::sys::signal::{self, Signals};
-use crate::text::as_json;
+use pmc_events::counter::reservation::{LockFile, PreparedReservation, acquire};
+use pmc_recording::recording::launch;
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::host::Host;
+use pmc_sys::sys::background::{self, BackgroundSide};
+use pmc_sys::sys::signal::{self, Signals};
+use pmc_sys::text::as_json;
 
 /// Signals that end the reservation. `PASSED_ON` are the signals forwarded to the command.
 const ENDING: [i32; 3] = [signal::INT, signal::HUP, signal::TERM];

@@ -3,16 +3,16 @@
 //!
 //! Converts each typed option into a part of a plan. Invalid values are usage errors (status 2).
 
-use crate::abi::attr::LARGEST_STACK_COPY;
-use crate::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
-use crate::counter::rings::pages_of;
-use crate::counter::target;
-use crate::error::{Error, Result, Warning};
-use crate::event::libpfm::event_text;
-use crate::host::{CpuList, Host};
-use crate::recording::launch;
-use crate::recording::plan::MeasurementScope;
-use crate::sys::page_size;
+use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
+use pmc_events::counter::rings::pages_of;
+use pmc_events::counter::target;
+use pmc_events::event::libpfm::event_text;
+use pmc_recording::recording::launch;
+use pmc_recording::recording::plan::MeasurementScope;
+use pmc_sys::abi::attr::LARGEST_STACK_COPY;
+use pmc_sys::error::{Error, Result, Warning};
+use pmc_sys::host::{CpuList, Host};
+use pmc_sys::sys::page_size;
 
 /// Returns the events of `--pfm-events` as event text.
 pub(super) fn pfm_events(lists: &[String]) -> impl Iterator<Item = String> {

@@ -5,15 +5,15 @@ use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use crate::error::{Error, Exit, Result};
-use crate::profile::sampled::{Profile, Query, StackProfile};
-use crate::sys::signal::{self, Signals};
-use crate::terminal::Stream;
-use crate::terminal::theme::Background;
 use crate::tui::{self, EngineHandle, Inbox, ScreenContext, ScreenEnd, Waker};
 use crate::view;
 use crate::view::export::{ExportContents, ExportFormat, RecordingCircumstances};
 use crate::view::report::ReportLayout;
+use pmc_analysis::profile::sampled::{Profile, Query, StackProfile};
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::sys::signal::{self, Signals};
+use pmc_sys::terminal::Stream;
+use pmc_sys::terminal::theme::Background;
 
 /// Environment variable that makes the screen panic while it draws. Tests of the cleanup set it.
 const PANIC: &str = "PMC_TEST_PANIC";

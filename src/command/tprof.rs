@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::cli::tprof::{FILE, TprofAction, TprofCommandLine, USAGE};
-use crate::error::{Error, Exit, say};
+use pmc_sys::error::{Error, Exit, say};
 
 const NAME: &str = "tprof";
 

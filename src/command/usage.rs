@@ -5,7 +5,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::error::Error;
+use pmc_sys::error::Error;
 
 /// Names of commands that pmc does not have, their purpose, and the nearest pmc equivalent.
 type MissingCommands = (&'static [&'static str], &'static str, &'static str);

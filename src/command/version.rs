@@ -2,7 +2,7 @@
 
 use std::io::{Write, stdout};
 
-use crate::error::{Error, Exit, Result};
+use pmc_sys::error::{Error, Exit, Result};
 
 /// Optional features of perf: their name, their macro (scripts search for both) and whether pmc has
 /// them.

@@ -9,7 +9,7 @@
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::ScreenMessage;
-use crate::terminal::theme::{Background, luminance};
+use pmc_sys::terminal::theme::{Background, luminance};
 
 /// Maximum length of a reply.
 const LONGEST: usize = 40;

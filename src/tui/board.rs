@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::engine::{Engine, EngineStatus, EngineUpdates, LiveCommand, ViewFormat, Waker};
-use crate::error::Error;
-use crate::profile::sampled::{FunctionRef, Query};
+use pmc_analysis::profile::sampled::{FunctionRef, Query};
+use pmc_sys::error::Error;
 
 /// A job from the screen for the engine.
 #[derive(Debug)]
@@ -181,9 +181,9 @@ fn carry_out(engine: &mut impl Engine, jobs: impl Iterator<Item = Job>, board: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Result;
-    use crate::profile::sampled::QueryAnswer;
     use crate::tui::Inbox;
+    use pmc_analysis::profile::sampled::QueryAnswer;
+    use pmc_sys::error::Result;
     use std::path::Path;
     use std::time::Duration;
 

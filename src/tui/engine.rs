@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use crate::error::{Error, Result};
-use crate::profile::annotate::Listing;
-use crate::profile::sampled::{FunctionRef, Query, QueryAnswer};
 use crate::view::export::ExportFormat;
+use pmc_analysis::profile::annotate::Listing;
+use pmc_analysis::profile::sampled::{FunctionRef, Query, QueryAnswer};
+use pmc_sys::error::{Error, Result};
 
 /// Commands for a live engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,13 +26,13 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, MouseEventKind};
 
-use crate::error::Error;
-use crate::profile::sampled::Query;
-use crate::terminal::theme::Background;
-use crate::terminal::{self as any_terminal, Colours, Stream};
 use board::Job;
 pub use board::{Board, EngineHandle};
 pub use engine::{Engine, EngineStatus, EngineUpdates, LiveCommand, ViewFormat, Waker};
+use pmc_analysis::profile::sampled::Query;
+use pmc_sys::error::Error;
+use pmc_sys::terminal::theme::Background;
+use pmc_sys::terminal::{self as any_terminal, Colours, Stream};
 use state::{ScreenEffect, ScreenInput, ScreenState};
 use theme::ScreenTheme;
 

@@ -1,6 +1,6 @@
 //! Numbers in columns: shares, their errors, bars and sparks.
 
-use crate::text::right;
+use pmc_sys::text::right;
 
 /// Formats a share (0 to 1) as a percentage, seven columns wide.
 pub fn percent(share: f64) -> String {

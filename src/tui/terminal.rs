@@ -25,7 +25,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::ScreenMessage;
 use super::answer::AnswerFilter;
-use crate::terminal::Stream;
+use pmc_sys::terminal::Stream;
 
 /// The output for frames. It is never dropped: ratatui's drop prints to stderr if it cannot show the cursor,
 /// and that panics if the terminal has closed. [`give_back`] shows the cursor.

@@ -2,9 +2,9 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::profile::sampled::CodeKind;
-use crate::terminal::Colours;
-use crate::terminal::theme::{self, Background, Colour, HueFamily, TextRole, TextStyle};
+use pmc_analysis::profile::sampled::CodeKind;
+use pmc_sys::terminal::Colours;
+use pmc_sys::terminal::theme::{self, Background, Colour, HueFamily, TextRole, TextStyle};
 
 /// Styles for the elements of the screen.
 #[derive(Debug, Clone, Copy)]

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use crate::profile::header::{RecordingHeader, RequestedEvent};
-use crate::text::clean;
-use crate::units::thousands;
+use pmc_analysis::profile::header::{RecordingHeader, RequestedEvent};
+use pmc_sys::text::clean;
+use pmc_sys::units::thousands;
 
 /// Writes the comment lines above a report or script.
 ///

@@ -13,12 +13,12 @@
 use std::io::{self, Write};
 
 use super::table::{self, ColumnShape, left, right};
-use crate::profile::machine::{
+use pmc_analysis::profile::machine::{
     CoreCounterReport, EventTable, EventTables, MachineReport, MissingReason, PmuReport, ReservationReport,
     UseVerdict, UserReport,
 };
-use crate::text::{clean, wrap};
-use crate::units::{bytes, thousands};
+use pmc_sys::text::{clean, wrap};
+use pmc_sys::units::{bytes, thousands};
 
 /// Line width in columns.
 const COLUMNS: usize = 80;
@@ -411,10 +411,10 @@ fn plural(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::machine::{
+    use pmc_analysis::profile::machine::{
         AllowedUses, CpuReport, HardwareEvent, HolderProcess, HolderReport, KernelSettings,
     };
-    use crate::text::width;
+    use pmc_sys::text::width;
     use std::collections::BTreeMap;
 
     fn why(missing: &'static str) -> MissingReason {

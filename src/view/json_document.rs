@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::Value as Json;
 
-use crate::text::as_json;
+use pmc_sys::text::as_json;
 
 /// Writes the items of a list, without its brackets.
 ///

@@ -19,11 +19,11 @@
 
 use std::io::{self, Write};
 
-use crate::profile::catalog::{
+use pmc_analysis::profile::catalog::{
     CatalogEntry, EventAvailability, ImportSummary, MissingReason, UnreadableKind,
 };
-use crate::text::{padded, width, wrap};
-use crate::units::thousands;
+use pmc_sys::text::{padded, width, wrap};
+use pmc_sys::units::thousands;
 
 /// Writes the list.
 pub struct ListWriter<'o> {

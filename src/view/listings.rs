@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use crate::profile::header::{FinalCount, RecordedTask};
-use crate::symbol::kernel::{KernelMap, KernelSymbol};
-use crate::text::clean;
+use pmc_analysis::profile::header::{FinalCount, RecordedTask};
+use pmc_symbols::symbol::kernel::{KernelMap, KernelSymbol};
+use pmc_sys::text::clean;
 
 /// Writes the number and share of records by kind.
 ///

@@ -16,7 +16,7 @@
 
 use std::fmt::Write;
 
-use crate::profile::counts::{MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatValue};
+use pmc_analysis::profile::counts::{MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatValue};
 
 /// The metric family of an event. A family has one unit, so each kind of unit needs a separate family.
 struct MetricFamily {
@@ -233,5 +233,5 @@ fn label(labels: &mut String, name: &str, value: &str) {
 /// Escapes backslash, quote and line feed, and replaces other control characters.
 fn escaped(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    crate::text::clean(&escaped).into_owned()
+    pmc_sys::text::clean(&escaped).into_owned()
 }

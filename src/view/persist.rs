@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::table::{self, left, right};
-use crate::abi::read_format;
-use crate::persistent::message::{CpuCounts, EntryCounts};
-use crate::persistent::{LostEntry, PersistentEntry};
-use crate::text::clean;
-use crate::units::{Count, bytes, thousands, thousands_f64};
+use pmc_recording::persistent::message::{CpuCounts, EntryCounts};
+use pmc_recording::persistent::{LostEntry, PersistentEntry};
+use pmc_sys::abi::read_format;
+use pmc_sys::text::clean;
+use pmc_sys::units::{Count, bytes, thousands, thousands_f64};
 
 /// Writes one line per held entry, then the lost entries.
 ///

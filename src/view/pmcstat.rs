@@ -17,9 +17,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use crate::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
-use crate::record::{Record, kind};
-use crate::text::clean;
+use pmc_analysis::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
+use pmc_perfdata::record::{Record, kind};
+use pmc_sys::text::clean;
 
 /// Default depth of callers of a function, as in pmcstat.
 pub const DEPTH: usize = 16;

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use crate::text::{width, wrap_remark};
+use pmc_sys::text::{width, wrap_remark};
 
 /// Writer for text outside of table rows. Wraps lines for human readers and writes comments for programs.
 pub(super) struct Remarks<'a> {

@@ -9,10 +9,10 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use super::report::{self, ReportLayout};
-use crate::profile::sampled::trust::losses;
-use crate::profile::sampled::{LiveHeader, Profile};
-use crate::text::{as_json, clean};
-use crate::units::{bytes, thousands};
+use pmc_analysis::profile::sampled::trust::losses;
+use pmc_analysis::profile::sampled::{LiveHeader, Profile};
+use pmc_sys::text::{as_json, clean};
+use pmc_sys::units::{bytes, thousands};
 
 /// Version of the JSON format; increases when the meaning of a field changes.
 const VERSION: u32 = 1;

@@ -17,10 +17,10 @@ use pmc::cli::netbsd;
 use pmc::cli::perfalloc::{self, PerfallocCommand};
 use pmc::cli::pmcstat::PmcstatCommandLine;
 use pmc::cli::tprof::TprofCommandLine;
-use pmc::event;
-use pmc::host::Host;
+use pmc_events::event;
+use pmc_sys::host::Host;
 
-use super::sources::{files, root};
+use super::sources::{files, root, sources};
 
 /// The systems, in the order of the page.
 const SYSTEMS: [&str; 5] = [
@@ -67,13 +67,12 @@ fn quoted(column: &str) -> impl Iterator<Item = String> + '_ {
 /// Returns the package's tests as cargo prints them, after the name of their binary.
 fn tests(root: &Path) -> BTreeSet<String> {
     let mut tests = BTreeSet::new();
-    for (folder, binary) in [("tests", None), ("src", Some("unit"))] {
-        for (path, text) in files(&root.join(folder), "rs") {
-            let below = path.with_extension("");
-            let words = binary.into_iter().chain(below.iter().filter_map(|word| word.to_str()));
-            let words = words.filter(|word| !["main", "lib", "mod"].contains(word)).collect::<Vec<_>>();
-            tests.extend(tests_of(&words.join("::"), &text));
-        }
+    let unit = sources(root).into_iter().map(|source| (Path::new("unit").join(source.path), source.text));
+    for (path, text) in files(&root.join("tests"), "rs").into_iter().chain(unit) {
+        let below = path.with_extension("");
+        let words = below.iter().filter_map(|word| word.to_str());
+        let words = words.filter(|word| !["main", "lib", "mod"].contains(word)).collect::<Vec<_>>();
+        tests.extend(tests_of(&words.join("::"), &text));
     }
     tests
 }

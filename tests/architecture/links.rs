@@ -5,12 +5,15 @@
 //! backquotes that looks like a path of this repository exists: relative to the root, to `src` or to the
 //! page. The name of a source file without a folder exists somewhere in `src`.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use regex_lite::Regex;
 
-use super::sources::{files, root};
+use super::sources::{files, root, source_folders, sources};
 
 /// Beginnings of paths in other folders: build results, and the run directory of persistent events.
 const ELSEWHERE: &[&str] = &["target/", "persistent/1/", "persistent/execs/"];
@@ -87,18 +90,29 @@ fn is_path(root: &Path, name: &str) -> bool {
         return false;
     }
     let Some((folder, _)) = name.split_once('/') else { return name.ends_with(".rs") };
-    let has_folder = root.join(folder).is_dir() || root.join("src").join(folder).is_dir();
+    let has_folder = root.join(folder).is_dir()
+        || source_folders(root).iter().any(|sources| root.join(sources).join(folder).is_dir());
     name.ends_with(".rs") || (has_folder && !folder.is_empty())
 }
 
-/// Whether a path from the root, from `src` or from the page's folder exists. A source file's name without a
-/// folder may be anywhere in `src`.
+/// Returns the names of all source files, without their folders.
+fn source_names() -> &'static BTreeSet<String> {
+    static NAMES: OnceLock<BTreeSet<String>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let names =
+            sources(&root()).into_iter().filter_map(|source| source.path.file_name().map(OsStr::to_owned));
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
+    })
+}
+
+/// Whether a path from the root, from a crate's `src` or from the page's folder exists. A source file's name
+/// without a folder may be anywhere in the sources.
 fn exists(root: &Path, page: &Path, name: &str) -> bool {
     let folder = page.parent().expect("a page has a folder");
-    let places = [root.to_owned(), root.join("src"), root.join(folder)];
-    places.iter().any(|place| place.join(name).exists())
-        || (!name.contains('/')
-            && files(&root.join("src"), "rs").iter().any(|(path, _)| path.file_name() == Some(name.as_ref())))
+    let mut places = source_folders(root);
+    places.extend([PathBuf::new(), folder.to_owned()]);
+    places.iter().any(|place| root.join(place).join(name).exists())
+        || (!name.contains('/') && source_names().contains(name))
 }
 
 /// Returns the faults of one page.

@@ -72,7 +72,8 @@ impl Tree {
 
     fn outside(&self, path: &[String]) -> Option<Found> {
         let name = path.first()?;
-        if name == "pmc" {
+        // The workspace's own crates form one tree.
+        if name == "pmc" || name.starts_with("pmc_") {
             return self.walk(*self.by_path.get(&Vec::new())?, &path[1..], &mut Seen::new());
         }
         let is_linked = self.crates.contains(name);

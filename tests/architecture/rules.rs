@@ -40,9 +40,6 @@ impl fmt::Display for Offence {
     }
 }
 
-/// The floor that tests of every floor may name.
-const NEED: &str = "need";
-
 /// A rule: returns its offences, given the tree, the tables and the edges in use.
 type Rule = fn(&Tree, &Tables, &[Edge]) -> Vec<Offence>;
 
@@ -79,7 +76,7 @@ pub(crate) struct Edge {
 }
 
 enum Target {
-    /// A file of this package.
+    /// A file of this workspace.
     File(usize),
     /// A path that begins with a crate's name.
     Outside(String),
@@ -107,7 +104,7 @@ fn edges(tree: &Tree, tables: &Tables) -> Vec<Edge> {
 }
 
 fn offence(tree: &Tree, file: usize, line: usize, what: impl Into<String>) -> Offence {
-    Offence { file: Path::new("src").join(&tree.files[file].path), line, what: what.into() }
+    Offence { file: tree.files[file].folder.join(&tree.files[file].path), line, what: what.into() }
 }
 
 /// Returns an offence of the tables themselves.
@@ -144,7 +141,7 @@ fn floors(tree: &Tree, tables: &Tables, edges: &[Edge]) -> Vec<Offence> {
         }
         let below = tables.floors.iter().find(|(name, _)| *name == from).map_or(&[][..], |(_, below)| below);
         if edge.in_test {
-            if to != NEED && !reach(tables, from).contains(to) {
+            if !reach(tables, from).contains(to) {
                 let what = format!("the tests of `{from}` must not name `{to}`, which `{from}` cannot reach");
                 offences.push(offence(tree, edge.from, edge.line, what));
             }
@@ -261,11 +258,8 @@ fn cycles(tree: &Tree, _: &Tables, edges: &[Edge]) -> Vec<Offence> {
         for (from, next) in graph {
             for (to, (file, line)) in next {
                 let Some(way) = shortest_path(graph, to, from) else { continue };
-                let what = format!(
-                    "a circle of imports in src/{}: {from} -> {}",
-                    folder.display(),
-                    way.join(" -> ")
-                );
+                let what =
+                    format!("a circle of imports in {}: {from} -> {}", folder.display(), way.join(" -> "));
                 offences.push(offence(tree, *file, *line, what));
             }
         }
@@ -343,11 +337,11 @@ fn constructs(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
     for finding in &tree.findings {
         let floor = tree.files[finding.file].floor();
         let what = match &finding.what {
-            Construct::PathAttribute => "`#[path]` hides where a module is".to_owned(),
+            Construct::PathAttribute if !finding.in_test => "`#[path]` hides where a module is".to_owned(),
             Construct::Include => "`include!` hides what a file names".to_owned(),
             Construct::ExternCrate => "`extern crate` hides what a file names".to_owned(),
             Construct::Unreadable(why) => format!("is no Rust that syn reads: {why}"),
-            Construct::Unsafe if floor != "sys" => "`unsafe` belongs below src/sys".to_owned(),
+            Construct::Unsafe if floor != "sys" => "`unsafe` belongs into `sys`".to_owned(),
             Construct::Print(name) if !finding.in_test => match name.as_str() {
                 "println" | "print" => {
                     format!("`{name}!` panics when the reader leaves: use a `Write` and `Error::output`")

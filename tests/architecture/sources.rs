@@ -1,6 +1,7 @@
 //! The sources as a tree of modules with their declarations, imports and references.
 //!
-//! Receives paths below `src` and their texts. Returns a [`Tree`] of modules with their children, items and
+//! Receives the sources of all crates of the workspace: paths below their `src`, and texts. The folders there
+//! (the floors) have distinct names, so that all crates form one tree. Returns a [`Tree`] of modules with their children, items and
 //! imports, and a [`Reference`] for each path in the code, with its line and whether it is test code.
 //! `resolve` resolves the references, and `rules` judges them.
 
@@ -14,7 +15,9 @@ use syn::visit::{self, Visit};
 
 /// One source file.
 pub(crate) struct SourceFile {
-    /// Path below `src`.
+    /// The `src` folder of its crate, below the root of the workspace.
+    pub(crate) folder: PathBuf,
+    /// Path below that folder.
     pub(crate) path: PathBuf,
     pub(crate) text: String,
     /// Whether it is compiled for tests only.
@@ -124,21 +127,41 @@ pub(crate) fn files(folder: &Path, extension: &str) -> Vec<(PathBuf, String)> {
     files
 }
 
+/// Returns the source folders of the workspace's crates, relative to its root.
+pub(crate) fn source_folders(root: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![PathBuf::from("src")];
+    for entry in fs::read_dir(root.join("crates")).expect("a folder") {
+        folders.push(Path::new("crates").join(entry.expect("an entry").file_name()).join("src"));
+    }
+    folders.sort();
+    folders
+}
+
+/// Returns the sources of all crates.
+pub(crate) fn sources(root: &Path) -> Vec<SourceFile> {
+    let mut sources = Vec::new();
+    for folder in source_folders(root) {
+        for (path, text) in files(&root.join(&folder), "rs") {
+            sources.push(SourceFile { folder: folder.clone(), path, text, is_test: false });
+        }
+    }
+    sources
+}
+
 impl Tree {
-    /// Reads the package in this folder.
-    pub(crate) fn of_package(root: &Path) -> Self {
-        let sources = files(&root.join("src"), "rs");
-        let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("the package's manifest");
-        Self::new(sources, dependencies(&manifest))
+    /// Reads the workspace in this folder.
+    pub(crate) fn of_workspace(root: &Path) -> Self {
+        let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("the workspace's manifest");
+        Self::new(sources(root), dependencies(&manifest))
     }
 
-    /// Builds a tree from files: paths below `src`, and their texts.
-    pub(crate) fn new(sources: Vec<(PathBuf, String)>, crates: impl IntoIterator<Item = String>) -> Self {
+    /// Builds a tree from sources, and the names of the external crates that they may use.
+    pub(crate) fn new(sources: Vec<SourceFile>, crates: impl IntoIterator<Item = String>) -> Self {
         let mut tree = Self { crates: crates.into_iter().collect(), ..Self::default() };
         tree.crates.extend(["std", "core", "alloc"].map(str::to_owned));
-        for (path, text) in sources {
-            let module = module_path(&path);
-            tree.files.push(SourceFile { path, text, is_test: false });
+        for source in sources {
+            let module = module_path(&source.path);
+            tree.files.push(source);
             tree.module(module, tree.files.len() - 1);
         }
         let mut only_tests = Vec::new();
@@ -210,16 +233,13 @@ fn module_path(path: &Path) -> Vec<String> {
     parts
 }
 
-/// Returns the names of the crates that a manifest's dependencies link.
+/// Returns the names of the external crates that a workspace's manifest lists.
 fn dependencies(manifest: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut inside = false;
     for line in manifest.lines() {
         if let Some(section) = line.strip_prefix('[') {
-            inside = section.starts_with("dependencies") || section.starts_with("dev-dependencies");
-            if let Some(name) = section.strip_prefix("dependencies.") {
-                names.push(name.trim_end_matches(']').replace('-', "_"));
-            }
+            inside = section.starts_with("workspace.dependencies");
         } else if inside && let Some((name, _)) = line.split_once('=') {
             names.push(name.trim().replace('-', "_"));
         }

@@ -9,7 +9,7 @@ use std::path::Path;
 use regex_lite::Regex;
 
 use super::links::pages;
-use super::sources::{files, root};
+use super::sources::{files, root, sources};
 
 /// Words and phrases that usually mark a sentence which an engineer would not say. Rewrite the sentence; do
 /// not swap the word.
@@ -51,27 +51,27 @@ const HINTS: &[&str] = &[
     "riddle",
 ];
 
-/// Hint words left in each folder: of `src`, in all tests, and in the documentation.
+/// Hint words left in each floor, in all tests, and in the documentation.
 const LEFT: &[(&str, usize)] = &[
     ("docs", 16),
-    ("src/analysis", 4),
-    ("src/cli", 23),
-    ("src/command", 17),
-    ("src/counter", 27),
-    ("src/error", 3),
-    ("src/event", 15),
-    ("src/holder", 1),
-    ("src/host", 8),
-    ("src/perfdata", 1),
-    ("src/persistent", 13),
-    ("src/profile", 14),
-    ("src/recording", 9),
-    ("src/session", 20),
-    ("src/symbol", 19),
-    ("src/sys", 11),
-    ("src/tui", 5),
-    ("src/unwind", 1),
-    ("src/view", 3),
+    ("analysis", 4),
+    ("cli", 23),
+    ("command", 17),
+    ("counter", 27),
+    ("error", 3),
+    ("event", 15),
+    ("holder", 1),
+    ("host", 8),
+    ("perfdata", 1),
+    ("persistent", 13),
+    ("profile", 14),
+    ("recording", 9),
+    ("session", 20),
+    ("symbol", 19),
+    ("sys", 11),
+    ("tui", 5),
+    ("unwind", 1),
+    ("view", 3),
     ("tests", 135),
 ];
 
@@ -81,9 +81,8 @@ const SHARED_NAMES: &[(&str, usize)] = &[];
 /// Returns the texts to check, by the folder's name.
 fn texts(root: &Path) -> BTreeMap<String, Vec<String>> {
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (path, text) in files(&root.join("src"), "rs") {
-        let folder = path.components().next().expect("a name").as_os_str().to_string_lossy();
-        texts.entry(format!("src/{folder}")).or_default().push(text);
+    for source in sources(root) {
+        texts.entry(source.floor().to_owned()).or_default().push(source.text);
     }
     let mut tests = files(&root.join("tests"), "rs");
     tests.retain(|(path, _)| !path.ends_with("architecture/words.rs"));
@@ -145,8 +144,8 @@ fn type_names_are_unique() {
         Regex::new(r"(?m)^\s*(?:pub(?:\([a-z :]+\))? )?(?:(?:struct|enum|trait|union) (\w+)|type (\w+)(?:<[^>]*>)? = .*)")
             .expect("a pattern");
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for (_, text) in files(&root().join("src"), "rs") {
-        for found in definition.captures_iter(&text) {
+    for source in sources(&root()) {
+        for found in definition.captures_iter(&source.text) {
             let name = match (found.get(1), found.get(2)) {
                 (Some(name), _) => name.as_str(),
                 (None, Some(name)) if !found[0].trim_start_matches('\n').starts_with(' ') => name.as_str(),

@@ -8,15 +8,15 @@
 
 use crate::kit;
 
-use pmc::abi::attr::{Flag, kind};
-use pmc::counter::facts::MachineFacts;
-use pmc::counter::{CounterFlags, Mode};
-use pmc::error::{Error, Exit};
-use pmc::event::listing::{EventKind, ListingSources};
-use pmc::event::{
+use pmc_events::counter::facts::MachineFacts;
+use pmc_events::counter::{CounterFlags, Mode};
+use pmc_events::event::listing::{EventKind, ListingSources};
+use pmc_events::event::{
     self, EventGroup, EventParser, EventSource, EventSpec, Hook, PersistentEvent, Tool, perfevent_conf,
 };
-use pmc::host::{CpuList, Host};
+use pmc_sys::abi::attr::{Flag, kind};
+use pmc_sys::error::{Error, Exit};
+use pmc_sys::host::{CpuList, Host};
 use proptest::prelude::*;
 
 fn tree(name: &str) -> Host {
@@ -425,7 +425,7 @@ fn persistent_events_use_the_holder_unless_the_kernel_has_them() {
     assert_eq!((run_directory, *id), (&run, 7));
     assert!(held.attr().is_none() && !held.takes_counter());
     let refusal =
-        pmc::counter::allocate(&held, Mode::TaskCounting, CounterFlags::default(), None).unwrap_err();
+        pmc_events::counter::allocate(&held, Mode::TaskCounting, CounterFlags::default(), None).unwrap_err();
     assert!(refusal.explain(&MachineFacts::default()).cause.contains("a holder keeps it open"));
     let missing = read("persistent/fault/").unwrap_err();
     assert_eq!(missing.suggestions, ["faults"]);
@@ -468,7 +468,7 @@ fn attr_words_set_by_pmc_are_rejected() {
     for (word, value) in [(1, 0x3c), (5, 0x4), (7, 7), (8, 8), (13, 13), (14, 14), (15, 15), (16, 16)] {
         let spec = one("intel-server", &format!("cpu/attr{word}={value}/"));
         let request =
-            pmc::counter::allocate(&spec, Mode::TaskCounting, CounterFlags::default(), None).unwrap();
+            pmc_events::counter::allocate(&spec, Mode::TaskCounting, CounterFlags::default(), None).unwrap();
         assert_eq!(request.attr().word(word).unwrap() & value, value, "attr{word}");
     }
 }

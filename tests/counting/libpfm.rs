@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use kit::{need_libpfm, need_program, pmc};
-use pmc::event;
-use pmc::host::Host;
+use pmc_events::event;
+use pmc_sys::host::Host;
 
 /// Reads names and prints the library's encoding of each: `TYPE CONFIG CONFIG1`, or `no`.
 const ENCODER: &str = r#"
@@ -100,7 +100,8 @@ fn names_match_libpfm() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let saved = |cpu: &str| kit::data("cpus").join(cpu);
-    let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/event/vendor/tables/intel");
+    let tables =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/pmc-events/src/event/vendor/tables/intel");
     let mut compared: BTreeMap<&str, usize> = BTreeMap::new();
     for (prefix, table, root) in [
         ("skx", "skylakex", saved("skylake-x")),

@@ -65,7 +65,8 @@ fn recorded_cpus_are_listed() {
 
 /// Returns the table rows of a CPU, by file names.
 fn rows(files: &[&str]) -> Vec<Vec<String>> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/event/vendor/tables");
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/pmc-events/src/event/vendor/tables");
     let read = |file: &&str| std::fs::read_to_string(folder.join(file)).expect("a table");
     let texts = files.iter().map(read).collect::<Vec<_>>();
     let lines = texts.iter().flat_map(|text| text.lines().skip(1));

@@ -12,8 +12,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use pmc::persistent::directory::RunDirectory;
-use pmc::persistent::message::{HolderRequest, LONGEST_REQUEST, send};
+use pmc_recording::persistent::directory::RunDirectory;
+use pmc_recording::persistent::message::{HolderRequest, LONGEST_REQUEST, send};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Output, Stdio};
 use std::time::Duration;
 
-use pmc::counter::reservation::{self, Policy, ReservationState, Watcher};
-use pmc::sys::lock::{self, LockKind};
+use pmc_events::counter::reservation::{self, Policy, ReservationState, Watcher};
+use pmc_sys::sys::lock::{self, LockKind};
 use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ const HELD: &[&str] = &["-e", "cycles", "--reserve=require"];
 
 /// Whether the machine has counters. Without them pmc reserves nothing unless asked to.
 fn has_counters() -> bool {
-    pmc::host::Host::live().core_pmu().is_some()
+    pmc_sys::host::Host::live().core_pmu().is_some()
 }
 
 /// Returns PCP's `perfalloc` and pmc under that name, in a folder.

@@ -2,10 +2,10 @@
 //! events, signals. The requests that strace shows are those that pmc sent to the kernel.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-#[path = "../../examples/overflow_signal.rs"]
+#[path = "../../crates/pmc-events/examples/overflow_signal.rs"]
 #[allow(dead_code, unreachable_pub, reason = "its `main` is for who runs the example")]
 mod overflow_signal;
-#[path = "../../examples/watchpoint.rs"]
+#[path = "../../crates/pmc-events/examples/watchpoint.rs"]
 #[allow(dead_code, unreachable_pub, reason = "its `main` is for who runs the example")]
 mod watchpoint;
 

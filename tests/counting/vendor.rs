@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::process::Command;
 
-use pmc::abi::attr::Flag;
-use pmc::event::vendor::Vendor;
-use pmc::event::{EventParser, EventSpec, ParseError, PmuCounters, parse};
-use pmc::host::Host;
-use pmc::host::pmu::Pmu;
+use pmc_events::event::vendor::Vendor;
+use pmc_events::event::{EventParser, EventSpec, ParseError, PmuCounters, parse};
+use pmc_sys::abi::attr::Flag;
+use pmc_sys::host::Host;
+use pmc_sys::host::pmu::Pmu;
 
 /// Expected numbers for a recorded CPU's event names.
 struct Saved {
@@ -123,7 +123,7 @@ fn every_vendor_event_encodes_or_is_rejected_with_a_reason() {
 struct Formats<'h> {
     pmus: Vec<Pmu>,
     host: &'h Host,
-    known: HashMap<String, Option<pmc::host::pmu::TermFormat>>,
+    known: HashMap<String, Option<pmc_sys::host::pmu::TermFormat>>,
 }
 
 impl<'h> Formats<'h> {

@@ -6,11 +6,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::process::Command;
 
-use pmc::event::vendor::table::{PACKED, frames, unpack};
-use pmc::profile::counts::MissingValueReason;
-use pmc::profile::metrics::formula::{Formula, Operand};
-use pmc::profile::metrics::library::{Binder, MetricDefinition, MetricLibrary};
-use pmc::profile::metrics::literals::{Literals, MetricEnvironment};
+use pmc_analysis::profile::counts::MissingValueReason;
+use pmc_analysis::profile::metrics::formula::{Formula, Operand};
+use pmc_analysis::profile::metrics::library::{Binder, MetricDefinition, MetricLibrary};
+use pmc_analysis::profile::metrics::literals::{Literals, MetricEnvironment};
+use pmc_events::event::vendor::table::{PACKED, frames, unpack};
 
 use crate::kit::{need, need_perf_events, oracle};
 

@@ -6,9 +6,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of the kit")]
 
 pub mod lab;
-#[path = "../../src/need.rs"]
-pub mod need;
 pub mod oracle;
+mod unit;
 
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
@@ -17,11 +16,11 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use pmc::host::Host;
 use pmc::tui::keys::BoundKey;
+use pmc_sys::host::Host;
 use rustix::process::{Pid, Signal, kill_process};
 
-pub use need::need;
+pub use unit::{need, test_data as data};
 
 /// Returns the binary under test: cargo's, or the one in `PMC_TEST_BINARY` (a release or static build).
 pub fn binary() -> &'static str {
@@ -418,11 +417,6 @@ pub fn tracefs() -> Option<PathBuf> {
 pub fn need_tracefs(system: &str) -> bool {
     let is_there = tracefs().is_some_and(|events| events.join(system).exists());
     need("tracefs", is_there, &format!("there is no tracefs, or no permission to read its events/{system}"))
-}
-
-/// Returns the path of a file in `tests/data`.
-pub fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
 /// Compares text with `tests/data/golden/NAME`. With `PMC_BLESS=1`, writes that file instead.

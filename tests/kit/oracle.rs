@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pmc::abi::record_header::misc;
-use pmc::host::Host;
-use pmc::host::holders::{PerfEventProcess, PerfEventProcesses};
-use pmc::perfdata::Reader;
-use pmc::record::kind;
+use pmc_perfdata::perfdata::Reader;
+use pmc_perfdata::record::kind;
+use pmc_sys::abi::record_header::misc;
+use pmc_sys::host::Host;
+use pmc_sys::host::holders::{PerfEventProcess, PerfEventProcesses};
 
 /// Names the process outside this test run that makes perf 6.1 crash, if there is one.
 ///

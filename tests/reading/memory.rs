@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::Path;
 use std::process::Stdio;
 
-use pmc::abi::{Attr, sample_type};
-use pmc::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
-use pmc::record::{MappedFileId, Mmap, Mmap2, SampleLayout, Task, Thread, encode};
-use pmc::units::PerfTime;
+use pmc_perfdata::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
+use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, SampleLayout, Task, Thread, encode};
+use pmc_sys::abi::{Attr, sample_type};
+use pmc_sys::units::PerfTime;
 
 use crate::kit;
 

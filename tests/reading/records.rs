@@ -2,10 +2,10 @@
 //! hand because no single machine produces all of them.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use pmc::abi::attr::kind as event;
-use pmc::abi::{Attr, read_format, sample_type};
-use pmc::record::{Layouts, MappedFileId, RawRecord, Record, Thread, kind};
-use pmc::units::PerfTime;
+use pmc_perfdata::record::{Layouts, MappedFileId, RawRecord, Record, Thread, kind};
+use pmc_sys::abi::attr::kind as event;
+use pmc_sys::abi::{Attr, read_format, sample_type};
+use pmc_sys::units::PerfTime;
 
 /// Concatenates fields of 1, 2, 4 or 8 bytes and text, padded to words.
 macro_rules! body {

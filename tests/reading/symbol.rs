@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use object::{Object, ObjectSection, ObjectSegment};
-use pmc::address::FileOffset;
-use pmc::symbol::{
+use pmc_symbols::address::FileOffset;
+use pmc_symbols::symbol::{
     AddressFrames, Depth, ModuleId, SymbolModule, SymbolOptions, SymbolQuery, SymbolRequest, Symbolizer,
 };
 
@@ -161,7 +161,7 @@ fn resolve(
 /// The frames of one address as `function file:line`, innermost first, with raw names.
 fn spelled(symbolizer: &Symbolizer, answer: &AddressFrames, index: usize) -> Vec<String> {
     let names = symbolizer.names();
-    let spell = |frame: &pmc::symbol::ResolvedFrame| {
+    let spell = |frame: &pmc_symbols::symbol::ResolvedFrame| {
         let place = match frame.source {
             Some(s) if s.line > 0 => format!("{}:{}", names.file(s.file), s.line),
             Some(s) => format!("{}:?", names.file(s.file)),
@@ -218,7 +218,7 @@ fn compare(built: &Built, options: SymbolOptions, step: u64) -> (usize, Vec<Diff
             // name. If the outer function has no linkage name, pmc shows the symbol's.
             let better = name.starts_with("_Z") != their_name.starts_with("_Z");
             // A constructor has several names for the same code.
-            let alike = |raw: &str| pmc::symbol::demangle::demangle(raw);
+            let alike = |raw: &str| pmc_symbols::symbol::demangle::demangle(raw);
             let same_name = name == their_name
                 || alike(name).is_some() && alike(name) == alike(their_name)
                 || name.split('.').next() == Some(their_name)

@@ -6,8 +6,8 @@ use crate::kit;
 
 use std::process::Command;
 
-use pmc::address::{Avma, FileOffset, Mapping};
-use pmc::unwind::{Arch, ChainEnd, Space, UnwindRegisters, UnwindTables, Walker};
+use pmc_symbols::address::{Avma, FileOffset, Mapping};
+use pmc_symbols::unwind::{Arch, ChainEnd, Space, UnwindRegisters, UnwindTables, Walker};
 
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pmc::perfdata::{
+use pmc_perfdata::perfdata::{
     Buffer, Features, Reader, RecordedEvent, RecordingLayout, RecordingNote, WriteOptions, Writer,
 };
-use pmc::record::kind;
+use pmc_perfdata::record::kind;
 
 /// Work that maps files, starts processes and takes about 50 ms of CPU time.
 const WORK: &[&str] = &["sh", "-c", "for i in 1 2 3 4 5; do ls -R /usr/share/doc /etc >/dev/null 2>&1; done"];
@@ -75,7 +75,7 @@ fn our_counts(reader: &Reader) -> BTreeMap<String, u64> {
                 samples += 1;
             } else if raw.kind < kind::FIRST_USER {
                 let timed =
-                    reader.layouts().iter().all(|l| l.sample_type() & pmc::abi::sample_type::TIME != 0);
+                    reader.layouts().iter().all(|l| l.sample_type() & pmc_sys::abi::sample_type::TIME != 0);
                 assert_eq!(reader.layouts().sample_id(&raw).time.is_some(), timed);
             }
         }
@@ -397,7 +397,7 @@ fn full_disk_leaves_a_readable_file() {
     let mut failure = None;
     for chunk in &index.chunks {
         if let Err(error) = writer.append(&[reader.load(chunk, &mut buffer).expect("it loads").rest()]) {
-            failure = Some(pmc::error::Error::from(error).to_string());
+            failure = Some(pmc_sys::error::Error::from(error).to_string());
             break;
         }
     }
@@ -488,7 +488,7 @@ fn tracepoint_text_matches_perf_script() {
     Recording { file: &file, options: &options, work: &work, folder: lab.0.path(), is_stream: false }.make();
     let reader = Reader::open(&file).expect("pmc reads it");
     let data = reader.features().tracing_data.as_ref().expect("tracing data");
-    let data = pmc::record::tracepoint::TracingData::parse(&data.0).expect("they parse");
+    let data = pmc_perfdata::record::tracepoint::TracingData::parse(&data.0).expect("they parse");
     assert!(data.formats().filter(|f| f.system != "ftrace").count() >= events.len());
     let kallsyms = std::fs::read_to_string("/proc/kallsyms").expect("kallsyms");
     let mut symbols = BTreeMap::new();
@@ -501,7 +501,7 @@ fn tracepoint_text_matches_perf_script() {
         let (start, name) = symbols.range(..=address).next_back()?;
         (address - start < 1 << 20).then(|| (name.clone(), address - start))
     };
-    let names = pmc::record::tracepoint::KernelNames { code: &name_of, texts: Some(&data.texts) };
+    let names = pmc_perfdata::record::tracepoint::KernelNames { code: &name_of, texts: Some(&data.texts) };
     let mut ours = Vec::new();
     let index = reader.scan(|_| {}).expect("the scan reads");
     let mut buffer = Buffer::default();
@@ -510,7 +510,8 @@ fn tracepoint_text_matches_perf_script() {
             let Some((event, sample)) = reader.layouts().sample(&raw) else { continue };
             let bytes = sample.parts().and_then(|p| p.raw).expect("a payload");
             let format = data.format(reader.events()[event].attr.config()).expect("a format");
-            let payload = pmc::record::tracepoint::Payload { bytes, is_foreign: reader.is_foreign() };
+            let payload =
+                pmc_perfdata::record::tracepoint::Payload { bytes, is_foreign: reader.is_foreign() };
             let mut line = String::new();
             format.print(payload, names, &mut line);
             ours.push((format.name.clone(), line));
@@ -547,7 +548,7 @@ fn most_kernel_tracepoint_formats_parse() {
     for system in std::fs::read_dir(events).expect("tracefs lists").flatten().filter(|e| e.path().is_dir()) {
         for event in std::fs::read_dir(system.path()).expect("a system lists").flatten() {
             let Ok(text) = std::fs::read_to_string(event.path().join("format")) else { continue };
-            let format = pmc::record::tracepoint::TracepointFormat::parse(
+            let format = pmc_perfdata::record::tracepoint::TracepointFormat::parse(
                 &system.file_name().to_string_lossy(),
                 &text,
             );

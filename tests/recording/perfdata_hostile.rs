@@ -5,11 +5,11 @@ use crate::kit;
 use std::path::Path;
 use std::time::Instant;
 
-use pmc::abi::{Context, CpuMode, sample_type};
-use pmc::perfdata::{Buffer, FeatureNumber, PerfdataError, Reader, RecordingLayout, RecordingNote};
-use pmc::record::tracepoint::{KernelNames, Payload, TracingData};
-use pmc::record::{ChainEntry, MappedFileId, Record, SampleId, Thread, kind, sample::chain_entries};
-use pmc::units::PerfTime;
+use pmc_perfdata::perfdata::{Buffer, FeatureNumber, PerfdataError, Reader, RecordingLayout, RecordingNote};
+use pmc_perfdata::record::tracepoint::{KernelNames, Payload, TracingData};
+use pmc_perfdata::record::{ChainEntry, MappedFileId, Record, SampleId, Thread, kind, sample::chain_entries};
+use pmc_sys::abi::{Context, CpuMode, sample_type};
+use pmc_sys::units::PerfTime;
 
 const SAVED: [&str; 5] = ["fp", "dwarf", "packed", "stream", "traces"];
 
@@ -21,7 +21,7 @@ fn saved(name: &str) -> Vec<u8> {
 fn read_all(path: &Path) -> Result<u64, PerfdataError> {
     let reader = Reader::open(path)?;
     let tracing = reader.features().tracing_data.as_ref().and_then(|data| TracingData::parse(&data.0));
-    for &feature in pmc::perfdata::FeatureNumber::ALL {
+    for &feature in pmc_perfdata::perfdata::FeatureNumber::ALL {
         let _ = reader.features().section(feature);
     }
     let index = reader.scan(|_| {})?;
@@ -118,7 +118,7 @@ fn damaged_recordings_do_no_harm() {
             match read_all(&file) {
                 Ok(_) => read += 1,
                 Err(error) => {
-                    assert!(!pmc::error::Error::from(error).to_string().is_empty());
+                    assert!(!pmc_sys::error::Error::from(error).to_string().is_empty());
                     refused += 1;
                 }
             }
@@ -277,10 +277,11 @@ fn non_recordings_are_rejected_with_advice() {
         (b"\x1f\x8b\x08\x00garbage", "reading"),
     ] {
         std::fs::write(&file, bytes).expect("it can be written");
-        let error = pmc::error::Error::from(Reader::open(&file).expect_err("it is refused")).to_string();
+        let error = pmc_sys::error::Error::from(Reader::open(&file).expect_err("it is refused")).to_string();
         assert!(error.contains(says), "{error}");
     }
-    let error = pmc::error::Error::from(Reader::open(lab.path().join("none")).expect_err("it is not there"));
+    let error =
+        pmc_sys::error::Error::from(Reader::open(lab.path().join("none")).expect_err("it is not there"));
     assert!(error.to_string().contains("try: record something first"), "{error}");
 }
 

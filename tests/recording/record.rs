@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::kit::oracle;
-use pmc::perfdata::Reader;
-use pmc::record::kind;
+use pmc_perfdata::perfdata::Reader;
+use pmc_perfdata::record::kind;
 
 /// A temporary folder for recordings.
 struct Lab(tempfile::TempDir);

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use super::pager::PagedOutput;
 use super::progress::Bars;
 use super::{recording_screen, screen};
-use crate::analysis::{Analysis, quality};
-use crate::error::{Error, Exit, Result};
-use crate::perfdata::Reader;
-use crate::session::Session;
 use crate::view;
 use crate::view::annotate::AnnotateFacts;
 pub(super) use plan::AnnotatePlan;
+use pmc_analysis::analysis::{Analysis, quality};
+use pmc_analysis::session::Session;
+use pmc_perfdata::perfdata::Reader;
+use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.
 ///

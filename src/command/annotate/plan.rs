@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::AnalysisRequest;
-use crate::analysis::annotate::AnnotationRequest;
-use crate::analysis::annotate::listing::ListingOptions;
-use crate::analysis::request::CostMeasure;
 use crate::cli::annotate::AnnotateArgs;
 use crate::command::plan;
 use crate::command::recording_screen::ScreenPlan;
-use crate::error::Result;
-use crate::profile::annotate::PercentBasis;
-use crate::symbol::disassemble::Syntax;
-use crate::symbol::source_text::SourceFolders;
-use crate::terminal::Stream;
-use crate::terminal::theme::Background;
 use crate::view::annotate::{AnnotateLayout, ListingFormat};
+use pmc_analysis::analysis::AnalysisRequest;
+use pmc_analysis::analysis::annotate::AnnotationRequest;
+use pmc_analysis::analysis::annotate::listing::ListingOptions;
+use pmc_analysis::analysis::request::CostMeasure;
+use pmc_analysis::profile::annotate::PercentBasis;
+use pmc_symbols::symbol::disassemble::Syntax;
+use pmc_symbols::symbol::source_text::SourceFolders;
+use pmc_sys::error::Result;
+use pmc_sys::terminal::Stream;
+use pmc_sys::terminal::theme::Background;
 
 /// Default number of functions shown.
 const FUNCTIONS: usize = 3;

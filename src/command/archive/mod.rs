@@ -13,12 +13,12 @@ use std::process::{Command, Stdio};
 
 pub(super) use plan::ArchivePlan;
 
-use crate::analysis::header;
-use crate::error::{Error, Exit, Result, say};
-use crate::perfdata::Reader;
-use crate::symbol::{BuildId, BuildIdCache, SymbolModule, SymbolOptions};
-use crate::sys::replacement::Replacement;
-use crate::sys::{clock, output_file};
+use pmc_analysis::analysis::header;
+use pmc_perfdata::perfdata::Reader;
+use pmc_symbols::symbol::{BuildId, BuildIdCache, SymbolModule, SymbolOptions};
+use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::sys::replacement::Replacement;
+use pmc_sys::sys::{clock, output_file};
 
 /// Name of the archive of symbol files within the archive of `--all`.
 const SYMBOLS: &str = "perf.symbols.tar.bz2";

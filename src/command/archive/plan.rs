@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use crate::cli::archive::ArchiveArgs;
-use crate::error::{Error, Result};
+use pmc_sys::error::{Error, Result};
 
 /// Actions of `pmc archive`.
 pub(in crate::command) enum ArchivePlan {

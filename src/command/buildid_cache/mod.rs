@@ -11,11 +11,11 @@ pub(super) use plan::BuildidCachePlan;
 use plan::CacheStep;
 
 use super::pager::PagedOutput;
-use crate::analysis::header;
-use crate::error::{Error, Exit, Result, say};
-use crate::perfdata::Reader;
-use crate::symbol::{BuildId, BuildIdCache, CacheEntry, Image, SymbolModule, elf};
 use crate::view;
+use pmc_analysis::analysis::header;
+use pmc_perfdata::perfdata::Reader;
+use pmc_symbols::symbol::{BuildId, BuildIdCache, CacheEntry, Image, SymbolModule, elf};
+use pmc_sys::error::{Error, Exit, Result, say};
 
 /// Runs the command.
 ///

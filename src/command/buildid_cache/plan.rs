@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::cli::buildid_cache::BuildidCacheArgs;
 use crate::command::plan;
-use crate::error::{Error, Result};
-use crate::symbol::SymbolOptions;
+use pmc_symbols::symbol::SymbolOptions;
+use pmc_sys::error::{Error, Result};
 
 /// An action on one file or on all files.
 #[derive(Debug)]

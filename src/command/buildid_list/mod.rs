@@ -9,12 +9,12 @@ use std::path::Path;
 pub(super) use plan::BuildidListPlan;
 
 use super::pager::PagedOutput;
-use crate::analysis::{header, quality};
-use crate::error::{Error, Exit, Result};
-use crate::perfdata::Reader;
-use crate::symbol::{Image, elf, kernel};
-use crate::text::hex;
 use crate::view;
+use pmc_analysis::analysis::{header, quality};
+use pmc_perfdata::perfdata::Reader;
+use pmc_symbols::symbol::{Image, elf, kernel};
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::text::hex;
 
 /// Runs the command.
 ///

@@ -11,8 +11,8 @@ pub(super) use plan::{ConfigPlan, apply, apply_recording, apply_reporting, pages
 
 use super::pager::PagedOutput;
 use crate::config::{self, Config};
-use crate::error::{Error, Exit, Result, say};
-use crate::text::clean;
+use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::text::clean;
 
 /// Runs the command. Succeeds if every requested key is set.
 ///

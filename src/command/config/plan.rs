@@ -13,8 +13,8 @@ use crate::cli::report::ReportArgs;
 use crate::cli::stat::StatDisplayArgs;
 use crate::cli::{Cli, Command, config as cli};
 use crate::config::{Config, ConfigFiles};
-use crate::error::{Error, Result};
-use crate::symbol::options;
+use pmc_symbols::symbol::options;
+use pmc_sys::error::{Error, Result};
 
 /// An action on a key.
 pub(in crate::command) enum ConfigStep {

@@ -8,12 +8,12 @@ use std::sync::Arc;
 pub(super) use plan::DataPlan;
 
 use super::progress::Bars;
-use crate::analysis::header;
-use crate::analysis::script::{NamedRecording, ScriptLine};
-use crate::error::{Error, Exit, Result};
-use crate::perfdata::Reader;
-use crate::session::Session;
 use crate::view::script::perf_json;
+use pmc_analysis::analysis::header;
+use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
+use pmc_analysis::session::Session;
+use pmc_perfdata::perfdata::Reader;
+use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.
 ///

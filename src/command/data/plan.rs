@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::request::{MAX_STACK, SampleSelection, TimeSpan};
-use crate::analysis::script::ScriptRequest;
 use crate::cli::data::{DataArgs, DataCommand};
 use crate::command::destination::Destination;
 use crate::command::plan::input;
-use crate::error::{Error, Result};
-use crate::perfdata::Reader;
-use crate::perfdata::feature::ClockData;
-use crate::symbol::SymbolOptions;
+use pmc_analysis::analysis::request::{MAX_STACK, SampleSelection, TimeSpan};
+use pmc_analysis::analysis::script::ScriptRequest;
+use pmc_perfdata::perfdata::Reader;
+use pmc_perfdata::perfdata::feature::ClockData;
+use pmc_symbols::symbol::SymbolOptions;
+use pmc_sys::error::{Error, Result};
 
 /// Settings of `pmc data convert`.
 #[derive(Debug)]

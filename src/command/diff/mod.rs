@@ -4,11 +4,11 @@ mod plan;
 
 use super::pager::PagedOutput;
 use super::progress::Bars;
-use crate::analysis::diff::DiffSides;
-use crate::analysis::quality;
-use crate::error::{Error, Exit, Result, Warning, say};
 use crate::view;
 pub(super) use plan::DiffPlan;
+use pmc_analysis::analysis::diff::DiffSides;
+use pmc_analysis::analysis::quality;
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
 
 /// Runs the command.
 ///

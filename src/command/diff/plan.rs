@@ -1,16 +1,16 @@
 //! `pmc diff`: turns the parsed options into a plan without clap's types.
 
-use crate::analysis::AnalysisRequest;
-use crate::analysis::diff::DiffRequest;
 use crate::cli::diff::DiffArgs;
 use crate::cli::sample_filter::SampleFilter;
 use crate::command::plan::{self, listed, sort_key};
-use crate::error::{Error, Result};
-use crate::profile::diff::{Compute, streams};
-use crate::profile::sampled::table::RowSelection;
-use crate::profile::sampled::{Filter, Query, SortKey};
-use crate::terminal::{self, Stream};
 use crate::view::diff::{DiffLayout, ReportFormat};
+use pmc_analysis::analysis::AnalysisRequest;
+use pmc_analysis::analysis::diff::DiffRequest;
+use pmc_analysis::profile::diff::{Compute, streams};
+use pmc_analysis::profile::sampled::table::RowSelection;
+use pmc_analysis::profile::sampled::{Filter, Query, SortKey};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::terminal::{self, Stream};
 
 /// Default number of rows in text output.
 const ROWS: usize = 20;

@@ -7,10 +7,10 @@ mod plan;
 pub(super) use plan::EvlistPlan;
 
 use super::pager::PagedOutput;
-use crate::analysis::{header, quality};
-use crate::error::{Error, Exit, Result};
-use crate::perfdata::Reader;
 use crate::view;
+use pmc_analysis::analysis::{header, quality};
+use pmc_perfdata::perfdata::Reader;
+use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.
 ///

@@ -12,17 +12,17 @@ use std::sync::Arc;
 
 use super::destination::Destination;
 use super::progress::Bars;
-use crate::analysis::{Analysis, NamedSamples, header, quality};
-use crate::error::{Error, Exit, Result, say};
-use crate::perfdata::Reader;
-use crate::profile::sampled::{Query, StackProfile, StringTable};
-use crate::session::samples::SampleAttribute;
-use crate::session::{CodeLocation, Session};
-use crate::symbol::MissingDataReason;
-use crate::text::clean;
 use crate::view::export::gmon::{self, LinkAddresses};
 use crate::view::export::{self, ExportContents, RecordingCircumstances, folded};
 pub(super) use plan::ExportPlan;
+use pmc_analysis::analysis::{Analysis, NamedSamples, header, quality};
+use pmc_analysis::profile::sampled::{Query, StackProfile, StringTable};
+use pmc_analysis::session::samples::SampleAttribute;
+use pmc_analysis::session::{CodeLocation, Session};
+use pmc_perfdata::perfdata::Reader;
+use pmc_symbols::symbol::MissingDataReason;
+use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::text::clean;
 
 /// Runs the command.
 ///

@@ -2,22 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::analysis::AnalysisRequest;
-use crate::analysis::annotate::AnnotationRequest;
-use crate::analysis::annotate::listing::ListingOptions;
-use crate::analysis::request::CostMeasure;
 use crate::cli::export::ExportSource;
 use crate::command::destination::{Destination, is_standard};
 use crate::command::plan;
-use crate::error::{Error, Result};
-use crate::perfdata::Reader;
-use crate::profile::sampled::{Filter, Query, StackDirection};
-use crate::session::samples::SampleAttribute;
-use crate::symbol::Depth;
-use crate::symbol::source_text::SourceFolders;
-use crate::text::{clean, nearest};
 use crate::view::export::{ExportFormat, RowDetail};
 use crate::view::report::ReportLayout;
+use pmc_analysis::analysis::AnalysisRequest;
+use pmc_analysis::analysis::annotate::AnnotationRequest;
+use pmc_analysis::analysis::annotate::listing::ListingOptions;
+use pmc_analysis::analysis::request::CostMeasure;
+use pmc_analysis::profile::sampled::{Filter, Query, StackDirection};
+use pmc_analysis::session::samples::SampleAttribute;
+use pmc_perfdata::perfdata::Reader;
+use pmc_symbols::symbol::Depth;
+use pmc_symbols::symbol::source_text::SourceFolders;
+use pmc_sys::error::{Error, Result};
+use pmc_sys::text::{clean, nearest};
 
 /// Maximum number of functions whose code is shown.
 const MOST_CODE: usize = 12;

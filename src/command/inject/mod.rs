@@ -5,10 +5,10 @@ mod plan;
 pub(super) use plan::InjectPlan;
 
 use super::progress::Bars;
-use crate::analysis::inject;
-use crate::error::{Error, Exit, Result};
-use crate::perfdata::Reader;
-use crate::terminal::Stream;
+use pmc_analysis::analysis::inject;
+use pmc_perfdata::perfdata::Reader;
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::terminal::Stream;
 
 /// Runs the command.
 ///

@@ -3,12 +3,12 @@
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use crate::analysis::inject::{FileSelection, InjectRequest};
 use crate::cli::inject::InjectArgs;
 use crate::command::plan::input;
-use crate::error::{Error, Result};
-use crate::symbol::{BuildId, SymbolOptions};
-use crate::sys::file_map::open_regular;
+use pmc_analysis::analysis::inject::{FileSelection, InjectRequest};
+use pmc_symbols::symbol::{BuildId, SymbolOptions};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::file_map::open_regular;
 
 /// Settings of `pmc inject`.
 #[derive(Debug)]

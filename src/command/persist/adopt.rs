@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::error::{Error, Result, say};
-use crate::host::Host;
-use crate::persistent::client::{ask, find};
-use crate::persistent::directory::check_name;
-use crate::persistent::message::HolderRequest;
-use crate::recording::handover;
-use crate::sys::signal;
+use pmc_recording::persistent::client::{ask, find};
+use pmc_recording::persistent::directory::check_name;
+use pmc_recording::persistent::message::HolderRequest;
+use pmc_recording::recording::handover;
+use pmc_sys::error::{Error, Result, say};
+use pmc_sys::host::Host;
+use pmc_sys::sys::signal;
 
 /// Maximum time for the handover.
 const PATIENCE: Duration = Duration::from_secs(10);

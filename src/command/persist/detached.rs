@@ -9,18 +9,18 @@ use std::path::Path;
 use serde_json::json;
 
 use super::{own, print, read};
-use crate::counter::Mode;
-use crate::counter::open::cycles;
-use crate::error::{Error, Result, Warning, say};
-use crate::event::EventParser;
-use crate::host::Host;
-use crate::persistent::client::{ask, ask_or_start};
-use crate::persistent::directory::RunDirectory;
-use crate::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
-use crate::persistent::{EntryDefinition, PersistentEntry, RingMode, SharingLevel};
-use crate::recording::file::snapshot;
-use crate::sort;
 use crate::view;
+use pmc_events::counter::Mode;
+use pmc_events::counter::open::cycles;
+use pmc_events::event::EventParser;
+use pmc_recording::persistent::client::{ask, ask_or_start};
+use pmc_recording::persistent::directory::RunDirectory;
+use pmc_recording::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
+use pmc_recording::persistent::{EntryDefinition, PersistentEntry, RingMode, SharingLevel};
+use pmc_recording::recording::file::snapshot;
+use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::host::Host;
+use pmc_sys::sort;
 
 /// Name of the sampling entry.
 const PROFILE: &str = "profile";

@@ -1,8 +1,8 @@
 //! `pmc persist`: events that a holder keeps open.
 //!
-//! Connects the run directories ([`persistent`](crate::persistent)), the holder, the evaluation of the
-//! holder's snapshots, and the view. New entries go to the user's own holder. Existing entries are searched
-//! for in the user's run directory, then in root's.
+//! Connects the run directories ([`persistent`](pmc_recording::persistent)), the holder, the evaluation of
+//! the holder's snapshots, and the view. New entries go to the user's own holder. Existing entries are
+//! searched for in the user's run directory, then in root's.
 
 mod adopt;
 mod detached;
@@ -15,19 +15,19 @@ use serde_json::{Value, json};
 pub(super) use plan::PersistPlan;
 
 use super::pager::PagedOutput;
-use crate::error::{Error, Exit, Result, RingLimit, Warning, say};
-use crate::event::EventParser;
-use crate::holder;
-use crate::host::Host;
-use crate::host::persistent::RUN_DIRECTORY;
-use crate::persistent::client::{ask, ask_or_start, directories, find, misunderstood};
-use crate::persistent::directory::{RunDirectory, is_called};
-use crate::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
-use crate::persistent::{EntryDefinition, LostEntry, PersistentEntry};
-use crate::recording::file::snapshot;
-use crate::sys::page_size;
-use crate::units;
 use crate::view;
+use pmc_events::event::EventParser;
+use pmc_recording::holder;
+use pmc_recording::persistent::client::{ask, ask_or_start, directories, find, misunderstood};
+use pmc_recording::persistent::directory::{RunDirectory, is_called};
+use pmc_recording::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
+use pmc_recording::persistent::{EntryDefinition, LostEntry, PersistentEntry};
+use pmc_recording::recording::file::snapshot;
+use pmc_sys::error::{Error, Exit, Result, RingLimit, Warning, say};
+use pmc_sys::host::Host;
+use pmc_sys::host::persistent::RUN_DIRECTORY;
+use pmc_sys::sys::page_size;
+use pmc_sys::units;
 
 /// Runs the command.
 ///
@@ -150,7 +150,7 @@ fn list(host: &Host, as_json: bool) -> Result<()> {
 fn print(document: Option<Value>, text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let mut out = PagedOutput::new();
     let written = match document {
-        Some(document) => writeln!(out, "{}", crate::text::as_json(&document)),
+        Some(document) => writeln!(out, "{}", pmc_sys::text::as_json(&document)),
         None => text(&mut out),
     };
     written.and_then(|()| out.finish()).map_err(|error| Error::output("the persistent events", error))

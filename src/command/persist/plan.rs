@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use crate::cli::persist::HoldingCommand;
 use crate::cli::start::{StartArgs, StopArgs};
 use crate::command::sampling_options::processes;
-use crate::error::{Error, Result};
-use crate::host::Host;
-use crate::persistent::directory::check_name;
-use crate::persistent::{EntryDefinition, RingMode, SharingLevel};
+use pmc_recording::persistent::directory::check_name;
+use pmc_recording::persistent::{EntryDefinition, RingMode, SharingLevel};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::host::Host;
 
 /// Actions of `pmc persist`.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::error::say;
+use pmc_sys::error::say;
 
 /// Options with different letters in pmcstat; the letter for `-o` depends on the step.
 const LETTERS: [(&str, char); 3] = [("-c", 'n'), ("-i", 'R'), ("-p", 't')];

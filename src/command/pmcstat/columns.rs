@@ -11,19 +11,19 @@ use std::io::{Write, stderr};
 
 use super::OS_ERROR;
 use super::plan::{PmcstatColumn, PmcstatColumns};
-use crate::counter::Levels;
-use crate::counter::counter_set::{CounterReading, CounterSet};
-use crate::counter::facts::MachineFacts;
-use crate::error::{Error, Exit, Result};
-use crate::event::EventParser;
-use crate::host::Host;
-use crate::host::process::ThreadInfo;
-use crate::recording::counting::{CountPlan, CountingSetup, IntervalReadings, Observer, measure};
-use crate::recording::plan::{MeasurementScope, RunSchedule};
-use crate::recording::{launch, targets};
-use crate::sys::output_file;
-use crate::sys::process::Streams;
-use crate::terminal;
+use pmc_events::counter::Levels;
+use pmc_events::counter::counter_set::{CounterReading, CounterSet};
+use pmc_events::counter::facts::MachineFacts;
+use pmc_events::event::EventParser;
+use pmc_recording::recording::counting::{CountPlan, CountingSetup, IntervalReadings, Observer, measure};
+use pmc_recording::recording::plan::{MeasurementScope, RunSchedule};
+use pmc_recording::recording::{launch, targets};
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::host::Host;
+use pmc_sys::host::process::ThreadInfo;
+use pmc_sys::sys::output_file;
+use pmc_sys::sys::process::Streams;
+use pmc_sys::terminal;
 
 /// Digits of the largest 64-bit number, by pmcstat's own formula.
 const WIDTH: usize = (64.0 / std::f64::consts::LOG2_10) as usize + 1;

@@ -14,10 +14,10 @@ use std::path::Path;
 pub(super) use self::columns::beside;
 pub(super) use self::plan::PmcstatColumns;
 use self::plan::{PmcstatOutput, PmcstatPlan, PmcstatStep};
-use crate::error::{Error, Exit, Result, say};
-use crate::host::Host;
-use crate::sys::{output_file, signal, standard_output};
 use crate::view::pmcstat::PmcstatFormat;
+use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::host::Host;
+use pmc_sys::sys::{output_file, signal, standard_output};
 
 const NAME: &str = "pmcstat";
 

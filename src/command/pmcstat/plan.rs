@@ -8,16 +8,16 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use super::{NO_TARGETS, OS_ERROR};
-use crate::analysis::request::NamePattern;
 use crate::cli::pmcstat::{PmcstatCommandLine, PmcstatCounter, USAGE};
-use crate::error::{Error, Exit, Result};
-use crate::event::EventParser;
-use crate::host::{CpuList, Host};
-use crate::recording::launch;
-use crate::recording::plan::MeasurementScope;
-use crate::sort;
-use crate::units::S;
 use crate::view::pmcstat::{DEPTH, LeafName, PmcstatFormat};
+use pmc_analysis::analysis::request::NamePattern;
+use pmc_events::event::EventParser;
+use pmc_recording::recording::launch;
+use pmc_recording::recording::plan::MeasurementScope;
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::host::{CpuList, Host};
+use pmc_sys::sort;
+use pmc_sys::units::S;
 
 /// The work that the options request.
 pub(super) enum PmcstatPlan {

@@ -13,9 +13,9 @@ use crate::cli::profile::ProfileArgs;
 use crate::cli::record::RecordArgs;
 use crate::cli::report::ReportArgs;
 use crate::command::{screen, usage};
-use crate::error::{Error, Result, Warning, say};
-use crate::recording::runtime::{self, MissingRuntimeNames, RuntimeDetection};
-use crate::terminal::Stream;
+use pmc_recording::recording::runtime::{self, MissingRuntimeNames, RuntimeDetection};
+use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::terminal::Stream;
 
 /// The two commands that `pmc profile` runs in turn.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! ```text
 //! plan ── recording: rings ──► one file, or several in turn ──► summary line
 //! ```
-//! [`plan`] interprets the options, [`recording`](crate::recording) records, and [`status`] shows the
+//! [`plan`] interprets the options, [`recording`](pmc_recording::recording) records, and [`status`] shows the
 //! progress.
 
 pub(in crate::command) mod plan;
@@ -13,27 +13,28 @@ use std::io::Write;
 
 pub(super) use self::plan::RecordPlan;
 use self::status::RecordStatusLine;
-use crate::abi::attr::LARGEST_STACK_COPY;
-use crate::counter::request::sampling::CallGraph;
-use crate::error::{Error, Exit, Result, Warning, say};
-use crate::host::Host;
-use crate::perfdata::RecordedEvent;
-use crate::recording::attached::HandedOverEntry;
-use crate::recording::control::Control;
-use crate::recording::counting::{CountPlan, Observer};
-use crate::recording::file::features;
-use crate::recording::file::output::{OutputEvents, RecordOutput};
-use crate::recording::file::recorder::{self, PreparedRecording, RecordingResult};
-use crate::recording::plan::BuildIdChoice;
-use crate::recording::reservation::reserve;
-use crate::recording::sources::{self, RecordSources};
-use crate::recording::{launch, no_samples, open, targets, trace};
-use crate::sys::process::Streams;
-use crate::sys::signal;
-use crate::sys::standard_output;
-use crate::terminal::Stream;
-use crate::text::as_json;
-use crate::units;
+use pmc_events::counter::request::sampling::CallGraph;
+use pmc_perfdata::perfdata::RecordedEvent;
+use pmc_recording::recording::attached::HandedOverEntry;
+use pmc_recording::recording::control::Control;
+use pmc_recording::recording::counting::{CountPlan, Observer};
+use pmc_recording::recording::file::features;
+use pmc_recording::recording::file::output::{OutputEvents, RecordOutput};
+use pmc_recording::recording::file::recorder::PreparedRecording;
+use pmc_recording::recording::file::result::{RecordingResult, lost};
+use pmc_recording::recording::plan::BuildIdChoice;
+use pmc_recording::recording::reservation::reserve;
+use pmc_recording::recording::sources::{self, RecordSources};
+use pmc_recording::recording::{launch, no_samples, open, targets, trace};
+use pmc_sys::abi::attr::LARGEST_STACK_COPY;
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::host::Host;
+use pmc_sys::sys::process::Streams;
+use pmc_sys::sys::signal;
+use pmc_sys::sys::standard_output;
+use pmc_sys::terminal::Stream;
+use pmc_sys::text::as_json;
+use pmc_sys::units;
 
 /// Runs the command. `counted` holds the events to count during the recording, and the observer that receives
 /// the counts.
@@ -114,10 +115,10 @@ fn report(plan: &RecordPlan, events: &[RecordedEvent], run: RecordingResult) -> 
         say::warn(&Warning::SizeReached);
     }
     let exit = run.exit(!plan.sample.run_schedule.command.is_empty());
-    let lost = recorder::lost(&run.totals, &run.readings);
+    let lost = lost(&run.totals, &run.readings);
     let reason = no_samples::reason(&plan.sample, events, &run, lost);
     if plan.json {
-        let own_cpu = crate::sys::clock::process_cpu_ns();
+        let own_cpu = pmc_sys::sys::clock::process_cpu_ns();
         let document = status::document(&run, events, reason.as_ref(), own_cpu, exit);
         writeln!(std::io::stdout(), "{}", as_json(&document))
             .map_err(|error| Error::output("the summary of the recording", error))?;

@@ -2,8 +2,6 @@
 //!
 //! Checks what clap cannot. Opens nothing. Every error here is a usage error (status 2).
 
-use crate::abi::attr::LARGEST_AUX_SAMPLE;
-use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::persist::AttachArgs;
 use crate::cli::record::RecordArgs;
 use crate::cli::recording_options::RecordingOptions;
@@ -11,21 +9,23 @@ use crate::command::plan::{delay_or_ranges, duration, tracepoint_filters};
 use crate::command::sampling_options::{
     TargetArgs, are_held, call_graph, overridden, pfm_events, rate, ring_pages, scope, size, whole_machine,
 };
-use crate::counter::Levels;
-use crate::counter::request::sampling::SampleOptions;
-use crate::counter::reservation::Policy;
-use crate::counter::rings::pages_of;
-use crate::error::{Error, Result, Warning};
-use crate::host::Host;
-use crate::persistent::PersistentEntry;
-use crate::persistent::client::find;
-use crate::persistent::directory::RunDirectory;
-use crate::recording::plan::{
+use pmc_events::counter::Levels;
+use pmc_events::counter::request::sampling::SampleOptions;
+use pmc_events::counter::reservation::Policy;
+use pmc_events::counter::rings::pages_of;
+use pmc_recording::persistent::PersistentEntry;
+use pmc_recording::persistent::client::find;
+use pmc_recording::persistent::directory::RunDirectory;
+use pmc_recording::recording::plan::{
     BuildIdChoice, FilePlan, MeasurementScope, Rotation, RunSchedule, SamplePlan, Synthesis,
 };
-use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
-use crate::sys::clock;
-use crate::units::{MS, parse_duration};
+use pmc_sys::abi::attr::LARGEST_AUX_SAMPLE;
+use pmc_sys::abi::{branch_sample_type, sample_type};
+use pmc_sys::error::{Error, Result, Warning};
+use pmc_sys::host::Host;
+use pmc_sys::sys::arch::{REGISTER_NAMES, REGISTERS};
+use pmc_sys::sys::clock;
+use pmc_sys::units::{MS, parse_duration};
 
 /// Settings of `pmc record`.
 pub(in crate::command) struct RecordPlan {

@@ -5,14 +5,15 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::counter::rings::InstanceReading;
-use crate::error::{Error, Exit, Warning, say};
-use crate::perfdata::RecordedEvent;
-use crate::recording::file::output::Totals;
-use crate::recording::file::recorder::{RecordingResult, StatusLine, lost};
-use crate::sys::clock::{monotonic_ns, process_cpu_ns};
-use crate::terminal::Stream;
-use crate::units;
+use pmc_events::counter::rings::InstanceReading;
+use pmc_perfdata::perfdata::RecordedEvent;
+use pmc_recording::recording::file::output::Totals;
+use pmc_recording::recording::file::recorder::StatusLine;
+use pmc_recording::recording::file::result::{RecordingResult, lost};
+use pmc_sys::error::{Error, Exit, Warning, say};
+use pmc_sys::sys::clock::{monotonic_ns, process_cpu_ns};
+use pmc_sys::terminal::Stream;
+use pmc_sys::units;
 
 /// Interval between updates, in nanoseconds.
 const BEAT: u64 = 500_000_000;
@@ -132,7 +133,7 @@ pub(super) fn truth(to: &str, totals: &Totals, readings: &[InstanceReading]) -> 
             let on = match cpus.as_slice() {
                 [] => String::new(),
                 [one] => format!(" on CPU {one}"),
-                _ => format!(" on CPUs {}", cpus.into_iter().collect::<crate::host::CpuList>()),
+                _ => format!(" on CPUs {}", cpus.into_iter().collect::<pmc_sys::host::CpuList>()),
             };
             format!("{} records lost ({share:.2}%{on})", units::thousands(missing))
         }

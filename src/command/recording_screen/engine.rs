@@ -6,11 +6,11 @@ use std::sync::mpsc::Sender;
 
 use super::loader::NewestStage;
 use crate::command::screen;
-use crate::error::{Error, Result};
-use crate::profile::sampled::{FunctionRef, Query, QueryAnswer};
 use crate::tui::{Engine, LiveCommand, ViewFormat};
 use crate::view::export::ExportFormat;
 use crate::view::report::ReportLayout;
+use pmc_analysis::profile::sampled::{FunctionRef, Query, QueryAnswer};
+use pmc_sys::error::{Error, Result};
 
 pub(super) struct RecordingEngine {
     newest: NewestStage,

@@ -9,20 +9,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{ScreenPlan, function_of};
-use crate::analysis::annotate::AnnotationRequest;
-use crate::analysis::annotate::listing::ListingOptions;
-use crate::analysis::{Analysis, NamedSamples, ProgressMeter, ProgressSink, quality};
-use crate::error::Result;
-use crate::perfdata::Reader;
-use crate::profile::annotate::Listing;
-use crate::profile::sampled::{FunctionRef, StringTable};
-use crate::session::Session;
-use crate::symbol::Depth;
-use crate::symbol::source_text::SourceFolders;
-use crate::text::clean;
 use crate::tui::Board;
 use crate::tui::board::{Job, latest};
 use crate::tui::engine::JobProgress;
+use pmc_analysis::analysis::annotate::AnnotationRequest;
+use pmc_analysis::analysis::annotate::listing::ListingOptions;
+use pmc_analysis::analysis::{Analysis, NamedSamples, ProgressMeter, ProgressSink, quality};
+use pmc_analysis::profile::annotate::Listing;
+use pmc_analysis::profile::sampled::{FunctionRef, StringTable};
+use pmc_analysis::session::Session;
+use pmc_perfdata::perfdata::Reader;
+use pmc_symbols::symbol::Depth;
+use pmc_symbols::symbol::source_text::SourceFolders;
+use pmc_sys::error::Result;
+use pmc_sys::text::clean;
 
 /// Minimum interval between progress reports.
 const PROGRESS: Duration = Duration::from_millis(100);

@@ -11,7 +11,7 @@
 //! than the previous stage. The job thread answers from the newest stage. `analysis` defines the
 //! contents of the stages.
 //!
-//! [`NamedSamples`]: crate::analysis::NamedSamples
+//! [`NamedSamples`]: pmc_analysis::analysis::NamedSamples
 
 mod engine;
 mod loader;
@@ -20,18 +20,18 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 
 use super::screen;
-use crate::analysis::AnalysisRequest;
-use crate::analysis::annotate::AnnotationRequest;
-use crate::error::{Exit, Result};
-use crate::perfdata::Reader;
-use crate::profile::sampled::{FunctionRef, Query, StackDirection};
-use crate::symbol::Depth;
-use crate::terminal::theme::Background;
 use crate::tui::board::serve;
 use crate::tui::{Board, EngineHandle, EngineStatus, Inbox};
 use crate::view::report::ReportLayout;
 use engine::RecordingEngine;
 use loader::{Loader, NewestStage};
+use pmc_analysis::analysis::AnalysisRequest;
+use pmc_analysis::analysis::annotate::AnnotationRequest;
+use pmc_analysis::profile::sampled::{FunctionRef, Query, StackDirection};
+use pmc_perfdata::perfdata::Reader;
+use pmc_symbols::symbol::Depth;
+use pmc_sys::error::{Exit, Result};
+use pmc_sys::terminal::theme::Background;
 
 /// Size of the smallest branch in the tree on the screen, as a fraction of the event's total period.
 const BRANCH: f64 = 0.0002;

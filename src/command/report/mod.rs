@@ -9,16 +9,16 @@ use std::sync::Arc;
 use super::pager::PagedOutput;
 use super::progress::Bars;
 use super::{recording_screen, screen};
-use crate::analysis::script::{self, DumpOrder, ScriptLine};
-use crate::analysis::{Analysis, counts, header, quality, tasks};
-use crate::error::{Error, Exit, Result};
-use crate::perfdata::Reader;
-use crate::profile::sampled::{Profile, StringTable};
-use crate::session::{MappingDetail, Session};
-use crate::symbol::MissingDataReason;
 use crate::view;
 pub(super) use plan::ReportPlan;
 use plan::{HeaderChoice, ListKind};
+use pmc_analysis::analysis::script::{self, DumpOrder, ScriptLine};
+use pmc_analysis::analysis::{Analysis, counts, header, quality, tasks};
+use pmc_analysis::profile::sampled::{Profile, StringTable};
+use pmc_analysis::session::{MappingDetail, Session};
+use pmc_perfdata::perfdata::Reader;
+use pmc_symbols::symbol::MissingDataReason;
+use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.
 ///

@@ -2,24 +2,24 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::AnalysisRequest;
-use crate::analysis::request::{CostMeasure, LatencyMode};
 use crate::cli::report::ReportArgs;
 use crate::command::columns::{RowLayout, rows};
 use crate::command::plan::{self, duration};
 use crate::command::recording_screen::ScreenPlan;
-use crate::error::{Error, Result};
-use crate::perfdata::Reader;
-use crate::profile::sampled::chains::ChainRequest;
-use crate::profile::sampled::table::RowSelection;
-use crate::profile::sampled::{Filter, Query, ShareOf, SortKey, StackDirection};
-use crate::symbol::Depth;
-use crate::terminal::theme::Background;
-use crate::terminal::{self, Paint, Stream};
-use crate::units::MS;
 use crate::view::report::{
     ChainPosition, ChainShape, ChainUnit, EventGrouping, ReportColumn, ReportFormat, ReportLayout,
 };
+use pmc_analysis::analysis::AnalysisRequest;
+use pmc_analysis::analysis::request::{CostMeasure, LatencyMode};
+use pmc_analysis::profile::sampled::chains::ChainRequest;
+use pmc_analysis::profile::sampled::table::RowSelection;
+use pmc_analysis::profile::sampled::{Filter, Query, ShareOf, SortKey, StackDirection};
+use pmc_perfdata::perfdata::Reader;
+use pmc_symbols::symbol::Depth;
+use pmc_sys::error::{Error, Result};
+use pmc_sys::terminal::theme::Background;
+use pmc_sys::terminal::{self, Paint, Stream};
+use pmc_sys::units::MS;
 
 /// Settings of `pmc report`.
 #[derive(Debug)]

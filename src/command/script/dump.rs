@@ -4,12 +4,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::read_source;
-use crate::analysis::script::{NamedRecording, ScriptLine};
-use crate::error::{Error, Result, say};
-use crate::sys::output_file;
-use crate::text::clean;
-use crate::units::{bytes, thousands};
 use crate::view::script::{ScriptLayout, ScriptWriter};
+use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
+use pmc_sys::error::{Error, Result, say};
+use pmc_sys::sys::output_file;
+use pmc_sys::text::clean;
+use pmc_sys::units::{bytes, thousands};
 
 /// The output file of all events with the same name.
 struct EventDump<'a> {

@@ -9,19 +9,19 @@ use std::sync::Arc;
 
 use super::pager::PagedOutput;
 use super::progress::Bars;
-use crate::analysis::counts::{self, CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
-use crate::analysis::script::{NamedRecording, ScriptLine};
-use crate::analysis::{header, quality};
-use crate::error::{Error, Exit, Result};
-use crate::perfdata::Reader;
-use crate::record::kind;
-use crate::session::Session;
-use crate::symbol::source_text;
 use crate::view;
 use crate::view::pmcstat::LoggedKind;
 use crate::view::script::ScriptWriter;
 use crate::view::script::counts::CountLine;
 pub(super) use plan::ScriptPlan;
+use pmc_analysis::analysis::counts::{self, CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
+use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
+use pmc_analysis::analysis::{header, quality};
+use pmc_analysis::session::Session;
+use pmc_perfdata::perfdata::Reader;
+use pmc_perfdata::record::kind;
+use pmc_symbols::symbol::source_text;
+use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.
 ///

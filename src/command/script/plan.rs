@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::script::{DumpOrder, NamedRecording, ScriptRequest};
 use crate::cli::script::ScriptArgs;
 use crate::command::plan;
-use crate::error::{Error, Result};
-use crate::perfdata::Reader;
-use crate::perfdata::feature::ClockData;
-use crate::record::kind;
-use crate::symbol::SymbolOptions;
-use crate::terminal::Stream;
 use crate::view::script::{ScriptClock, ScriptLayout};
+use pmc_analysis::analysis::script::{DumpOrder, NamedRecording, ScriptRequest};
+use pmc_perfdata::perfdata::Reader;
+use pmc_perfdata::perfdata::feature::ClockData;
+use pmc_perfdata::record::kind;
+use pmc_symbols::symbol::SymbolOptions;
+use pmc_sys::error::{Error, Result};
+use pmc_sys::terminal::Stream;
 
 /// Settings of `pmc script`.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl ScriptPlan {
             fields: script.fields().to_vec(),
             events: reader.events().iter().map(|event| event.name()).collect(),
             wall: clock.map(ClockData::to_wall_ns),
-            has_chains: self.request.callers && crate::analysis::has_chains(reader),
+            has_chains: self.request.callers && pmc_analysis::analysis::has_chains(reader),
             is_aarch64: reader.features().arch.as_deref() == Some("aarch64"),
             ..self.layout.clone()
         }

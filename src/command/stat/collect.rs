@@ -8,23 +8,23 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
 use super::parts;
-use crate::abi::attr::{Flag, kind};
-use crate::counter::counter_set::{CounterReading, CounterSet};
-use crate::counter::facts::MachineFacts;
-use crate::counter::refusal::{self, Explanation, Refusal};
-use crate::counter::reservation::LockFile;
-use crate::counter::target::TargetSlot;
-use crate::event::{EventSource, EventSpec, Tool};
-use crate::host::Host;
-use crate::host::cpu::{self, Topology};
-use crate::host::process::ThreadInfo;
-use crate::profile::counts::CountPart;
-use crate::profile::tally::{CountJoin, Tally};
-use crate::profile::{
+use pmc_analysis::profile::counts::CountPart;
+use pmc_analysis::profile::tally::{CountJoin, Tally};
+use pmc_analysis::profile::{
     self,
     counts::{Aggregation, CpuTime, EventRole, MissingValueReason, PlaceLabel, StatCounts, StatEvent},
 };
-use crate::units::Count;
+use pmc_events::counter::counter_set::{CounterReading, CounterSet};
+use pmc_events::counter::facts::MachineFacts;
+use pmc_events::counter::refusal::{self, Explanation, Refusal};
+use pmc_events::counter::reservation::LockFile;
+use pmc_events::counter::target::TargetSlot;
+use pmc_events::event::{EventSource, EventSpec, Tool};
+use pmc_sys::abi::attr::{Flag, kind};
+use pmc_sys::host::Host;
+use pmc_sys::host::cpu::{self, Topology};
+use pmc_sys::host::process::ThreadInfo;
+use pmc_sys::units::Count;
 
 /// Facts about the machine, read on demand.
 pub(super) struct StatMachine<'a> {
@@ -514,7 +514,8 @@ pub(super) fn since(now: &[CounterReading], earlier: &[CounterReading]) -> Vec<C
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{EventGroup, parse};
+    use crate::kit::test_data;
+    use pmc_events::event::{EventGroup, parse};
 
     #[test]
     fn initial_readings_are_subtracted_per_counter() {
@@ -550,7 +551,7 @@ mod tests {
 
     #[test]
     fn kernel_probes_count_kernel_mode() {
-        let zen = Host::rooted(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/sysfs/amd-zen"));
+        let zen = Host::rooted(test_data("sysfs/amd-zen"));
         let is_of_kernel = |text: &str| {
             let groups = parse(text, &zen).unwrap();
             groups.iter().flat_map(|group| &group.events).map(EventSpec::is_of_kernel).collect::<Vec<_>>()
@@ -562,7 +563,7 @@ mod tests {
 
     #[test]
     fn tracepoints_count_kernel_mode_except_system_calls() {
-        let host = Host::rooted(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/sysfs/virtual"));
+        let host = Host::rooted(test_data("sysfs/virtual"));
         let text = "sched:sched_switch:u,page_fault.write,usr,syscalls:sys_enter_read:u";
         let groups = parse(text, &host).unwrap();
         let events = groups.iter().flat_map(|group| &group.events);

@@ -11,19 +11,19 @@ use super::collect::quantity;
 use super::metrics::{CountSource, TableMetrics};
 use super::parts;
 use super::plan::{CgroupChoice, EventSelection, StatPlan};
-use crate::counter::Mode;
-use crate::counter::metric_events;
-use crate::counter::open::cycles;
-use crate::counter::refusal::Refusal;
-use crate::counter::target::TargetCgroup;
-use crate::error::{Error, Result, Warning};
-use crate::event::perfevent_conf::{DerivedEvent, PerfeventConf, SkippedLine};
-use crate::event::{EventGroup, EventParser, EventSpec, ParseError, perfevent_conf};
-use crate::host::Host;
-use crate::profile::counts::{Aggregation, MissingValueReason};
-use crate::profile::metrics::formula::{Formula, Operand};
-use crate::recording::plan::MeasurementScope;
-use crate::recording::{filters, launch};
+use pmc_analysis::profile::counts::{Aggregation, MissingValueReason};
+use pmc_analysis::profile::metrics::formula::{Formula, Operand};
+use pmc_events::counter::Mode;
+use pmc_events::counter::metric_events;
+use pmc_events::counter::open::cycles;
+use pmc_events::counter::refusal::Refusal;
+use pmc_events::counter::target::TargetCgroup;
+use pmc_events::event::perfevent_conf::{DerivedEvent, PerfeventConf, SkippedLine};
+use pmc_events::event::{EventGroup, EventParser, EventSpec, ParseError, perfevent_conf};
+use pmc_recording::recording::plan::MeasurementScope;
+use pmc_recording::recording::{filters, launch};
+use pmc_sys::error::{Error, Result, Warning};
+use pmc_sys::host::Host;
 
 /// The events and metrics to count.
 pub(super) struct ResolvedSelection {
@@ -301,12 +301,13 @@ fn bind(
 mod tests {
     use super::super::plan::RequestedMetrics;
     use super::*;
-    use crate::counter::metric_events::MetricEventGrouping;
-    use crate::event::parse;
-    use crate::host::saved;
+    use crate::kit::test_data;
+    use pmc_events::counter::metric_events::MetricEventGrouping;
+    use pmc_events::event::parse;
+    use pmc_sys::host::Host;
 
     fn left(text: &str, core_kind: Option<&str>, pmu: Option<&str>) -> Result<Vec<Option<String>>> {
-        let mut groups = parse(text, &saved("hybrid")).unwrap();
+        let mut groups = parse(text, &Host::rooted(test_data("host/hybrid"))).unwrap();
         let selection = EventSelection {
             events: Vec::new(),
             perfevent_conf: None,
@@ -323,7 +324,7 @@ mod tests {
                 thresholds: true,
             },
         };
-        narrow(&mut groups, &selection, &saved("hybrid"))?;
+        narrow(&mut groups, &selection, &Host::rooted(test_data("host/hybrid")))?;
         Ok(groups.into_iter().flat_map(|group| group.events).map(|spec| spec.pmu).collect())
     }
 

@@ -8,21 +8,21 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
 use super::plan::RequestedMetrics;
-use crate::analysis::counts::{CountsEvent, RecordedCounts};
-use crate::error::{Error, Result, Warning};
-use crate::event::EventParser;
-use crate::event::vendor::{Vendor, VendorMetric};
-use crate::host::cpu::{self, Topology};
-use crate::host::{CpuList, Host};
-use crate::profile::counts::{MissingValueReason, StatCounts};
-use crate::profile::metrics::formula::Formula;
-use crate::profile::metrics::library::{self, Binder, MetricDefinition, MetricLibrary};
-use crate::profile::metrics::literals::{Literals, MetricEnvironment};
-use crate::profile::metrics::named::NAMED;
-use crate::profile::metrics::{self, topdown};
-use crate::recording::plan::MeasurementScope;
-use crate::text;
 use crate::view::stat::TopdownTree;
+use pmc_analysis::analysis::counts::{CountsEvent, RecordedCounts};
+use pmc_analysis::profile::counts::{MissingValueReason, StatCounts};
+use pmc_analysis::profile::metrics::formula::Formula;
+use pmc_analysis::profile::metrics::library::{self, Binder, MetricDefinition, MetricLibrary};
+use pmc_analysis::profile::metrics::literals::{Literals, MetricEnvironment};
+use pmc_analysis::profile::metrics::named::NAMED;
+use pmc_analysis::profile::metrics::{self, topdown};
+use pmc_events::event::EventParser;
+use pmc_events::event::vendor::{Vendor, VendorMetric};
+use pmc_recording::recording::plan::MeasurementScope;
+use pmc_sys::error::{Error, Result, Warning};
+use pmc_sys::host::cpu::{self, Topology};
+use pmc_sys::host::{CpuList, Host};
+use pmc_sys::text;
 
 /// The source of the counts.
 pub(super) enum CountSource<'a> {

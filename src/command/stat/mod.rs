@@ -4,8 +4,8 @@
 //! plan ── wanted ──► run (once, -r N times, each --vs command, each pass of --exact) ──► shown ──► output
 //! ```
 //! [`plan`] interprets the options and [`events`] selects the events.
-//! [`counting`](crate::recording::counting) measures once, [`collect`] converts readings to tables, and
-//! [`sink`] and [`serve`] output text. This file repeats runs, compares commands and prints.
+//! [`counting`](pmc_recording::recording::counting) measures once, [`collect`] converts readings to tables,
+//! and [`sink`] and [`serve`] output text. This file repeats runs, compares commands and prints.
 
 mod collect;
 mod events;
@@ -28,32 +28,32 @@ pub(super) use self::plan::{StatPlan, StatReportPlan};
 use self::print::{StatPrinter, subject};
 pub(super) use self::report::run as report;
 use super::progress::Bars;
-use crate::analysis::{ProgressMeter, ProgressSink as _, counts};
-use crate::counter::counter_set::{CounterReading, CounterSet};
-use crate::counter::fit;
-use crate::counter::refusal::Refusal;
-use crate::counter::reservation::Watcher;
-use crate::counter::{CounterFlags, Mode, allocate};
-use crate::error::{Error, Exit, Result, Warning, say};
-use crate::event::{EventGroup, EventSpec};
-use crate::host::Host;
-use crate::host::process::ThreadInfo;
-use crate::profile::counts::{CpuTime, StatCounts};
-use crate::profile::repeats;
-use crate::profile::versus::{CommandMeasurements, MeasureKind, compare};
-use crate::recording::control::Control;
-use crate::recording::counting::{
+use pmc_analysis::analysis::{ProgressMeter, ProgressSink as _, counts};
+use pmc_analysis::profile::counts::{CpuTime, StatCounts};
+use pmc_analysis::profile::repeats;
+use pmc_analysis::profile::versus::{CommandMeasurements, MeasureKind, compare};
+use pmc_events::counter::counter_set::{CounterReading, CounterSet};
+use pmc_events::counter::fit;
+use pmc_events::counter::refusal::Refusal;
+use pmc_events::counter::reservation::Watcher;
+use pmc_events::counter::{CounterFlags, Mode, allocate};
+use pmc_events::event::{EventGroup, EventSpec};
+use pmc_recording::recording::control::Control;
+use pmc_recording::recording::counting::{
     CountPlan, CountingSetup, IntervalReadings, MeasurementResult, Observer, measure,
 };
-use crate::recording::file::counts::{CountsFile, EventDisplay};
-use crate::recording::output_pipe::OutputPipe;
-use crate::recording::plan::{MeasurementScope, RunSchedule};
-use crate::recording::reservation::reserve;
-use crate::recording::{launch, targets};
-use crate::sys::errno;
-use crate::sys::process::{self, Ended, PausedChild, Streams};
-use crate::sys::signal::{self, Signals};
-use crate::units::{self, MS};
+use pmc_recording::recording::file::counts::{CountsFile, EventDisplay};
+use pmc_recording::recording::output_pipe::OutputPipe;
+use pmc_recording::recording::plan::{MeasurementScope, RunSchedule};
+use pmc_recording::recording::reservation::reserve;
+use pmc_recording::recording::{launch, targets};
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::host::Host;
+use pmc_sys::host::process::ThreadInfo;
+use pmc_sys::sys::errno;
+use pmc_sys::sys::process::{self, Ended, PausedChild, Streams};
+use pmc_sys::sys::signal::{self, Signals};
+use pmc_sys::units::{self, MS};
 
 /// Number of open tracepoints that take noticeably long to close (about 0.3 s), and so delay the prompt.
 const MANY_TRACEPOINTS: usize = 8;

@@ -12,12 +12,12 @@
 //! same way as the leader. If a child does not inherit some event, the kernel cannot swap the contexts of
 //! parent and child, which would mix up their counts.
 
-use crate::abi::attr::Flag;
 use crate::command::plan;
-use crate::error::Result;
-use crate::event::{EventGroup, EventSource, EventSpec, Tool};
-use crate::profile::counts::Aggregation;
-use crate::profile::counts::CountPart;
+use pmc_analysis::profile::counts::Aggregation;
+use pmc_analysis::profile::counts::CountPart;
+use pmc_events::event::{EventGroup, EventSource, EventSpec, Tool};
+use pmc_sys::abi::attr::Flag;
+use pmc_sys::error::Result;
 
 /// Returns the groups that count the parts, or the groups unchanged if there are no parts.
 ///

@@ -11,15 +11,15 @@ use crate::cli::stat::{
 };
 use crate::command::plan::{self, delay, duration};
 use crate::command::sampling_options::{self, TargetArgs, overridden, pfm_events};
-use crate::counter::Levels;
-use crate::counter::metric_events::MetricEventGrouping;
-use crate::counter::reservation::Policy;
-use crate::error::{Error, Result, Warning};
-use crate::host::Host;
-use crate::profile::counts::Aggregation;
-use crate::recording::plan::{Delay, MeasurementScope};
-use crate::terminal::Stream;
-use crate::units::MS;
+use pmc_analysis::profile::counts::Aggregation;
+use pmc_events::counter::Levels;
+use pmc_events::counter::metric_events::MetricEventGrouping;
+use pmc_events::counter::reservation::Policy;
+use pmc_recording::recording::plan::{Delay, MeasurementScope};
+use pmc_sys::error::{Error, Result, Warning};
+use pmc_sys::host::Host;
+use pmc_sys::terminal::Stream;
+use pmc_sys::units::MS;
 
 /// Settings of `pmc stat`.
 pub(in crate::command) struct StatPlan {

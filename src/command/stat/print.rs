@@ -3,12 +3,12 @@
 use super::plan::{StatFormat, StatOutput, StatPlan};
 use super::serve::MetricsServer;
 use super::sink::{self, ResultSink};
-use crate::error::{Result, Warning, say};
-use crate::profile::counts::StatCounts;
-use crate::profile::versus::CommandComparison;
-use crate::recording::plan::MeasurementScope;
 use crate::view::openmetrics;
 use crate::view::stat::{StatStyle, StatSubject, TopdownTree, csv, document, json, text, versus};
+use pmc_analysis::profile::counts::StatCounts;
+use pmc_analysis::profile::versus::CommandComparison;
+use pmc_recording::recording::plan::MeasurementScope;
+use pmc_sys::error::{Result, Warning, say};
 
 /// The output of one `pmc stat` command.
 pub(super) struct StatPrinter {

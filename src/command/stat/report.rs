@@ -1,7 +1,7 @@
 //! `pmc stat report`: shows a recording's counts in the tables of `pmc stat`.
 //!
-//! Receives a plan. Connects [`analysis::counts`](crate::analysis::counts) to the tables and the printer
-//! of live counters.
+//! Receives a plan. Connects [`analysis::counts`](pmc_analysis::analysis::counts) to the tables and the
+//! printer of live counters.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,21 +10,21 @@ use super::collect::{EventColumn, ShownEvents, StatMachine, TablePeriod, since};
 use super::metrics::{CountSource, TableMetrics};
 use super::plan::{LogPart, StatReportPlan};
 use super::print::StatPrinter;
-use crate::abi::attr::{Flag, kind};
-use crate::abi::generic;
-use crate::analysis::counts::{CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
-use crate::analysis::{counts, quality};
-use crate::counter::counter_set::CounterReading;
-use crate::counter::target::TargetSlot;
-use crate::error::{Error, Exit, Result};
-use crate::event::{EventSource, EventSpec, Tool};
-use crate::host::Host;
-use crate::host::process::ThreadInfo;
-use crate::perfdata::{self, Reader};
-use crate::profile::counts::{Aggregation, MissingValueReason};
-use crate::record::Thread as RecordedThread;
-use crate::session::{Session, Timestamp};
 use crate::view::stat::StatSubject;
+use pmc_analysis::analysis::counts::{CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
+use pmc_analysis::analysis::{counts, quality};
+use pmc_analysis::profile::counts::{Aggregation, MissingValueReason};
+use pmc_analysis::session::{Session, Timestamp};
+use pmc_events::counter::counter_set::CounterReading;
+use pmc_events::counter::target::TargetSlot;
+use pmc_events::event::{EventSource, EventSpec, Tool};
+use pmc_perfdata::perfdata::{self, Reader};
+use pmc_perfdata::record::Thread as RecordedThread;
+use pmc_sys::abi::attr::{Flag, kind};
+use pmc_sys::abi::generic;
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::host::Host;
+use pmc_sys::host::process::ThreadInfo;
 
 /// Runs the command.
 ///

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use pmc_sys::error::{Error, Result};
 
 /// The server and its current page.
 pub(super) struct MetricsServer {

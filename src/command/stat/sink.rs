@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::plan::{OutputTarget, StatFormat, StatOutput};
-use crate::error::{Error, Result};
-use crate::sys::replacement::Replacement;
-use crate::sys::{clock, descriptor, output_file};
-use crate::terminal::{self, Paint, Stream};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::replacement::Replacement;
+use pmc_sys::sys::{clock, descriptor, output_file};
+use pmc_sys::terminal::{self, Paint, Stream};
 
 /// The target of the results.
 pub(super) struct ResultSink {
@@ -29,7 +29,7 @@ impl ResultSink {
             }
             OutputTarget::Descriptor(number) => {
                 let file = descriptor::duplicate(*number).map_err(|error| {
-                    Error::io(format!("--log-fd {number}"), error).exit(crate::error::Exit::Usage)
+                    Error::io(format!("--log-fd {number}"), error).exit(pmc_sys::error::Exit::Usage)
                 })?;
                 (Box::new(file), format!("the results to descriptor {number}"), None)
             }
@@ -37,7 +37,7 @@ impl ResultSink {
                 if descriptor::stdout_was_closed() {
                     return Err(Error::io(
                         "-o -: writing the results",
-                        io::Error::from_raw_os_error(crate::sys::errno::EBADF),
+                        io::Error::from_raw_os_error(pmc_sys::sys::errno::EBADF),
                     )
                     .why("standard output is closed"));
                 }

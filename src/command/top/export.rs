@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use super::plan::TopView;
-use crate::analysis::live::export;
-use crate::analysis::live::snapshot::{LiveSnapshot, SnapshotMaker};
 use crate::command::screen;
-use crate::error::Result;
-use crate::host::Host;
-use crate::profile::sampled::{Profile, Query};
-use crate::record::encode::Encoder;
-use crate::recording::synthesize;
 use crate::tui::ViewFormat;
+use pmc_analysis::analysis::live::export;
+use pmc_analysis::analysis::live::snapshot::{LiveSnapshot, SnapshotMaker};
+use pmc_analysis::profile::sampled::{Profile, Query};
+use pmc_perfdata::record::encode::Encoder;
+use pmc_recording::recording::synthesize;
+use pmc_sys::error::Result;
+use pmc_sys::host::Host;
 
 /// Writes the part of a snapshot that the query selects.
 pub(super) fn write(

@@ -3,8 +3,8 @@
 //! ```text
 //! plan ──► sampler (thread): rings ─► Live ─► names (thread), snapshot, answer ─► stdio: tables │ the screen
 //! ```
-//! [`plan`] interprets the options. [`crate::recording::live`] opens the events and drains the ring
-//! buffers. [`crate::analysis::live`] resolves names and answers queries. [`stdio`] prints text,
+//! [`plan`] interprets the options. [`pmc_recording::recording::live`] opens the events and drains the ring
+//! buffers. [`pmc_analysis::analysis::live`] resolves names and answers queries. [`stdio`] prints text,
 //! [`watch`] is the screen's engine, and [`export`] writes files. This file selects text or the screen.
 
 mod export;
@@ -14,15 +14,15 @@ mod watch;
 
 pub(super) use self::plan::TopPlan;
 use super::screen;
-use crate::analysis::live::names;
-use crate::analysis::live::snapshot::SnapshotMaker;
-use crate::error::{Error, Exit, Result};
-use crate::host::Host;
-use crate::recording::live::Sampler;
-use crate::recording::{launch, open};
-use crate::sys::memory;
-use crate::sys::process::{Ended, Streams};
-use crate::sys::signal::{self, Signals};
+use pmc_analysis::analysis::live::names;
+use pmc_analysis::analysis::live::snapshot::SnapshotMaker;
+use pmc_recording::recording::live::Sampler;
+use pmc_recording::recording::{launch, open};
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::host::Host;
+use pmc_sys::sys::memory;
+use pmc_sys::sys::process::{Ended, Streams};
+use pmc_sys::sys::signal::{self, Signals};
 
 /// Runs the command.
 ///

@@ -6,36 +6,36 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::abi::sample_type;
-use crate::analysis::annotate::listing::ListingOptions;
-use crate::analysis::live::names::NameOptions;
-use crate::analysis::live::snapshot::{Retention, SnapshotOptions};
-use crate::analysis::request::NamePattern;
 use crate::cli::top::TopArgs;
 use crate::command::columns::{RowLayout, rows};
 use crate::command::plan::{self, duration, listed};
 use crate::command::sampling_options::{self, pfm_events};
-use crate::counter::Levels;
-use crate::counter::open;
-use crate::counter::request::sampling::{CallGraph, SampleOptions};
-use crate::error::{Error, Result, Warning, say};
-use crate::host::Host;
-use crate::profile::sampled::table::{RowRank, RowSelection};
-use crate::profile::sampled::{Filter, Query, SortKey, StackDirection, sort};
-use crate::recording::live::LivePlan;
-use crate::recording::plan::{MeasurementScope, RunSchedule, SamplePlan};
-use crate::session::SampleQuery;
-use crate::session::samples::SampleAttribute;
-use crate::symbol::disassemble::Syntax;
-use crate::symbol::source_text::SourceFolders;
-use crate::symbol::{Depth, SymbolOptions as Symbols};
-use crate::sys::clock;
-use crate::sys::credentials::Credentials;
-use crate::sys::process::Streams;
-use crate::terminal::Stream;
-use crate::terminal::theme::Background;
-use crate::units::{MS, S};
 use crate::view::report::{EventGrouping, ReportLayout};
+use pmc_analysis::analysis::annotate::listing::ListingOptions;
+use pmc_analysis::analysis::live::names::NameOptions;
+use pmc_analysis::analysis::live::snapshot::{Retention, SnapshotOptions};
+use pmc_analysis::analysis::request::NamePattern;
+use pmc_analysis::profile::sampled::table::{RowRank, RowSelection};
+use pmc_analysis::profile::sampled::{Filter, Query, SortKey, StackDirection, sort};
+use pmc_analysis::session::SampleQuery;
+use pmc_analysis::session::samples::SampleAttribute;
+use pmc_events::counter::Levels;
+use pmc_events::counter::open;
+use pmc_events::counter::request::sampling::{CallGraph, SampleOptions};
+use pmc_recording::recording::live::LivePlan;
+use pmc_recording::recording::plan::{MeasurementScope, RunSchedule, SamplePlan};
+use pmc_symbols::symbol::disassemble::Syntax;
+use pmc_symbols::symbol::source_text::SourceFolders;
+use pmc_symbols::symbol::{Depth, SymbolOptions as Symbols};
+use pmc_sys::abi::sample_type;
+use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::host::Host;
+use pmc_sys::sys::clock;
+use pmc_sys::sys::credentials::Credentials;
+use pmc_sys::sys::process::Streams;
+use pmc_sys::terminal::Stream;
+use pmc_sys::terminal::theme::Background;
+use pmc_sys::units::{MS, S};
 
 /// Settings of `pmc top`.
 pub(in crate::command) struct TopPlan {
@@ -353,7 +353,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         freq_max: typed.freq.as_deref() == Some("max"),
         ring_pages: Some(match &typed.mmap_pages {
             Some(text) => sampling_options::ring_pages(text)?,
-            None => crate::counter::rings::pages_of(RING),
+            None => pmc_events::counter::rings::pages_of(RING),
         }),
         reserve: typed.reserve.parse()?,
         verbose: typed.verbose > 0,

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::plan::TopPlan;
-use crate::analysis::live::names::NameLookup;
-use crate::analysis::live::snapshot::SnapshotMaker;
-use crate::error::{Error, Exit, Result, Warning, say};
-use crate::session::live::LiveState;
-use crate::sys::signal::{self, Signals};
 use crate::view;
+use pmc_analysis::analysis::live::names::NameLookup;
+use pmc_analysis::analysis::live::snapshot::SnapshotMaker;
+use pmc_analysis::session::live::LiveState;
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::sys::signal::{self, Signals};
 
 /// Maximum time to wait for names before the last table.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -16,24 +16,24 @@ use std::time::{Duration, Instant};
 
 use super::export;
 use super::plan::{TopPlan, TopView};
-use crate::analysis::annotate::listing::ListingOptions;
-use crate::analysis::live::listing::{FunctionSamples, ListingBuilder};
-use crate::analysis::live::names::{self, EARLY, NameLookup};
-use crate::analysis::live::row_history::RowHistory;
-use crate::analysis::live::snapshot::{LiveSnapshot, Retention, SnapshotMaker};
 use crate::command::screen;
-use crate::error::{Error, Exit, Result};
-use crate::profile::sampled::{FunctionRef, LiveHeader, Query, QueryAnswer};
-use crate::recording::launch;
-use crate::recording::live::Sampler;
-use crate::recording::live_rate::RateOrders;
-use crate::recording::plan::{MeasurementScope, SamplePlan};
-use crate::session::live::LiveState;
-use crate::symbol::SymbolOptions;
-use crate::sys::process::Streams;
 use crate::tui::board::{latest, serve};
 use crate::tui::engine::CpuTimeSplit;
 use crate::tui::{Board, Engine, EngineHandle, EngineStatus, Inbox, LiveCommand, ViewFormat};
+use pmc_analysis::analysis::annotate::listing::ListingOptions;
+use pmc_analysis::analysis::live::listing::{FunctionSamples, ListingBuilder};
+use pmc_analysis::analysis::live::names::{self, EARLY, NameLookup};
+use pmc_analysis::analysis::live::row_history::RowHistory;
+use pmc_analysis::analysis::live::snapshot::{LiveSnapshot, Retention, SnapshotMaker};
+use pmc_analysis::profile::sampled::{FunctionRef, LiveHeader, Query, QueryAnswer};
+use pmc_analysis::session::live::LiveState;
+use pmc_recording::recording::launch;
+use pmc_recording::recording::live::Sampler;
+use pmc_recording::recording::live_rate::RateOrders;
+use pmc_recording::recording::plan::{MeasurementScope, SamplePlan};
+use pmc_symbols::symbol::SymbolOptions;
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::sys::process::Streams;
 
 /// Shorter intervals for the first snapshots.
 const FIRST: [Duration; 3] =

@@ -5,15 +5,15 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{detail, found, nothing, put};
-use crate::profile::annotate::arrows::ArrowPiece;
-use crate::profile::annotate::{Listing, PercentBasis, RowContent};
-use crate::profile::sampled::Filter;
-use crate::text::{self, DisplayName};
 use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
 use crate::tui::state::ScreenState;
 use crate::tui::theme::ScreenTheme;
 use crate::view::report::INLINED;
+use pmc_analysis::profile::annotate::arrows::ArrowPiece;
+use pmc_analysis::profile::annotate::{Listing, PercentBasis, RowContent};
+use pmc_analysis::profile::sampled::Filter;
+use pmc_sys::text::{self, DisplayName};
 
 pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let width = usize::from(areas.body.width);
@@ -118,7 +118,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
             }
             RowContent::Address(address) => (format!("{address:>8x}  "), "?".to_owned(), theme.plain()),
         };
-        let room = room.saturating_sub(crate::text::width(&number));
+        let room = room.saturating_sub(pmc_sys::text::width(&number));
         spans.push(Span::styled(number, theme.dim()));
         let words = vec![(text::shifted(&words, code.shift, room), style)];
         spans.extend(found(words, &state.search, theme));

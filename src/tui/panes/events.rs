@@ -5,13 +5,13 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{detail, nothing, put};
-use crate::profile::sampled::trust::{TrustRemark, TrustStatement, losses, statement};
-use crate::profile::sampled::{Profile, ProfileQuality};
-use crate::text;
 use crate::tui::layout::ScreenAreas;
 use crate::tui::state::ScreenState;
 use crate::tui::theme::ScreenTheme;
-use crate::units::thousands;
+use pmc_analysis::profile::sampled::trust::{TrustRemark, TrustStatement, losses, statement};
+use pmc_analysis::profile::sampled::{Profile, ProfileQuality};
+use pmc_sys::text;
+use pmc_sys::units::thousands;
 
 pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let width = usize::from(areas.body.width);

@@ -7,13 +7,13 @@ use ratatui::text::Span;
 
 use super::tree::{callers_words, why_none};
 use super::{detail, mark, nothing, put};
-use crate::profile::sampled::{CodeKind, StackDirection};
-use crate::text::{self, DisplayName};
 use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
 use crate::tui::state::ScreenState;
 use crate::tui::state::flame::{ALL, matched};
 use crate::tui::theme::ScreenTheme;
+use pmc_analysis::profile::sampled::{CodeKind, StackDirection};
+use pmc_sys::text::{self, DisplayName};
 
 pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let Some((profile, event, tree)) = state.tree().filter(|(.., tree)| !tree.nodes.is_empty()) else {

@@ -6,13 +6,13 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
 use super::put;
-use crate::text;
 use crate::tui::keys::Pane;
 use crate::tui::numbers;
 use crate::tui::state::time_strip;
 use crate::tui::state::{Overlay, ScreenState};
 use crate::tui::theme::ScreenTheme;
-use crate::units;
+use pmc_sys::text;
+use pmc_sys::units;
 
 /// Minimum share of stacks that reach their root; below it the tree is misleading.
 const FEW: f64 = 0.5;

@@ -6,8 +6,6 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{found, mark, name, nothing, put};
-use crate::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, ShareOf, SortKey, TableRow};
-use crate::text;
 use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
 use crate::tui::state::ScreenState;
@@ -15,6 +13,8 @@ use crate::tui::state::table::{self, FunctionColumn};
 use crate::tui::state::table_widths::TableWidths;
 use crate::tui::theme::ScreenTheme;
 use crate::view::report::cell_words;
+use pmc_analysis::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, ShareOf, SortKey, TableRow};
+use pmc_sys::text;
 
 pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let Some((profile, event)) = state.event() else {

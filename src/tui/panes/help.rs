@@ -6,10 +6,10 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::put;
-use crate::text;
 use crate::tui::keys;
 use crate::tui::state::ScreenState;
 use crate::tui::theme::ScreenTheme;
+use pmc_sys::text;
 
 /// Width of the keys in columns.
 const KEYS: usize = 18;

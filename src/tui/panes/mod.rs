@@ -24,9 +24,9 @@ use super::keys::Pane;
 use super::state::search::Search;
 use super::state::{Overlay, ScreenState};
 use super::theme::ScreenTheme;
-use crate::profile::sampled::CodeKind;
-use crate::text::{self, DisplayName};
 use crate::view::report::{GENERATED, INLINED, KERNEL};
+use pmc_analysis::profile::sampled::CodeKind;
+use pmc_sys::text::{self, DisplayName};
 
 /// Draws the whole screen.
 pub fn draw(frame: &mut Frame<'_>, state: &ScreenState, theme: ScreenTheme) {

@@ -5,11 +5,11 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{detail, found, nothing, put};
-use crate::text;
 use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
 use crate::tui::state::ScreenState;
 use crate::tui::theme::ScreenTheme;
+use pmc_sys::text;
 
 pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let width = usize::from(areas.body.width);

@@ -5,13 +5,13 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{detail, found, mark, name, nothing, put};
-use crate::profile::sampled::boilerplate::StartupCallers;
-use crate::profile::sampled::{CallTree, CodeKind, Profile, StackDirection};
-use crate::text::{self, DisplayName};
 use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
 use crate::tui::state::ScreenState;
 use crate::tui::theme::ScreenTheme;
+use pmc_analysis::profile::sampled::boilerplate::StartupCallers;
+use pmc_analysis::profile::sampled::{CallTree, CodeKind, Profile, StackDirection};
+use pmc_sys::text::{self, DisplayName};
 
 /// Returns the message for a missing tree.
 pub(super) fn why_none(state: &ScreenState) -> &'static str {

@@ -9,9 +9,9 @@ use super::stacks::SearchDirection;
 use super::table::{self, FunctionColumn};
 use super::time_strip::{self, TimeStrip};
 use super::{Overlay, ScreenEffect, ScreenState};
-use crate::profile::sampled::{FunctionRef, ShareOf, SortKey, StackDirection};
 use crate::tui::engine::LiveCommand;
 use crate::tui::keys::{self, KeyAction, Pane};
+use pmc_analysis::profile::sampled::{FunctionRef, ShareOf, SortKey, StackDirection};
 
 /// Sort keys through which one key cycles, after the ones requested first.
 const KEYS: &[&[SortKey]] = &[

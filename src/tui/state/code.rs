@@ -14,9 +14,9 @@ use rustc_hash::FxHashSet;
 
 use super::scroll::Scroll;
 use super::search::Search;
-use crate::profile::annotate::{Listing, ListingRow, RowContent};
-use crate::profile::sampled::FunctionRef;
-use crate::sort;
+use pmc_analysis::profile::annotate::{Listing, ListingRow, RowContent};
+use pmc_analysis::profile::sampled::FunctionRef;
+use pmc_sys::sort;
 
 /// The pane's state.
 #[derive(Debug, Default)]

@@ -6,9 +6,9 @@
 //!   depth 2   parse ──────  eval ───────      work ────   siblings sorted by name, for stable positions
 //! ```
 
-use crate::profile::sampled::boilerplate::StartupCallers;
-use crate::profile::sampled::{CallTree, Profile};
-use crate::sort;
+use pmc_analysis::profile::sampled::boilerplate::StartupCallers;
+use pmc_analysis::profile::sampled::{CallTree, Profile};
+use pmc_sys::sort;
 
 /// The node of the whole event.
 pub const ALL: u32 = u32::MAX;

@@ -28,13 +28,13 @@ use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use super::engine::{EngineStatus, EngineUpdates, LiveCommand, ViewFormat};
 use super::keys::Pane;
 use super::layout::{self, ScreenAreas};
-use crate::profile::sampled::{
+use code::CodePane;
+use flame::FlamePane;
+use pmc_analysis::profile::sampled::{
     CallTree, Filter, FunctionRef, PENDING, Profile, ProfileEvent, Query, QueryAnswer, SortKey,
     StackDirection,
 };
-use crate::sort;
-use code::CodePane;
-use flame::FlamePane;
+use pmc_sys::sort;
 use prompt::Prompt;
 use scroll::Scroll;
 use search::Search;

@@ -6,10 +6,10 @@ use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use super::table_widths::TableWidths;
 use super::time_strip::TimeStrip;
 use super::{Overlay, ScreenEffect, ScreenState};
-use crate::sort;
-use crate::text;
 use crate::tui::keys::{self, KeyAction, Pane};
 use crate::tui::layout;
+use pmc_sys::sort;
+use pmc_sys::text;
 
 /// Returns the width of a hint with the blanks around it.
 fn hint_width(key: &str, words: &str) -> usize {

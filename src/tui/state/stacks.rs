@@ -9,9 +9,9 @@ use rustc_hash::{FxHashSet, FxHasher};
 
 use super::scroll::Scroll;
 use super::search::Search;
-use crate::profile::sampled::boilerplate::{self, StartupCallers};
-use crate::profile::sampled::tree::CallNode;
-use crate::profile::sampled::{CallTree, Profile};
+use pmc_analysis::profile::sampled::boilerplate::{self, StartupCallers};
+use pmc_analysis::profile::sampled::tree::CallNode;
+use pmc_analysis::profile::sampled::{CallTree, Profile};
 
 /// Returns identities of nodes that are stable across answers, by number: a hash of all names from the root
 /// to the node.

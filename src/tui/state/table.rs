@@ -9,10 +9,10 @@ use rustc_hash::{FxHashSet, FxHasher};
 
 use super::scroll::Scroll;
 use super::search::Search;
-use crate::profile::sampled::boilerplate;
-use crate::profile::sampled::{FunctionRef, Profile, ProfileEvent, RowCell, SortKey, TableRow};
-use crate::sort;
 use crate::view::report::cell_words;
+use pmc_analysis::profile::sampled::boilerplate;
+use pmc_analysis::profile::sampled::{FunctionRef, Profile, ProfileEvent, RowCell, SortKey, TableRow};
+use pmc_sys::sort;
 
 /// The sort column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

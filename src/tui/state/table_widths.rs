@@ -3,9 +3,9 @@
 
 use super::ScreenState;
 use super::table::FunctionColumn;
-use crate::profile::sampled::{Profile, ProfileEvent, RowCell};
-use crate::text::{self, DisplayName};
 use crate::view::report::{cell_words, fit_keys};
+use pmc_analysis::profile::sampled::{Profile, ProfileEvent, RowCell};
+use pmc_sys::text::{self, DisplayName};
 
 /// Number of rows used to measure the columns.
 const MEASURED: usize = 200;

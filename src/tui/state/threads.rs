@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::scroll::Scroll;
-use crate::profile::sampled::{QueryAnswer, StringId};
-use crate::sort;
+use pmc_analysis::profile::sampled::{QueryAnswer, StringId};
+use pmc_sys::sort;
 
 /// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

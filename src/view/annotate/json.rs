@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use super::{AnnotateFacts, AnnotateLayout, operands};
-use crate::profile::annotate::{Listing, ListingRow, RowContent, SampleValue, Skid, SourceLine, VERSION};
-use crate::text::as_json;
 use crate::view::json_document::list;
+use pmc_analysis::profile::annotate::{
+    Listing, ListingRow, RowContent, SampleValue, Skid, SourceLine, VERSION,
+};
+use pmc_sys::text::as_json;
 
 pub(super) fn write(
     out: &mut dyn Write,
@@ -124,7 +126,7 @@ fn instruction(
         RowContent::Instruction(of) => json!({
             "address": of.address,
             "offset": of.address.wrapping_sub(listing.start),
-            "bytes": crate::text::hex(&of.bytes, ""),
+            "bytes": pmc_sys::text::hex(&of.bytes, ""),
             "mnemonic": of.mnemonic,
             "operands": operands(listing, of),
             "target": of.target.as_ref().map(|target| json!({

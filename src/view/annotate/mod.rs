@@ -9,8 +9,8 @@ mod text;
 
 use std::io::{self, Write};
 
-use crate::profile::annotate::{Arrow, Flow, Instruction, Listing, PercentBasis};
-use crate::text::clean;
+use pmc_analysis::profile::annotate::{Arrow, Flow, Instruction, Listing, PercentBasis};
+use pmc_sys::text::clean;
 
 /// Output format of listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -221,7 +221,7 @@ pub fn source_line(text: &str) -> String {
     for part in text.split_inclusive('\t') {
         out.push_str(&clean(part.trim_end_matches('\t')));
         if part.ends_with('\t') {
-            let column = crate::text::width(&out);
+            let column = pmc_sys::text::width(&out);
             out.extend(std::iter::repeat_n(' ', TAB - column % TAB));
         }
     }
@@ -237,8 +237,8 @@ fn file_name(path: &str, full: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::annotate::arrows::lanes;
-    use crate::profile::annotate::{InstructionTarget, ListingRow, RowContent};
+    use pmc_analysis::profile::annotate::arrows::lanes;
+    use pmc_analysis::profile::annotate::{InstructionTarget, ListingRow, RowContent};
 
     #[test]
     fn branch_targets_are_named() {

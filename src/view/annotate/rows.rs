@@ -12,9 +12,9 @@ use std::io::{self, Write};
 
 use super::text::{ListingPage, PLAIN, is_code, notes, place, trust};
 use super::{AnnotateFacts, AnnotateLayout, source_line};
-use crate::profile::annotate::{Listing, ListingRow, PercentBasis, RowContent, SampleValue};
-use crate::symbol::code::disassemble::{Instruction, InstructionTarget};
-use crate::text::{clean, hex};
+use pmc_analysis::profile::annotate::{Listing, ListingRow, PercentBasis, RowContent, SampleValue};
+use pmc_symbols::symbol::code::disassemble::{Instruction, InstructionTarget};
+use pmc_sys::text::{clean, hex};
 
 pub(super) fn write(
     out: &mut dyn Write,

@@ -16,13 +16,13 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use super::{AnnotateFacts, AnnotateLayout, all_arrows, file_name, operands, source_line};
-use crate::profile::annotate::{
+use pmc_analysis::profile::annotate::{
     Listing, ListingEvent, ListingRow, RowContent, SampleValue, Skid, SourceLine,
 };
-use crate::profile::sampled::trust::losses;
-use crate::sort;
-use crate::text::{clean, hex, width};
-use crate::units::thousands;
+use pmc_analysis::profile::sampled::trust::losses;
+use pmc_sys::sort;
+use pmc_sys::text::{clean, hex, width};
+use pmc_sys::units::thousands;
 
 /// Maximum number of lines in the summary above the listing.
 const COSTLIEST: usize = 10;

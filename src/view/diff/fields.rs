@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use super::{DiffLayout, formula, heading, wanted};
-use crate::profile::diff::{Compute, Diff, DiffEvent, DiffRow};
-use crate::profile::sampled::RowCell;
-use crate::text::clean;
 use crate::view::report::{CellSpelling, words};
+use pmc_analysis::profile::diff::{Compute, Diff, DiffEvent, DiffRow};
+use pmc_analysis::profile::sampled::RowCell;
+use pmc_sys::text::clean;
 
 fn titles(comparison: &Diff, layout: &DiffLayout) -> Vec<String> {
     let mut titles = vec!["Event".to_owned(), "Baseline".to_owned()];

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{DiffLayout, wanted};
-use crate::profile::diff::{Compute, Diff, DiffChange, DiffEvent, DiffRow, VERSION};
-use crate::profile::sampled::{RowCell, SampleValue};
-use crate::profile::statistics::SIGNIFICANCE;
-use crate::text::as_json;
 use crate::view::json_document::list;
+use pmc_analysis::profile::diff::{Compute, Diff, DiffChange, DiffEvent, DiffRow, VERSION};
+use pmc_analysis::profile::sampled::{RowCell, SampleValue};
+use pmc_analysis::profile::statistics::SIGNIFICANCE;
+use pmc_sys::text::as_json;
 
 pub(super) fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io::Result<()> {
     let files: Json = comparison

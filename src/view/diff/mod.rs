@@ -8,10 +8,10 @@ mod text;
 
 use std::io::{self, Write};
 
-use crate::profile::diff::{ChangeVerdict, Compute, Diff, DiffChange, DiffEvent, DiffRow};
-use crate::profile::sampled::SampleValue;
-use crate::terminal::Paint;
-use crate::units::duration;
+use pmc_analysis::profile::diff::{ChangeVerdict, Compute, Diff, DiffChange, DiffEvent, DiffRow};
+use pmc_analysis::profile::sampled::SampleValue;
+use pmc_sys::terminal::Paint;
+use pmc_sys::units::duration;
 
 pub use crate::view::report::ReportFormat;
 

@@ -16,14 +16,14 @@ mod streams;
 use std::io::{self, Write};
 
 use super::{DiffLayout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
-use crate::profile::diff::{ChangeVerdict, Compute, Diff, DiffEvent, DiffRow, tree::DiffNode};
-use crate::profile::sampled::{CodeKind, RowCell, SampleValue, SortKey, is_clock};
-use crate::sort;
-use crate::terminal::theme::TextRole;
-use crate::text::{clean, cut, width};
-use crate::units::{duration, thousands};
 use crate::view::remarks::Remarks;
 use crate::view::report::{CellSpelling, StyledWords, chained, fit_keys, words};
+use pmc_analysis::profile::diff::{ChangeVerdict, Compute, Diff, DiffEvent, DiffRow, tree::DiffNode};
+use pmc_analysis::profile::sampled::{CodeKind, RowCell, SampleValue, SortKey, is_clock};
+use pmc_sys::sort;
+use pmc_sys::terminal::theme::TextRole;
+use pmc_sys::text::{clean, cut, width};
+use pmc_sys::units::{duration, thousands};
 
 /// Maximum width of each text column except the last, if the line width is unlimited.
 const WIDEST: usize = 40;
@@ -517,10 +517,10 @@ fn trust(out: &mut Remarks<'_>, diff: &Diff) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::CpuMode;
-    use crate::profile::diff::{DiffChange, DiffFile, tree::DiffTree};
-    use crate::profile::statistics::proportions::ShareDifference;
     use crate::view::report::ReportFormat;
+    use pmc_analysis::profile::diff::{DiffChange, DiffFile, tree::DiffTree};
+    use pmc_analysis::profile::statistics::proportions::ShareDifference;
+    use pmc_sys::abi::CpuMode;
 
     fn change(percent: f64, verdict: ChangeVerdict) -> Option<DiffChange> {
         let (value, low, high) = (percent / 100.0, percent / 100.0 - 0.01, percent / 100.0 + 0.01);
@@ -600,7 +600,7 @@ mod tests {
             baseline_only: false,
             width,
             tree_lines,
-            paint: crate::terminal::Paint::default(),
+            paint: pmc_sys::terminal::Paint::default(),
         };
         let mut out = Vec::new();
         write(&mut out, diff, &layout).unwrap();

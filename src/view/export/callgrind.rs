@@ -18,8 +18,8 @@ use std::io::{self, Write};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ExportContents, function_name};
-use crate::profile::sampled::{LocationCall, StackProfile, StringId};
-use crate::text::clean;
+use pmc_analysis::profile::sampled::{LocationCall, StackProfile, StringId};
+use pmc_sys::text::clean;
 
 /// Costs, one per event.
 type CallgrindCosts = Vec<u64>;

@@ -21,10 +21,10 @@ use fxprof_processed_profile::{
 use rustc_hash::FxHashMap;
 
 use super::{ExportContents, function_name};
-use crate::profile::sampled::CodeKind;
-use crate::profile::sampled::StackProfile;
-use crate::profile::sampled::stacks::StackRow;
-use crate::text::{as_json, clean};
+use pmc_analysis::profile::sampled::CodeKind;
+use pmc_analysis::profile::sampled::StackProfile;
+use pmc_analysis::profile::sampled::stacks::StackRow;
+use pmc_sys::text::{as_json, clean};
 
 /// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {

@@ -12,10 +12,10 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use super::function_name;
-use crate::profile::sampled::CodeKind;
-use crate::profile::sampled::StackProfile;
-use crate::profile::sampled::stacks::Paths;
-use crate::text::clean;
+use pmc_analysis::profile::sampled::CodeKind;
+use pmc_analysis::profile::sampled::StackProfile;
+use pmc_analysis::profile::sampled::stacks::Paths;
+use pmc_sys::text::clean;
 
 /// Writes an event's stacks with their periods.
 ///

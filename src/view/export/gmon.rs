@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::profile::sampled::StackProfile;
-use crate::session::CodeLocation;
-use crate::text::clean;
-use crate::units::S;
+use pmc_analysis::profile::sampled::StackProfile;
+use pmc_analysis::session::CodeLocation;
+use pmc_sys::text::clean;
+use pmc_sys::units::S;
 
 /// gprof's unit of code in bytes; the size of a bin is a multiple of this unit.
 const UNIT: u64 = 2;

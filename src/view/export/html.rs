@@ -21,12 +21,12 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::{ExportContents, function_name};
-use crate::profile::annotate::{Listing, ListingNote, ListingRow, RowContent};
-use crate::profile::sampled::CodeKind;
-use crate::profile::sampled::stacks::{Paths, StackRow};
-use crate::profile::sampled::{StackProfile, StringId};
-use crate::text::{DisplayName, as_json, clean};
 use crate::view::{annotate, report};
+use pmc_analysis::profile::annotate::{Listing, ListingNote, ListingRow, RowContent};
+use pmc_analysis::profile::sampled::CodeKind;
+use pmc_analysis::profile::sampled::stacks::{Paths, StackRow};
+use pmc_analysis::profile::sampled::{StackProfile, StringId};
+use pmc_sys::text::{DisplayName, as_json, clean};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");

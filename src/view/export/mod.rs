@@ -23,13 +23,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::report;
-use crate::error::{Error, Result};
-use crate::profile::annotate::Listing;
-use crate::profile::header::RecordingHeader;
-use crate::profile::sampled::code::UNKNOWN;
-use crate::profile::sampled::stacks::StackThread;
-use crate::profile::sampled::{LocationCall, Profile, StackProfile, StringTable};
-use crate::text::clean;
+use pmc_analysis::profile::annotate::Listing;
+use pmc_analysis::profile::header::RecordingHeader;
+use pmc_analysis::profile::sampled::code::UNKNOWN;
+use pmc_analysis::profile::sampled::stacks::StackThread;
+use pmc_analysis::profile::sampled::{LocationCall, Profile, StackProfile, StringTable};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::text::clean;
 
 /// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

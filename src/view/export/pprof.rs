@@ -18,11 +18,11 @@ use prost::Message;
 use rustc_hash::FxHashMap;
 
 use super::{ExportContents, function_name};
-use crate::profile::sampled::code::is_library;
-use crate::profile::sampled::{StackProfile, StringId};
-use crate::session::ModuleKind;
-use crate::sort;
-use crate::text::{clean, hex};
+use pmc_analysis::profile::sampled::code::is_library;
+use pmc_analysis::profile::sampled::{StackProfile, StringId};
+use pmc_analysis::session::ModuleKind;
+use pmc_sys::sort;
+use pmc_sys::text::{clean, hex};
 
 #[derive(Clone, PartialEq, Message)]
 struct PprofProfile {

@@ -14,8 +14,8 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use super::{ExportContents, function_name, thread_name};
-use crate::profile::sampled::stacks::StackRow;
-use crate::text::clean;
+use pmc_analysis::profile::sampled::stacks::StackRow;
+use pmc_sys::text::clean;
 
 /// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {

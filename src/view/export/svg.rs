@@ -11,8 +11,8 @@ use inferno::flamegraph::color::{BackgroundColor, MultiPalette, Palette};
 use inferno::{differential, flamegraph};
 
 use super::{ExportContents, folded};
-use crate::text::clean;
-use crate::units::thousands;
+use pmc_sys::text::clean;
+use pmc_sys::units::thousands;
 
 /// Writes the export. Widths are periods, as in a report.
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {

@@ -4,9 +4,9 @@
 use std::io::{self, Write};
 
 use super::{ChainShape, ReportLayout, tree};
-use crate::profile::sampled::{CallTree, Profile, ProfileEvent, SampleValue};
-use crate::sort;
-use crate::terminal::Paint;
+use pmc_analysis::profile::sampled::{CallTree, Profile, ProfileEvent, SampleValue};
+use pmc_sys::sort;
+use pmc_sys::terminal::Paint;
 
 /// Maximum number of functions in a chain; longer chains are truncated.
 const LONGEST: usize = 1024;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use super::{
     ReportLayout, fields, heading, lines, names, number, side_by_side, spread, under_rows::ChainWriter,
 };
-use crate::profile::sampled::{Profile, ProfileEvent};
-use crate::text::clean;
+use pmc_analysis::profile::sampled::{Profile, ProfileEvent};
+use pmc_sys::text::clean;
 
 /// Writes the lines that perf prints before all tables.
 pub(super) fn lost(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {

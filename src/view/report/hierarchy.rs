@@ -14,9 +14,9 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use super::{ReportColumn, ReportLayout, cell, heading, number, share_of};
-use crate::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, TableRow};
-use crate::sort;
-use crate::text::{cut, width};
+use pmc_analysis::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, TableRow};
+use pmc_sys::sort;
+use pmc_sys::text::{cut, width};
 
 /// Minimum width of a numeric column.
 const NUMBER: usize = 12;

@@ -9,11 +9,11 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::{IN_MODES, ReportColumn, ReportLayout, cell};
-use crate::profile::sampled::{CallTree, Profile, ProfileEvent, RowCell, SampleValue, ShareOf};
-use crate::text::as_json;
+use pmc_analysis::profile::sampled::{CallTree, Profile, ProfileEvent, RowCell, SampleValue, ShareOf};
+use pmc_sys::text::as_json;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
-    write!(out, "{{\n\"version\": {},\n\"events\": [", crate::profile::sampled::VERSION)?;
+    write!(out, "{{\n\"version\": {},\n\"events\": [", pmc_analysis::profile::sampled::VERSION)?;
     events(out, profile, layout)?;
     write!(out, "],\n\"modules\": [")?;
     for (number, module) in profile.modules.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Widths of the sort key columns when the line width is limited, on the screen and in text.
 
-use crate::profile::sampled::SortKey;
+use pmc_analysis::profile::sampled::SortKey;
 
 /// Minimum width to which a column shrinks to make room for the last column.
 const NARROWEST: usize = 6;

@@ -11,11 +11,11 @@ use std::io::{self, Write};
 
 use super::name::StyledWords;
 use super::{ReportLayout, percent};
-use crate::profile::sampled::{CodeKind, LanguageFunction, Profile, ProfileEvent, is_clock};
-use crate::terminal::theme::TextRole;
-use crate::text::width;
-use crate::units::{duration, thousands};
 use crate::view::table::{self, right};
+use pmc_analysis::profile::sampled::{CodeKind, LanguageFunction, Profile, ProfileEvent, is_clock};
+use pmc_sys::terminal::theme::TextRole;
+use pmc_sys::text::width;
+use pmc_sys::units::{duration, thousands};
 
 /// Maximum number of functions to list, unless all rows are shown.
 const MOST: usize = 10;

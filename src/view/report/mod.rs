@@ -18,15 +18,17 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::sampled::boilerplate;
-use crate::profile::sampled::table::MODES;
-use crate::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, SortKey, StringTable, TableRow};
-use crate::sort;
-use crate::terminal::Paint;
-use crate::text::{DisplayName, clean};
-use crate::units::thousands;
 pub use key_widths::fit_keys;
 pub(super) use name::StyledWords;
+use pmc_analysis::profile::sampled::boilerplate;
+use pmc_analysis::profile::sampled::table::MODES;
+use pmc_analysis::profile::sampled::{
+    Profile, ProfileEvent, RowCell, ShareOf, SortKey, StringTable, TableRow,
+};
+use pmc_sys::sort;
+use pmc_sys::terminal::Paint;
+use pmc_sys::text::{DisplayName, clean};
+use pmc_sys::units::thousands;
 pub(super) use tree::chained;
 
 /// Output format.

@@ -1,10 +1,10 @@
 //! A function's name in text for human readers, in styled parts: mark, scope, name and details.
 
 use super::{GENERATED, INLINED, KERNEL};
-use crate::profile::sampled::CodeKind;
-use crate::terminal::Paint;
-use crate::terminal::theme::TextRole;
-use crate::text::{DisplayName, width};
+use pmc_analysis::profile::sampled::CodeKind;
+use pmc_sys::terminal::Paint;
+use pmc_sys::terminal::theme::TextRole;
+use pmc_sys::text::{DisplayName, width};
 
 /// Adjacent pieces of text, each with its role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

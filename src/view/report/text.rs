@@ -14,12 +14,12 @@ use super::{
     ChainShape, ReportColumn, ReportLayout, cell_words, chains, fields, fit_keys, heading, hierarchy,
     language, lines, number, side_by_side, spread, tree, under_rows::ChainWriter,
 };
-use crate::profile::sampled::trust::{self, TrustRemark, TrustStatement};
-use crate::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, SortKey, TableRow, is_clock};
-use crate::terminal::theme::TextRole;
-use crate::text::{clean, cut, width};
-use crate::units::{duration, thousands};
 use crate::view::remarks::Remarks;
+use pmc_analysis::profile::sampled::trust::{self, TrustRemark, TrustStatement};
+use pmc_analysis::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, SortKey, TableRow, is_clock};
+use pmc_sys::terminal::theme::TextRole;
+use pmc_sys::text::{clean, cut, width};
+use pmc_sys::units::{duration, thousands};
 
 /// Maximum width of each text column except the last, if the line width is unlimited.
 const WIDEST: usize = 40;
@@ -299,7 +299,7 @@ pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::sampled::{ProfileQuality, RowCell, SampleValue, SortKey};
+    use pmc_analysis::profile::sampled::{ProfileQuality, RowCell, SampleValue, SortKey};
 
     /// Writes a report with a name that contains a separator and is too wide for the human-readable table.
     fn written(is_piped: bool) -> String {
@@ -430,15 +430,15 @@ mod tests {
         };
         let mut event =
             ProfileEvent { name: "cycles".repeat(9), total: value(900), ..ProfileEvent::default() };
-        let mut tree = crate::profile::sampled::CallTree { roots: vec![0], ..Default::default() };
+        let mut tree = pmc_analysis::profile::sampled::CallTree { roots: vec![0], ..Default::default() };
         for at in 0..60 {
             let (dso, symbol) = (profile.texts.add(&"d".repeat(20 + at)), profile.texts.add(names[at % 3]));
             let cells = vec![RowCell::Text(comm), RowCell::Text(dso), RowCell::Symbol('.', symbol)];
             event.rows.push(TableRow { cells, own: value(9), total: value(900), ..TableRow::default() });
-            tree.nodes.push(crate::profile::sampled::tree::CallNode {
+            tree.nodes.push(pmc_analysis::profile::sampled::tree::CallNode {
                 symbol,
                 dso,
-                level: crate::abi::CpuMode::User,
+                level: pmc_sys::abi::CpuMode::User,
                 inlined: at % 2 == 0,
                 own: value((at / 5 % 2) as u64 * 9),
                 total: value(900 - 9 * (at / 10) as u64),

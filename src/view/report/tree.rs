@@ -12,13 +12,13 @@ use std::io::{self, Write};
 
 use super::name::StyledWords;
 use super::{ChainShape, ChainUnit, ReportLayout};
-use crate::profile::sampled::boilerplate;
-use crate::profile::sampled::chain_tree::ChainLink;
-use crate::profile::sampled::tree::CallNode;
-use crate::profile::sampled::{CallTree, CodeKind, Profile, ProfileEvent, SampleValue};
-use crate::sort;
-use crate::terminal::theme::TextRole;
-use crate::text::{clean, width};
+use pmc_analysis::profile::sampled::boilerplate;
+use pmc_analysis::profile::sampled::chain_tree::ChainLink;
+use pmc_analysis::profile::sampled::tree::CallNode;
+use pmc_analysis::profile::sampled::{CallTree, CodeKind, Profile, ProfileEvent, SampleValue};
+use pmc_sys::sort;
+use pmc_sys::terminal::theme::TextRole;
+use pmc_sys::text::{clean, width};
 
 /// Width of a full bar in columns.
 const BAR: usize = 10;
@@ -243,7 +243,7 @@ pub(super) fn name(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::Paint;
+    use pmc_sys::terminal::Paint;
 
     #[test]
     fn startup_frames_are_collapsed_in_the_tree() {
@@ -255,7 +255,7 @@ mod tests {
                 tree.nodes.push(CallNode {
                     symbol: profile.texts.add(name),
                     dso: profile.texts.add("a.out"),
-                    level: crate::abi::CpuMode::User,
+                    level: pmc_sys::abi::CpuMode::User,
                     inlined: false,
                     own: value(if at + 1 == names.len() { own } else { 0 }),
                     total: value(9),

@@ -17,8 +17,8 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use super::{ChainPosition, ChainShape, ChainUnit, ReportFormat, ReportLayout, tree};
-use crate::profile::sampled::{ChainNode, ChainTree, Profile, ProfileEvent, SampleValue, TableRow};
-use crate::sort;
+use pmc_analysis::profile::sampled::{ChainNode, ChainTree, Profile, ProfileEvent, SampleValue, TableRow};
+use pmc_sys::sort;
 
 /// Margin before all chains except folded chains.
 const MARGIN: &str = "            ";
@@ -223,8 +223,8 @@ struct BranchStart<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::CpuMode;
-    use crate::profile::sampled::chain_tree::ChainLink;
+    use pmc_analysis::profile::sampled::chain_tree::ChainLink;
+    use pmc_sys::abi::CpuMode;
 
     /// Writes a tree in which `main` calls `work` and `idle` and has own samples; one of its branches was too
     /// small.

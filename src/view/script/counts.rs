@@ -8,8 +8,8 @@
 use std::io::{self, Write};
 
 use super::json::VERSION;
-use crate::text::{as_json, clean};
-use crate::units::Count;
+use pmc_sys::text::{as_json, clean};
+use pmc_sys::units::Count;
 
 /// A counter's total at the end of a round.
 #[derive(Debug, Clone, Copy)]

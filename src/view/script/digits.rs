@@ -1,6 +1,6 @@
 //! Numbers in columns, appended as bytes.
 
-use crate::text::Digits;
+use pmc_sys::text::Digits;
 
 /// Appends a decimal number, padded on the left to `width`.
 #[inline]

@@ -15,12 +15,12 @@ use std::io::{self, Write};
 
 use super::parts::register;
 use super::records;
-use crate::abi::{Context, context, read_format};
-use crate::profile::script::{DumpedRecord, SampleOwner};
-use crate::record::decode::page_size;
-use crate::record::sample::{Branches, ReadValues, SampledRegisters};
-use crate::record::{Record, RecordWords, Sample, kind};
-use crate::text::clean;
+use pmc_analysis::profile::script::{DumpedRecord, SampleOwner};
+use pmc_perfdata::record::decode::page_size;
+use pmc_perfdata::record::sample::{Branches, ReadValues, SampledRegisters};
+use pmc_perfdata::record::{Record, RecordWords, Sample, kind};
+use pmc_sys::abi::{Context, context, read_format};
+use pmc_sys::text::clean;
 
 /// Bytes per line.
 const WIDE: usize = 16;

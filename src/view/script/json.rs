@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use super::ScriptLayout;
-use crate::profile::script::{AddressFunction, AddressFunctions, ScriptBranch, ScriptEntry};
-use crate::record::sample::SampledRegisters;
-use crate::record::{Record, kind};
-use crate::text::as_json;
+use pmc_analysis::profile::script::{AddressFunction, AddressFunctions, ScriptBranch, ScriptEntry};
+use pmc_perfdata::record::sample::SampledRegisters;
+use pmc_perfdata::record::{Record, kind};
+use pmc_sys::text::as_json;
 
 /// Version of the format; increases when the meaning of a field changes.
 pub(super) const VERSION: u32 = 1;

@@ -22,14 +22,14 @@ mod records;
 
 use std::io::{self, Write};
 
-use crate::abi::misc;
-use crate::profile::script::{AddressFunctions, DumpedRecord, ScriptEntry, ScriptField, ScriptFields};
-use crate::record::Record;
-use crate::text::clean;
 use digits::{decimal, padded, signed};
 pub use dump::{record as dump_record, torn as dump_torn};
 pub use parts::ReadSource;
 use places::AddressLines;
+use pmc_analysis::profile::script::{AddressFunctions, DumpedRecord, ScriptEntry, ScriptField, ScriptFields};
+use pmc_perfdata::record::Record;
+use pmc_sys::abi::misc;
+use pmc_sys::text::clean;
 
 /// Which time is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -299,7 +299,7 @@ impl<'a> ScriptWriter<'a> {
     /// Writes perf's letters for a record's `misc` bits. perf tests the bits of each mode separately, so 3
     /// prints `K`, `U` and `H`.
     fn misc(&mut self, bits: u16, kind: Option<u32>) {
-        use crate::record::kind as k;
+        use pmc_perfdata::record::kind as k;
         let start = self.out.len();
         let modes = [(1, b'K'), (2, b'U'), (3, b'H'), (4, b'G'), (5, b'g')];
         self.out.extend(modes.iter().filter(|(mode, _)| bits & mode == *mode).map(|(_, letter)| letter));

@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use super::ScriptWriter;
 use super::digits::{decimal, hex, padded};
 use super::places::{dso, symbol};
-use crate::profile::script::{AddressFunction, ScriptBranch, ScriptEntry, ScriptField, ScriptFields};
-use crate::record::decode::page_size;
-use crate::record::sample::SampledRegisters;
-use crate::text::clean;
+use pmc_analysis::profile::script::{AddressFunction, ScriptBranch, ScriptEntry, ScriptField, ScriptFields};
+use pmc_perfdata::record::decode::page_size;
+use pmc_perfdata::record::sample::SampledRegisters;
+use pmc_sys::text::clean;
 
 /// Width of the field `flags` in columns.
 pub(super) const FLAGS: usize = 24;

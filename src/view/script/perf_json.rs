@@ -14,9 +14,9 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use super::parts::time_of_day;
-use crate::profile::header::ConversionInfo;
-use crate::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
-use crate::text::as_json;
+use pmc_analysis::profile::header::ConversionInfo;
+use pmc_analysis::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
+use pmc_sys::text::as_json;
 
 /// Begins the document.
 ///

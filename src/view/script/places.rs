@@ -4,8 +4,10 @@ use std::io::Write as _;
 
 use super::digits::hex;
 use super::{ScriptLayout, ScriptWriter};
-use crate::profile::script::{AddressFunction, AddressFunctions, ScriptEntry, ScriptField, ScriptFields};
-use crate::text::clean;
+use pmc_analysis::profile::script::{
+    AddressFunction, AddressFunctions, ScriptEntry, ScriptField, ScriptFields,
+};
+use pmc_sys::text::clean;
 
 /// Formatted text of each address for each choice of fields.
 ///

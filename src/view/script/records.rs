@@ -2,10 +2,10 @@
 
 use std::io::{self, Write as _};
 
-use crate::abi::aux_flag;
-use crate::abi::misc;
-use crate::record::{CpuMap, MappedFileId, Record, Update, kind};
-use crate::text::clean;
+use pmc_perfdata::record::{CpuMap, MappedFileId, Record, Update, kind};
+use pmc_sys::abi::aux_flag;
+use pmc_sys::abi::misc;
+use pmc_sys::text::clean;
 
 /// Names of the namespaces, in the order of their numbers.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
@@ -37,7 +37,7 @@ pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'
                     format!("{major:02x}:{minor:02x} {inode} {generation}")
                 }
                 MappedFileId::BuildId(id) => {
-                    format!("<{}>", crate::text::hex(id, ""))
+                    format!("<{}>", pmc_sys::text::hex(id, ""))
                 }
             };
             let bit = |bit: u32, letter: char| if map2.prot & bit != 0 { letter } else { '-' };
@@ -143,7 +143,7 @@ fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
         Record::EventType(event) => writeln!(out, " id: {} name: {}", event.id, text_of(event.name)),
         Record::TracingData(size) => writeln!(out, " size: {size}"),
         Record::BuildId(file) => {
-            writeln!(out, " {} {}", crate::text::hex(file.id, ""), text_of(file.name))
+            writeln!(out, " {} {}", pmc_sys::text::hex(file.id, ""), text_of(file.name))
         }
         Record::IdIndex(index) => {
             let rows: Vec<_> = index.iter().collect();

@@ -13,8 +13,8 @@ use super::{
     StatStyle, cells, decimals, in_its_unit, metric_digits, metric_table, missing, place, quantity, safe,
     share_percent, threshold, variance,
 };
-use crate::profile::counts::StatCounts;
-use crate::profile::metrics::shadow;
+use pmc_analysis::profile::counts::StatCounts;
+use pmc_analysis::profile::metrics::shadow;
 
 /// Writes the counts of a run, an interval or a summary.
 ///
@@ -147,7 +147,7 @@ pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
 
 /// Writes one line with the titles of the CSV columns, before the run or the first interval.
 fn metric_titles(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
-    use crate::profile::counts::Aggregation as A;
+    use pmc_analysis::profile::counts::Aggregation as A;
     let separator = &style.separator;
     let mut titles: Vec<String> = Vec::new();
     titles.extend(counts.timestamp_ns.map(|_| "time".to_owned()));

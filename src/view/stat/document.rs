@@ -15,16 +15,16 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::StatSubject;
-use crate::error::Warning;
-use crate::profile::counts::CountPart;
-use crate::profile::counts::DerivedResult;
-use crate::profile::counts::{
+use pmc_analysis::profile::counts::CountPart;
+use pmc_analysis::profile::counts::DerivedResult;
+use pmc_analysis::profile::counts::{
     Aggregation, CpuTime, MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatRow, StatValue,
 };
-use crate::profile::metrics::shadow;
-use crate::profile::sharing::relative_error;
-use crate::profile::statistics::MeasurementSummary;
-use crate::text::as_json;
+use pmc_analysis::profile::metrics::shadow;
+use pmc_analysis::profile::sharing::relative_error;
+use pmc_analysis::profile::statistics::MeasurementSummary;
+use pmc_sys::error::Warning;
+use pmc_sys::text::as_json;
 
 /// Version of the format, for readers to check.
 pub const FORMAT: u32 = 2;
@@ -392,7 +392,7 @@ fn value_json(counts: &StatCounts, row: usize, event: usize) -> ValueJson<'_> {
         StatValue::NotSupported(_) => ("not supported", None),
         StatValue::NotCounted(_) | StatValue::Absent => ("not counted", None),
     };
-    let metric = |m: crate::profile::metrics::ComputedMetric| MetricJson {
+    let metric = |m: pmc_analysis::profile::metrics::ComputedMetric| MetricJson {
         name: m.name,
         value: m.plain,
         unit: plain_unit(m.name),

@@ -13,9 +13,9 @@ use std::io::{self, Write};
 use super::{
     StatStyle, cells, in_its_unit, metric_table, missing, place, share_percent, threshold, variance,
 };
-use crate::profile::counts::{Aggregation, StatCounts};
-use crate::profile::metrics::shadow;
-use crate::text::as_json;
+use pmc_analysis::profile::counts::{Aggregation, StatCounts};
+use pmc_analysis::profile::metrics::shadow;
+use pmc_sys::text::as_json;
 
 /// Writes the counts of a run, an interval or a summary.
 ///

@@ -7,9 +7,9 @@
 use std::io::{self, Write};
 
 use super::{metric_digits, metric_number, place, safe};
-use crate::profile::counts::{EventRole, StatCounts};
-use crate::profile::metrics::shadow;
-use crate::text;
+use pmc_analysis::profile::counts::{EventRole, StatCounts};
+use pmc_analysis::profile::metrics::shadow;
+use pmc_sys::text;
 
 /// A column: its title and the cell of each row.
 pub(super) struct MetricColumn {

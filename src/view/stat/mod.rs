@@ -26,12 +26,12 @@ pub use tree::TopdownTree;
 
 use std::borrow::Cow;
 
-use crate::profile::counts::{Aggregation, DerivedResult, StatCounts, StatEvent, StatValue};
-use crate::profile::metrics::{ComputedMetric, MetricFormat};
-use crate::profile::statistics::MeasurementSummary;
-use crate::sort;
-use crate::terminal::Paint;
-use crate::{text as words, units};
+use pmc_analysis::profile::counts::{Aggregation, DerivedResult, StatCounts, StatEvent, StatValue};
+use pmc_analysis::profile::metrics::{ComputedMetric, MetricFormat};
+use pmc_analysis::profile::statistics::MeasurementSummary;
+use pmc_sys::sort;
+use pmc_sys::terminal::Paint;
+use pmc_sys::{text as words, units};
 
 /// Output options, which a command sets from its command line.
 #[derive(Debug, Clone)]

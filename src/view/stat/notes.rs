@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use super::safe;
-use crate::profile::counts::MissingValueReason;
+use pmc_analysis::profile::counts::MissingValueReason;
 
 /// Maximum number of names in a note before "and N more".
 const MOST_NAMES: usize = 8;

@@ -11,9 +11,9 @@
 
 use super::notes::TableNotes;
 use super::{StatStyle, metric_number, missing, number, safe, variance};
-use crate::profile::counts::{StatCounts, StatRow, StatValue};
-use crate::profile::metrics::shadow;
-use crate::text;
+use pmc_analysis::profile::counts::{StatCounts, StatRow, StatValue};
+use pmc_analysis::profile::metrics::shadow;
+use pmc_sys::text;
 
 /// Minimum width of a part in columns.
 const LEAST: usize = 12;
@@ -110,7 +110,7 @@ fn metrics(counts: &StatCounts, at: usize, body: &mut Vec<LineContents>, notes: 
         }
     }
     for unit in units {
-        let cell = |metrics: &Vec<crate::profile::metrics::ComputedMetric>| {
+        let cell = |metrics: &Vec<pmc_analysis::profile::metrics::ComputedMetric>| {
             let own = metrics.iter().find(|metric| metric.unit == unit);
             notes.inexact |= own.is_some_and(|metric| metric.inexact);
             own.map(|metric| {
@@ -128,7 +128,7 @@ fn derived(counts: &StatCounts, body: &mut Vec<LineContents>, notes: &mut TableN
         let of_rows = || counts.derived.iter().filter_map(|row| row.get(at));
         let Some(first) = of_rows().next() else { continue };
         notes.inexact |= of_rows().any(|metric| metric.inexact);
-        let cell = |metric: &crate::profile::counts::DerivedResult| {
+        let cell = |metric: &pmc_analysis::profile::counts::DerivedResult| {
             let mark = if metric.inexact { "~" } else { "" };
             metric.value.as_ref().map_or_else(|_| "-".to_owned(), |value| format!("{mark}{value:.3}"))
         };

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::profile::counts::{Aggregation, EventRole, PlaceLabel, StatCounts, StatRow};
-use crate::text;
+use pmc_analysis::profile::counts::{Aggregation, EventRole, PlaceLabel, StatCounts, StatRow};
+use pmc_sys::text;
 
 /// Returns the place in one word; empty without aggregation.
 pub(super) fn word(place: &PlaceLabel, aggregation: Aggregation) -> String {

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use super::{
     StatStyle, decimals, first_fitting, fitting_unit, mean_digits, noted_outliers, precision, quantity, safe,
 };
-use crate::profile::counts::StatCounts;
-use crate::profile::statistics::MeasurementSummary;
 use crate::view::table::{self, left, right};
+use pmc_analysis::profile::counts::StatCounts;
+use pmc_analysis::profile::statistics::MeasurementSummary;
 
 /// Maximum length of a run's bar in the table: for a very short run, perf would print millions of `#`.
 const LONGEST_BAR: usize = 60;
@@ -53,7 +53,7 @@ pub(super) fn block(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle)
     if counts.runs.len() < 2 || counts.rows.len() > 1 {
         return Ok(());
     }
-    let cpu = |pick: fn(&crate::profile::counts::CpuTime) -> u64| {
+    let cpu = |pick: fn(&pmc_analysis::profile::counts::CpuTime) -> u64| {
         let times: Option<Vec<f64>> =
             counts.runs.iter().map(|r| r.cpu_time.as_ref().map(|c| pick(c) as f64 / 1e9)).collect();
         times.unwrap_or_default()

@@ -23,12 +23,12 @@ use super::{
     StatStyle, StatSubject, cells, first_fitting, metric_number, metric_table, missing, number, parts, place,
     runs, safe, shown_width, tree, variance,
 };
-use crate::profile::counts::{CpuTime, EventRole, StatCounts, StatEvent, StatValue};
-use crate::profile::metrics::{ComputedMetric, Concern, shadow};
-use crate::profile::sharing::relative_error;
-use crate::text;
-use crate::units::duration;
 use crate::view::remarks::Remarks;
+use pmc_analysis::profile::counts::{CpuTime, EventRole, StatCounts, StatEvent, StatValue};
+use pmc_analysis::profile::metrics::{ComputedMetric, Concern, shadow};
+use pmc_analysis::profile::sharing::relative_error;
+use pmc_sys::text;
+use pmc_sys::units::duration;
 
 /// Number of intervals between two headlines, as in perf.
 const HEADLINE_EVERY: usize = 25;

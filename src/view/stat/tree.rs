@@ -13,11 +13,11 @@
 use std::io::{self, Write};
 
 use super::{StatStyle, StatSubject, safe};
-use crate::profile::counts::DerivedResult;
-use crate::profile::metrics::topdown::bottleneck;
-use crate::sort;
-use crate::terminal::theme::TextRole;
-use crate::text::{cut, width};
+use pmc_analysis::profile::counts::DerivedResult;
+use pmc_analysis::profile::metrics::topdown::bottleneck;
+use pmc_sys::sort;
+use pmc_sys::terminal::theme::TextRole;
+use pmc_sys::text::{cut, width};
 
 /// Facts about the tree in addition to its values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -16,11 +16,11 @@ use serde::Serialize;
 
 use super::document::{HeaderJson, StatisticsJson, header};
 use super::{StatStyle, first_fitting, fitting_unit, mean_digits, noted_outliers, quantity, safe};
-use crate::profile::statistics::{MeasurementSummary, SIGNIFICANCE};
-use crate::profile::versus::{CommandComparison, ComparedMeasure, ComparedSide, DifferenceVerdict};
-use crate::text as words;
 use crate::view::remarks::Remarks;
 use crate::view::table::{self, left, right};
+use pmc_analysis::profile::statistics::{MeasurementSummary, SIGNIFICANCE};
+use pmc_analysis::profile::versus::{CommandComparison, ComparedMeasure, ComparedSide, DifferenceVerdict};
+use pmc_sys::text as words;
 
 /// Writes the table, with the conclusion in its last lines.
 ///

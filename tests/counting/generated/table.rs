@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pmc::event::vendor::table::{frames, unpack};
+use pmc_events::event::vendor::table::{frames, unpack};
 
 /// Maximum size that the table may add to the program.
 const MOST_BYTES: usize = 200 * 1024;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/event/vendor")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/pmc-events/src/event/vendor")
 }
 
 /// Returns the TSV files by their names in the table.

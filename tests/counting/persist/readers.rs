@@ -136,7 +136,7 @@ fn persistent_events_are_recorded_with_others() {
         (&["-C", "0"], "CPUs (-C)"),
         (&["--overwrite"], "which records"),
     ] {
-        if option[0] != "-C" || pmc::host::Host::live().online_cpus().iter().count() > 1 {
+        if option[0] != "-C" || pmc_sys::host::Host::live().online_cpus().iter().count() > 1 {
             record(option).expect(2).says(&["of a running event", what]);
         }
     }

@@ -250,7 +250,7 @@ fn perfevent_conf_counts_match_the_pcp_agent() {
                 perf::PERF_COUNT_SW_CONTEXT_SWITCHES LAST\n\
                 [several:derived]\nno-such-event\n||\nPERF_COUNT_SW_PAGE_FAULTS 2.5\n\
                 [dynamic]\nsoftware.page-faults\nsoftware.context-switches\n";
-    let last = pmc::host::Host::live().online_cpus().iter().last().unwrap();
+    let last = pmc_sys::host::Host::live().online_cpus().iter().last().unwrap();
     std::fs::write(&conf, text.replace("LAST", &last.to_string())).unwrap();
     collector.start("perfevent", 127, &format!("binary {PERFEVENT} -U root -d 127"));
     let metric = |event: &str| {

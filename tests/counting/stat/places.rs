@@ -282,6 +282,6 @@ fn duration_time_does_not_count_as_a_cpu() {
         .map(|line| line.split(',').nth(1).unwrap().parse::<u32>().unwrap())
         .sum();
     let all = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
-    let all = all.trim().parse::<pmc::host::CpuList>().unwrap().len();
+    let all = all.trim().parse::<pmc_sys::host::CpuList>().unwrap().len();
     assert_eq!(cpus as usize, all, "{csv}");
 }

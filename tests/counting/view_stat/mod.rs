@@ -10,14 +10,14 @@ mod samples;
 
 use std::io;
 
-use pmc::profile::counts::{
-    Aggregation, EventRole, MissingValueReason, PlaceLabel, RunTime, StatCounts, StatEvent, StatValue,
-};
-use pmc::profile::metrics::{derive, shadow};
-use pmc::profile::versus::{CommandMeasurements, compare};
-use pmc::units::Count;
 use pmc::view::openmetrics;
 use pmc::view::stat::{StatStyle, StatSubject, csv, document, json, text, versus};
+use pmc_analysis::profile::counts::{
+    Aggregation, EventRole, MissingValueReason, PlaceLabel, RunTime, StatCounts, StatEvent, StatValue,
+};
+use pmc_analysis::profile::metrics::{derive, shadow};
+use pmc_analysis::profile::versus::{CommandMeasurements, compare};
+use pmc_sys::units::Count;
 
 use samples::*;
 
@@ -200,7 +200,7 @@ fn json_document_has_numbers_and_reasons() {
         document::begin(out, &command(), &software())?;
         document::interval(out, &placed(Aggregation::Global, Some(50_000_000)), 0)?;
         document::interval(out, &placed(Aggregation::Global, Some(100_000_000)), 1)?;
-        let warning = pmc::error::Warning::NoHardware { why: "a CPU went away".into() };
+        let warning = pmc_sys::error::Warning::NoHardware { why: "a CPU went away".into() };
         document::end(out, &software(), &[warning])
     });
     let value: serde_json::Value = serde_json::from_str(&got).unwrap();
@@ -278,7 +278,7 @@ fn commands_are_compared() {
     for (columns, p, own_lines) in [(100, true, false), (80, true, false), (60, false, true)] {
         let style = StatStyle { width: Some(columns), colour: true, ..plain() };
         let text = uncoloured(&written(|out| versus::text(out, &comparison, &style)));
-        let wide: Vec<&str> = text.lines().filter(|line| pmc::text::width(line) > columns).collect();
+        let wide: Vec<&str> = text.lines().filter(|line| pmc_sys::text::width(line) > columns).collect();
         assert!(wide.is_empty(), "{columns}: {wide:#?}\n{text}");
         let has_own_line = text.lines().any(|line| line == " elapsed ms");
         assert_eq!((text.contains("p < 0.001"), has_own_line), (p, own_lines), "{columns}: {text}");
@@ -318,7 +318,7 @@ fn lines_fit_the_terminal() {
                 timed.timestamp_ns = Some(1_050_095_660);
                 text += &written(|out| text::interval(out, &timed, 0, &style));
                 let bare = uncoloured(&text);
-                let wide: Vec<&str> = bare.lines().filter(|l| pmc::text::width(l) > columns).collect();
+                let wide: Vec<&str> = bare.lines().filter(|l| pmc_sys::text::width(l) > columns).collect();
                 assert!(wide.is_empty(), "{what} {columns}: {wide:#?}\n{text}");
                 assert!(*what != "hardware" || colour == text.contains('\u{1b}'), "{text}");
                 // Every counted event appears.
@@ -434,7 +434,7 @@ fn top_down_shares_are_shown_as_metrics() {
         elapsed_ns: 9,
         ..Default::default()
     };
-    counts.derived = pmc::profile::metrics::topdown::derive(&counts);
+    counts.derived = pmc_analysis::profile::metrics::topdown::derive(&counts);
     let got = written(|out| text::run(out, &counts, &command(), &plain()));
     for line in
         ["40.000 % retiring", "10.000 % bad speculation", "20.000 % frontend bound", "30.000 % backend bound"]
@@ -465,7 +465,7 @@ mod hostile {
             counts.events[0].name = name.clone();
             counts.events[1].cgroup = Some(comm.clone());
             counts.rows[0].place.thread = Some((comm.clone(), 1));
-            counts.derived = vec![vec![pmc::profile::counts::DerivedResult {
+            counts.derived = vec![vec![pmc_analysis::profile::counts::DerivedResult {
                 name: name.clone(), unit: String::new(), help: comm.clone(), cgroup: None, value: Ok(1.0), crossed: None, inexact: true,
                 error: None,
                 branch: None,

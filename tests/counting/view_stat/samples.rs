@@ -2,20 +2,20 @@
 
 use std::io;
 
-use pmc::profile::counts::CountPart;
-use pmc::profile::counts::{
+use pmc::view::stat::{StatStyle, StatSubject};
+use pmc_analysis::profile::counts::CountPart;
+use pmc_analysis::profile::counts::{
     Aggregation, CpuTime, EventRole, MissingValueReason, PlaceLabel, RunTime, StatCounts, StatEvent, StatRow,
     StatValue,
 };
-use pmc::profile::metrics::formula::Formula;
-use pmc::profile::metrics::library::{Binder, MetricLibrary, definition};
-use pmc::profile::metrics::literals::MetricEnvironment;
-use pmc::profile::metrics::named::NAMED;
-use pmc::units::Count;
-use pmc::view::stat::{StatStyle, StatSubject};
+use pmc_analysis::profile::metrics::formula::Formula;
+use pmc_analysis::profile::metrics::library::{Binder, MetricLibrary, definition};
+use pmc_analysis::profile::metrics::literals::MetricEnvironment;
+use pmc_analysis::profile::metrics::named::NAMED;
+use pmc_sys::units::Count;
 
 /// Returns one of pmc's own metrics by name, or one written as `NAME=EXPRESSION`.
-pub(crate) fn formula(text: &str) -> pmc::error::Result<Formula> {
+pub(crate) fn formula(text: &str) -> pmc_sys::error::Result<Formula> {
     let written = text.contains('=').then(|| definition(text)).transpose()?;
     let library = MetricLibrary::new(NAMED.iter().copied().chain(written));
     let name = written.map_or(text, |written| written.name);

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use pmc::symbol::disassemble::{Flow, Instruction, Syntax};
-use pmc::symbol::{SymbolModule, SymbolOptions, Symbolizer};
+use pmc_symbols::symbol::disassemble::{Flow, Instruction, Syntax};
+use pmc_symbols::symbol::{SymbolModule, SymbolOptions, Symbolizer};
 use serde_json::Value;
 
 use super::lab::Lab;

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use pmc::abi::Attr;
-use pmc::abi::attr::Flag;
-use pmc::abi::sample_type;
-use pmc::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
-use pmc::record::{MappedFileId, Mmap, Mmap2, Thread, encode};
+use pmc_perfdata::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
+use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, Thread, encode};
+use pmc_sys::abi::Attr;
+use pmc_sys::abi::attr::Flag;
+use pmc_sys::abi::sample_type;
 
 use crate::kit::{self, oracle};
 
@@ -80,7 +80,7 @@ pub(super) fn write_samples(
     let event = RecordedEvent { attr, ids: vec![ID], name: Some("cpu-clock".to_owned()) };
     let mut writer =
         Writer::create(path, &[event], &Features::default(), WriteOptions::default()).expect("it begins");
-    let trailer = pmc::record::SampleLayout::new(&attr_of(path)).trailer_size();
+    let trailer = pmc_perfdata::record::SampleLayout::new(&attr_of(path)).trailer_size();
     let mut sideband = encode::Encoder::new(trailer);
     sideband.comm(WHO, b"deep");
     let file = program.as_os_str().as_encoded_bytes();
@@ -130,7 +130,7 @@ pub(crate) fn write(lab: &Lab, name: &str, seed: u64) -> PathBuf {
 
 /// The attr of the recording's first event.
 fn attr_of(path: &Path) -> Attr {
-    pmc::perfdata::Reader::open(path).expect("its header is whole").events()[0].attr.clone()
+    pmc_perfdata::perfdata::Reader::open(path).expect("its header is whole").events()[0].attr.clone()
 }
 
 #[test]

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use object::{Object, ObjectSection, ObjectSegment, SectionKind, SegmentFlags};
-use pmc::abi::Attr;
-use pmc::abi::attr::Flag;
-use pmc::abi::sample_type;
-use pmc::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
-use pmc::record::{MappedFileId, Mmap, Mmap2, SampleLayout, Thread, encode};
+use pmc_perfdata::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
+use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, SampleLayout, Thread, encode};
+use pmc_sys::abi::Attr;
+use pmc_sys::abi::attr::Flag;
+use pmc_sys::abi::sample_type;
 
 use super::against::scripts_agree;
 use super::branches::Dice;

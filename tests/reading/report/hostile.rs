@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::Stdio;
 
-use pmc::perfdata::Reader;
-use pmc::record::{HEADER, RawRecord, kind};
+use pmc_perfdata::perfdata::Reader;
+use pmc_perfdata::record::{HEADER, RawRecord, kind};
 
 use super::branches::{self, Dice};
 use super::lab::{Lab, MANY};

@@ -40,7 +40,7 @@ fn second_opinion(file: &Path) -> Option<u64> {
     let mut samples = 0;
     while let Some(record) = record_iter.next_record(&mut perf_file).expect("its records are whole") {
         if let linux_perf_data::PerfFileRecord::EventRecord { record, .. } = record {
-            samples += u64::from(record.record_type.0 == pmc::record::kind::SAMPLE);
+            samples += u64::from(record.record_type.0 == pmc_perfdata::record::kind::SAMPLE);
         }
     }
     Some(samples)

@@ -1,10 +1,10 @@
 //! Records that perf 6.1 and the test kernel do not write: deferred call chains (6.18), counts of lost
 //! samples, empty stack copies, calls kept by the processor (LBR).
 
-use pmc::abi::Attr;
-use pmc::abi::attr::Flag;
-use pmc::abi::{branch_sample_type, sample_type};
-use pmc::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
+use pmc_perfdata::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
+use pmc_sys::abi::Attr;
+use pmc_sys::abi::attr::Flag;
+use pmc_sys::abi::{branch_sample_type, sample_type};
 
 use super::against::{pmc_json, script};
 use crate::kit;

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use pmc::abi::{branch_sample_type, sample_type};
-use pmc::perfdata::{Features, feature::PmuCaps};
+use pmc_perfdata::perfdata::{Features, feature::PmuCaps};
+use pmc_sys::abi::{branch_sample_type, sample_type};
 
 use super::against::{pmc_json, script, scripts_agree};
 use super::branches::{self, BASE, ID, addresses, write_samples};

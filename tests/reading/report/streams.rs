@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use pmc::abi::sample_type;
-use pmc::perfdata::{Features, feature::RawSection};
+use pmc_perfdata::perfdata::{Features, feature::RawSection};
+use pmc_sys::abi::sample_type;
 use serde_json::Value;
 
 use super::branches::{BASE, BRANCHES, ID, addresses, write_samples};

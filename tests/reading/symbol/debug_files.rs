@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pmc::symbol::{BuildId, Depth, MissingDataReason, SymbolModule, SymbolOptions};
+use pmc_symbols::symbol::{BuildId, Depth, MissingDataReason, SymbolModule, SymbolOptions};
 
 use super::{Built, C, build, kit, offsets, plain, resolve, spelled};
 
@@ -23,7 +23,7 @@ fn at_outer(
     address: u64,
     options: SymbolOptions,
     id: Option<BuildId>,
-) -> (Vec<String>, pmc::symbol::ModuleDataQuality) {
+) -> (Vec<String>, pmc_symbols::symbol::ModuleDataQuality) {
     let module = SymbolModule { build_id: id, ..SymbolModule::file(&built.path) };
     let (symbolizer, id, answer) =
         resolve(options, module, &offsets(&built.path, &[address]), Depth::Inlines);

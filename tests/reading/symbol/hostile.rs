@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::Instant;
 
-use pmc::address::FileOffset;
-use pmc::symbol::{Depth, SymbolModule, SymbolQuery, elf};
+use pmc_symbols::address::FileOffset;
+use pmc_symbols::symbol::{Depth, SymbolModule, SymbolQuery, elf};
 
 use super::{C, build, kit, plain, resolve, text};
 

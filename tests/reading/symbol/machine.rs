@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object::{Object, ObjectSection, ObjectSymbol};
-use pmc::address::{Avma, FileOffset, Mapping};
-use pmc::symbol::{
+use pmc_symbols::address::{Avma, FileOffset, Mapping};
+use pmc_symbols::symbol::{
     BuildId, Depth, MissingDataReason, SymbolModule, SymbolModuleKind, SymbolOptions, SymbolQuery,
     SymbolRequest, Symbolizer,
 };
@@ -209,7 +209,7 @@ fn kernel_symbols_match_kallsyms() {
         some.iter().map(|(address, _)| SymbolQuery::from(Avma(*address - lower))).collect();
     let (again, _, other) = resolve(plain(), module, &moved, Depth::Names);
     for index in 0..some.len() {
-        let name = |s: &Symbolizer, a: &pmc::symbol::AddressFrames| {
+        let name = |s: &Symbolizer, a: &pmc_symbols::symbol::AddressFrames| {
             s.names().function(a.frames(index)[0].function).raw.clone()
         };
         assert_eq!(name(&again, &other), name(&symbolizer, &answer));
@@ -384,7 +384,7 @@ fn jitdump_provides_names_lines_bytes_and_times() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jit-77.dump");
     std::fs::write(&path, jitdump()).unwrap();
-    let dump = pmc::symbol::jit::jitdump::Jitdump::read(&path).unwrap();
+    let dump = pmc_symbols::symbol::jit::jitdump::Jitdump::read(&path).unwrap();
     let names: Vec<&str> = dump.codes().iter().map(|c| &*c.name).collect();
     assert_eq!(names, ["hot", "cold", "cold", "newer"]);
     let hot = &dump.codes()[0];
@@ -411,7 +411,8 @@ fn jitdump_provides_names_lines_bytes_and_times() {
     let whole = jitdump();
     for cut in 0..whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
-        let torn = pmc::symbol::jit::jitdump::Jitdump::read(&path).map_or(0, |dump| dump.codes().len());
+        let torn =
+            pmc_symbols::symbol::jit::jitdump::Jitdump::read(&path).map_or(0, |dump| dump.codes().len());
         assert!(torn <= 4);
     }
 }

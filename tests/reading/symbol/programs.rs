@@ -1,6 +1,6 @@
 //! Programs of several compilers and kinds: names, lines and inlined functions at every address.
 
-use pmc::symbol::{Depth, SymbolModule};
+use pmc_symbols::symbol::{Depth, SymbolModule};
 
 use super::{Built, C, CPP, build, compare, kit, offsets, plain, resolve};
 
@@ -118,7 +118,7 @@ fn cpp_names_match_cppfilt() {
     let (mut same, mut all) = (0, 0);
     for (raw, their) in functions {
         all += 1;
-        same += usize::from(pmc::symbol::demangle::demangle(raw).as_deref() == Some(their));
+        same += usize::from(pmc_symbols::symbol::demangle::demangle(raw).as_deref() == Some(their));
     }
     assert!(same * 10 >= all * 9, "{same} of {all}");
 }

@@ -714,7 +714,7 @@ fn hostile_names_are_harmless() {
     }
     let names = ["evil?[2J", "tab?name", "数据库", "plain"];
     assert_ne!(terminal.fact("pane_title"), "gotcha");
-    let width = |line: &str, word: &str| line.find(word).map(|at| pmc::text::width(&line[..at]));
+    let width = |line: &str, word: &str| line.find(word).map(|at| pmc_sys::text::width(&line[..at]));
     let columns: Vec<usize> = screen
         .lines()
         .filter(|line| line.contains('%'))

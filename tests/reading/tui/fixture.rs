@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use pmc::abi::CpuMode;
-use pmc::profile::annotate::{self, Instruction, Listing};
-use pmc::profile::sampled::query::{ThreadSum, TimeSums};
-use pmc::profile::sampled::tree::CallNode;
-use pmc::profile::sampled::{
-    CallTree, FunctionRef, ModuleQuality, Profile, ProfileEvent, ProfileQuality, Query, QueryAnswer, RowCell,
-    SampleValue, SortKey, StackDirection, TableRow,
-};
-use pmc::terminal::Colours;
-use pmc::terminal::theme::Background;
 use pmc::tui::state::{ScreenEffect, ScreenInput, ScreenState};
 use pmc::tui::theme::ScreenTheme;
 use pmc::tui::{EngineStatus, EngineUpdates, panes};
+use pmc_analysis::profile::annotate::{self, Instruction, Listing};
+use pmc_analysis::profile::sampled::query::{ThreadSum, TimeSums};
+use pmc_analysis::profile::sampled::tree::CallNode;
+use pmc_analysis::profile::sampled::{
+    CallTree, FunctionRef, ModuleQuality, Profile, ProfileEvent, ProfileQuality, Query, QueryAnswer, RowCell,
+    SampleValue, SortKey, StackDirection, TableRow,
+};
+use pmc_sys::abi::CpuMode;
+use pmc_sys::terminal::Colours;
+use pmc_sys::terminal::theme::Background;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
@@ -341,7 +341,7 @@ impl Desk {
             while x < buffer.area.width {
                 let symbol = buffer[(x, y)].symbol();
                 line.push_str(symbol);
-                x += (pmc::text::width(symbol) as u16).max(1);
+                x += (pmc_sys::text::width(symbol) as u16).max(1);
             }
             out.push_str(line.trim_end());
             out.push('\n');

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pmc::profile::annotate::ListingNote;
-use pmc::profile::sampled::{FunctionRef, Query, RowCell, ShareOf, StackDirection};
-use pmc::session::SampleValue;
 use pmc::tui::keys::Pane;
 use pmc::tui::state::ScreenEffect;
 use pmc::tui::{EngineStatus, EngineUpdates, LiveCommand, ViewFormat};
 use pmc::view::export::ExportFormat;
+use pmc_analysis::profile::annotate::ListingNote;
+use pmc_analysis::profile::sampled::{FunctionRef, Query, RowCell, ShareOf, StackDirection};
+use pmc_analysis::session::SampleValue;
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use super::fixture::{Desk, answer, listing, listing_with_inlined, started};

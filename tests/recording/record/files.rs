@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use pmc::record::{Record, Task};
+use pmc_perfdata::record::{Record, Task};
 
 /// Name and options of each recording.
 const KINDS: &[(&str, &[&str])] = &[
@@ -511,7 +511,7 @@ fn both_perfs_read_recordings_with_hundreds_of_modules() {
     assert_eq!((our_samples(&file), perf_samples(&file)), (samples, samples));
     let reader = Reader::open(&file).expect("pmc reads it");
     let mut noted = 0;
-    let uneven = |raw: &pmc::record::RawRecord<'_>| {
+    let uneven = |raw: &pmc_perfdata::record::RawRecord<'_>| {
         noted += usize::from(raw.kind == kind::HEADER_BUILD_ID);
         assert_eq!(raw.bytes.len() % 8, 0, "kind {}", raw.kind);
     };

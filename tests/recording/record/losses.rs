@@ -1,7 +1,7 @@
 //! No recorded data is lost: killed recorders, full disks, thousands of processes and threads.
 
 use super::*;
-use pmc::record::Record;
+use pmc_perfdata::record::Record;
 
 /// Pseudo-random numbers with a fixed seed.
 struct Dice(u64);

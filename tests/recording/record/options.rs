@@ -5,8 +5,8 @@ use std::process::Command;
 use super::{Lab, SPIN, our_samples, ready, record};
 use crate::kit;
 use crate::top::Running;
-use pmc::perfdata::Reader;
-use pmc::record::kind;
+use pmc_perfdata::perfdata::Reader;
+use pmc_perfdata::record::kind;
 
 /// Output of `pmc script` for a recording: these fields, one line per sample.
 fn script(file: &std::path::Path, fields: &str) -> String {

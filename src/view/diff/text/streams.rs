@@ -5,11 +5,11 @@
 use std::io::{self, Write};
 
 use super::{DiffTable, DiffTableRow, claims, numbers, titles, word};
-use crate::profile::diff::{Diff, DiffEvent, DiffRow};
-use crate::profile::sampled::{RowCell, SampleValue};
-use crate::units::thousands;
 use crate::view::diff::{DiffLayout, is_noise, wanted};
 use crate::view::remarks::Remarks;
+use pmc_analysis::profile::diff::{Diff, DiffEvent, DiffRow};
+use pmc_analysis::profile::sampled::{RowCell, SampleValue};
+use pmc_sys::units::thousands;
 
 /// Writes the hottest call chains: first the chains in both the base and a new recording, then the chains
 /// only in the base, then the chains only in new recordings.

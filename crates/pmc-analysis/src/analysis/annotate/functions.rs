@@ -1,0 +1,226 @@
+//! The functions that samples hit, with the sampled addresses in each function.
+//!
+//! Receives the rows of pass 2 with resolved stacks. Returns one [`SampledFunction`] per function, costliest
+//! first. Also finds functions by the names that users type.
+
+use rustc_hash::FxHashMap;
+
+use crate::analysis::symbols::RecordingSymbols;
+use crate::profile::annotate::SampleValue;
+use crate::session::{CodeLocation, Module, ResolvedStacks};
+use pmc_symbols::symbol::{Depth, FunctionId, ModuleId, SymbolProgress};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::sort;
+use pmc_sys::text::{self, clean};
+
+/// A function with samples.
+#[derive(Debug, Clone)]
+pub struct SampledFunction {
+    /// Symbolizer id of the function's module.
+    pub id: ModuleId,
+    /// Demangled name.
+    pub name: String,
+    /// Name as in the symbol table.
+    pub raw: String,
+    /// The module's short name.
+    pub dso: String,
+    /// The module's path.
+    pub path: String,
+    /// Start address of the code in the module's file.
+    pub start: u64,
+    /// Size of the code in bytes.
+    pub size: u64,
+    /// Address, event index and cost of each sampled address.
+    pub samples: Vec<(u64, usize, SampleValue)>,
+    /// Cost per event.
+    pub own: Vec<SampleValue>,
+}
+
+/// Adds up the samples whose innermost address lies in a named function. `events` is the number of events.
+pub fn functions(
+    modules: &[Module],
+    symbols: &mut RecordingSymbols,
+    resolved: &ResolvedStacks,
+    events: usize,
+    progress: &(dyn Fn(SymbolProgress) + Sync),
+) -> Vec<SampledFunction> {
+    let mut leaves: FxHashMap<(u32, u32), SampleValue> = FxHashMap::default();
+    for (key, value) in &resolved.rows {
+        if let Some(leaf) = resolved.stack(key.stack).next() {
+            *leaves.entry((leaf, key.event)).or_default() += value;
+        }
+    }
+    let mut numbers: Vec<u32> = leaves.keys().map(|(leaf, _)| *leaf).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let locations: Vec<CodeLocation> =
+        numbers.iter().map(|number| resolved.locations[*number as usize]).collect();
+    let answers = symbols.answers(&locations, Depth::Names, progress);
+    let mut found: FxHashMap<FunctionId, SampledFunction> = FxHashMap::default();
+    for ((leaf, event), value) in leaves {
+        let Ok(at) = numbers.binary_search(&leaf) else { continue };
+        let (frames, Some(address)) = answers.of(at) else { continue };
+        let (Some(frame), Some(module)) = (frames.last(), locations[at].module()) else { continue };
+        let function = symbols.function(frame);
+        let Some(start) = function.start else { continue };
+        let sampled = found.entry(frame.function).or_insert_with(|| {
+            let module = &modules[module as usize];
+            SampledFunction {
+                id: function.module,
+                name: function.name.to_string(),
+                raw: function.raw.to_string(),
+                dso: module.short_name(),
+                path: module.path.to_string_lossy().into_owned(),
+                start,
+                size: function.size,
+                samples: Vec::new(),
+                own: vec![SampleValue::default(); events],
+            }
+        });
+        if let Some(own) = sampled.own.get_mut(event as usize) {
+            *own += &value;
+        }
+        sampled.samples.push((address, event as usize, value));
+    }
+    let mut all: Vec<SampledFunction> = found.into_values().collect();
+    sort::by(&mut all, |a, b| {
+        // Periods of different events are not comparable, so the first event with samples decides the order.
+        let weight = |of: &SampledFunction| of.own.iter().map(|value| value.period).collect::<Vec<u64>>();
+        weight(b).cmp(&weight(a)).then_with(|| (&a.name, &a.path, a.start).cmp(&(&b.name, &b.path, b.start)))
+    });
+    all
+}
+
+impl SampledFunction {
+    /// Whether `typed` names this function: by its name with or without parameters, or by its linker name.
+    fn is_called(&self, typed: &str) -> bool {
+        self.name == typed || self.raw == typed || plain(&self.name) == typed || plain(&self.raw) == typed
+    }
+}
+
+/// Returns the name without parameters, symbol version and the suffixes that compilers add after a dot.
+fn plain(name: &str) -> &str {
+    // `operator()(int)`: the parameters are the last pair of parentheses at the outermost level.
+    let end = match name.strip_suffix(" const").unwrap_or(name) {
+        whole if whole.ends_with(')') => {
+            let mut depth = 0;
+            let start = whole.char_indices().rev().find(|(_, c)| {
+                depth += match c {
+                    ')' => 1,
+                    '(' => -1,
+                    _ => 0,
+                };
+                depth == 0
+            });
+            start.map_or(whole.len(), |(at, _)| at)
+        }
+        whole => whole.find(['@', '.']).filter(|at| *at > 0).unwrap_or(whole.len()),
+    };
+    &name[..end]
+}
+
+/// Returns the functions whose name is exactly `typed`, or else those whose name without parameters is
+/// `typed`. If no function matches, returns the most similar names.
+fn named<'a>(
+    all: &'a [SampledFunction],
+    typed: &str,
+) -> std::result::Result<Vec<&'a SampledFunction>, Vec<&'a str>> {
+    let exact: Vec<&SampledFunction> = all.iter().filter(|of| of.name == typed || of.raw == typed).collect();
+    if !exact.is_empty() {
+        return Ok(exact);
+    }
+    let alike: Vec<&SampledFunction> = all.iter().filter(|of| of.is_called(typed)).collect();
+    if !alike.is_empty() {
+        return Ok(alike);
+    }
+    Err(text::nearest(typed, all.iter().map(|of| of.name.as_str()), 3))
+}
+
+/// Returns the function with this name, preferably from module `dso`.
+pub fn find<'a>(all: &'a [SampledFunction], dso: &str, name: &str) -> Option<&'a SampledFunction> {
+    let is_it = |of: &&SampledFunction| of.name == name || of.raw == name;
+    let in_dso = |of: &&SampledFunction| of.dso == dso || dso.is_empty();
+    all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it))
+}
+
+/// Returns the function into which the function with this name is inlined. If there are several, returns the
+/// function in which the inlined code costs most.
+pub fn host<'a>(
+    all: &'a [SampledFunction],
+    name: &str,
+    symbols: &mut RecordingSymbols,
+    resolved: &ResolvedStacks,
+    progress: &(dyn Fn(SymbolProgress) + Sync),
+) -> Option<&'a SampledFunction> {
+    let mut leaves: FxHashMap<u32, u64> = FxHashMap::default();
+    for (key, value) in &resolved.rows {
+        if let Some(leaf) = resolved.stack(key.stack).next() {
+            *leaves.entry(leaf).or_default() += value.period;
+        }
+    }
+    let numbers: Vec<u32> = leaves.keys().copied().collect();
+    let locations: Vec<CodeLocation> =
+        numbers.iter().map(|number| resolved.locations[*number as usize]).collect();
+    let answers = symbols.answers(&locations, Depth::Inlines, progress);
+    let mut hosts: FxHashMap<(ModuleId, Option<u64>), u64> = FxHashMap::default();
+    for (at, number) in numbers.iter().enumerate() {
+        let Some((outer, inlined)) = answers.of(at).0.split_last() else { continue };
+        if inlined.iter().any(|frame| *symbols.function(frame).name == *name) {
+            let outer = symbols.function(outer);
+            *hosts.entry((outer.module, outer.start)).or_default() += leaves[number];
+        }
+    }
+    let cost = |of: &&SampledFunction| hosts.get(&(of.id, Some(of.start))).copied();
+    all.iter().filter(|of| cost(of).is_some()).max_by_key(|of| (cost(of), std::cmp::Reverse(of.start)))
+}
+
+/// Whether a function is in one of the given modules; true if none is given.
+pub fn is_in(function: &SampledFunction, dsos: &[String]) -> bool {
+    dsos.is_empty() || dsos.iter().any(|dso| *dso == function.dso || *dso == function.path)
+}
+
+/// Returns the requested functions, costliest first.
+///
+/// # Errors
+/// When no function in the given modules has this name. The error suggests similar names.
+pub fn choose<'a>(
+    name: Option<&str>,
+    dsos: &[String],
+    all: &'a [SampledFunction],
+) -> Result<Vec<&'a SampledFunction>> {
+    let in_dso = |of: &&SampledFunction| is_in(of, dsos);
+    let Some(name) = name else { return Ok(all.iter().filter(in_dso).collect()) };
+    let of_name = named(all, name).map_err(|near| {
+        let error = Error::new(format!("no sample hit a function named {:?}", clean(name)));
+        match (near.is_empty(), all.first()) {
+            (false, _) => error.try_this(format!("did you mean {}?", near.join(" or "))),
+            (_, Some(first)) => {
+                error.try_this(format!("use a name from pmc report, such as {:?}", clean(&first.name)))
+            }
+            _ => error.why("the recording has no samples in named functions"),
+        }
+    })?;
+    let chosen: Vec<&SampledFunction> = of_name.iter().copied().filter(in_dso).collect();
+    if chosen.is_empty() {
+        let mut others: Vec<&str> = of_name.iter().map(|of| of.dso.as_str()).collect();
+        others.dedup();
+        return Err(Error::new(format!("{} has no samples in {}", clean(name), dsos.join(", ")))
+            .try_this(format!("-d {}", others.join(","))));
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_stripped_from_names() {
+        assert_eq!(plain("shop::Fast::serve(int) const"), "shop::Fast::serve");
+        assert_eq!(plain("f(int (*)(char))"), "f");
+        assert_eq!(plain("A::operator()(int)"), "A::operator()");
+        assert_eq!(plain("memcpy@@GLIBC_2.14"), "memcpy");
+        assert_eq!(plain("work.constprop.0"), "work");
+        assert_eq!(plain("main"), "main");
+    }
+}

@@ -1,0 +1,272 @@
+//! The listing of a sampled function: fetches and merges its bytes, instructions, line numbers and source
+//! text.
+//!
+//! Receives a function with its samples, and gets all other data from the symbolizer. Adds notes about
+//! missing or doubtful data.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::functions::SampledFunction;
+use crate::analysis::symbols::RecordingSymbols;
+use crate::profile::annotate::merge::InlineFrame;
+use crate::profile::annotate::{
+    InlineStack, Listing, ListingEvent, ListingNote, MergeInput, SampleValue, Skid, merge,
+};
+use pmc_perfdata::perfdata;
+use pmc_symbols::symbol::code::{MOST_CODE, MachineCode};
+use pmc_symbols::symbol::demangle::demangle;
+use pmc_symbols::symbol::disassemble::{Instruction, Syntax};
+use pmc_symbols::symbol::source_text::{self, SourceFolders};
+use pmc_symbols::symbol::{Depth, SymbolRequest};
+use pmc_sys::abi::attr::kind;
+
+/// Maximum number of source files read for one function.
+const MOST_FILES: usize = 100;
+
+/// Options for listings.
+#[derive(Debug, Clone, Default)]
+pub struct ListingOptions {
+    /// Syntax of x86 instructions.
+    pub syntax: Syntax,
+    /// Whether to show source lines.
+    pub with_source: bool,
+    /// Folders to search for source files.
+    pub folders: SourceFolders,
+    /// Whether to show names as the compiler wrote them.
+    pub raw_names: bool,
+    /// A copy of the recorded machine's `/proc/kcore`.
+    pub kcore: Option<PathBuf>,
+}
+
+/// Returns the name, total and skid of each event. The costs of a function are added later.
+///
+/// `leader` maps an event's index to the index of its group leader.
+pub fn events(
+    events: &[perfdata::RecordedEvent],
+    totals: &[SampleValue],
+    leader: impl Fn(usize) -> usize,
+) -> Vec<ListingEvent> {
+    let event = |(index, event): (usize, &perfdata::RecordedEvent)| {
+        let attr = &event.attr;
+        let skid = match (attr.kind(), attr.precise_ip()) {
+            (kind::SOFTWARE, _) => Skid::Interrupt,
+            (kind::TRACEPOINT | kind::BREAKPOINT, _) | (_, 2..) => Skid::None,
+            (_, 1) => Skid::Constant,
+            _ => Skid::Any,
+        };
+        let total = totals[index].clone();
+        ListingEvent { name: event.name(), leader: leader(index), total, own: SampleValue::default(), skid }
+    };
+    events.iter().enumerate().map(event).collect()
+}
+
+/// Builds the listing of a function.
+pub fn listing(
+    symbols: &mut RecordingSymbols,
+    function: &SampledFunction,
+    events: &[ListingEvent],
+    how: &ListingOptions,
+) -> Listing {
+    let mut notes = Vec::new();
+    let code = symbols.symbolizer.code(function.id, function.start, function.size, how.kcore.as_deref());
+    let code = code.map_err(|missing| {
+        let text = format!("no instructions: {}", missing.why);
+        notes.push(ListingNote { text, remedy: missing.remedy });
+    });
+    let code = code.ok();
+    let instructions = code.as_ref().map(|code| instructions(symbols, function, code, how, &mut notes));
+    let instructions = instructions.unwrap_or_default();
+    let places = if how.with_source {
+        places(symbols, function, &instructions, code.as_ref(), how.raw_names)
+    } else {
+        Vec::new()
+    };
+    let sources = sources(symbols, function, &places, how, &mut notes);
+    let head = Listing {
+        symbol: if how.raw_names { &function.raw } else { &function.name }.clone(),
+        raw: function.raw.clone(),
+        dso: function.dso.clone(),
+        path: function.path.clone(),
+        start: function.start,
+        size: function.size,
+        events: events.to_vec(),
+        bytes_from: code.as_ref().map(|code| shown(symbols, function, code)),
+        notes,
+        ..Listing::default()
+    };
+    merge(head, MergeInput { instructions, places, samples: function.samples.clone(), sources })
+}
+
+/// Returns the path of the code's file for display: the path that the process used, not the one through
+/// /proc.
+fn shown(symbols: &RecordingSymbols, function: &SampledFunction, code: &MachineCode) -> String {
+    let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
+    let trusted = symbols.symbolizer.quality(function.id).binary.filter(|_| own);
+    trusted.as_ref().unwrap_or(&code.from).display().to_string()
+}
+
+fn instructions(
+    symbols: &RecordingSymbols,
+    function: &SampledFunction,
+    code: &MachineCode,
+    how: &ListingOptions,
+    notes: &mut Vec<ListingNote>,
+) -> Vec<Instruction> {
+    let mut note = |text: String| notes.push(ListingNote { text, remedy: None });
+    if function.size > MOST_CODE {
+        note(format!("only the first {MOST_CODE} of {} bytes are shown", function.size));
+    } else if (code.bytes.len() as u64) < function.size {
+        note(format!(
+            "{} has only {} of the function's {} bytes",
+            code.from.display(),
+            code.bytes.len(),
+            function.size
+        ));
+    }
+    if code.is_unlinked {
+        note(
+            "the code comes from the module's file, without relocation: far jumps and calls have no target"
+                .into(),
+        );
+    }
+    if code.from.starts_with("/proc") && code.from.ends_with("mem") {
+        note(format!("the code comes from the current {}", code.from.display()));
+    }
+    let all = symbols.symbolizer.disassemble(function.id, code, how.syntax);
+    let mut all = all.unwrap_or_else(|error| {
+        note(format!("no instructions: {error}"));
+        Vec::new()
+    });
+    let targets = all.iter_mut().flat_map(|instruction| [&mut instruction.target, &mut instruction.refers]);
+    let names = targets.flatten().filter_map(|target| target.name.as_mut());
+    // Most jumps stay in the function.
+    let mut known: FxHashMap<String, Option<String>> = FxHashMap::default();
+    for (name, _) in names.filter(|_| !how.raw_names) {
+        if !known.contains_key(name) {
+            known.insert(name.clone(), demangle(name));
+        }
+        if let Some(Some(readable)) = known.get(name) {
+            name.clone_from(readable);
+        }
+    }
+    all
+}
+
+/// Returns the functions and lines at each instruction, and at sampled addresses past the last instruction.
+fn places(
+    symbols: &mut RecordingSymbols,
+    function: &SampledFunction,
+    instructions: &[Instruction],
+    code: Option<&MachineCode>,
+    raw_names: bool,
+) -> Vec<InlineStack> {
+    let behind = instructions.last().map_or(0, Instruction::end);
+    let mut addresses: Vec<u64> = instructions.iter().map(|instruction| instruction.address).collect();
+    addresses
+        .extend(function.samples.iter().map(|(address, ..)| *address).filter(|address| *address >= behind));
+    addresses.sort_unstable();
+    addresses.dedup();
+    if let Some(code) = code.filter(|code| !code.lines.is_empty()) {
+        return addresses.into_iter().map(|address| generated(function, code, address)).collect();
+    }
+    let (asked, queries): (Vec<u64>, Vec<_>) = addresses
+        .into_iter()
+        .filter_map(|address| Some((address, symbols.symbolizer.query_at(function.id, address)?)))
+        .unzip();
+    let request = SymbolRequest { module: function.id, queries: &queries };
+    let answers = symbols.symbolizer.resolve(&[request], Depth::Inlines, &|_| {});
+    let names = symbols.symbolizer.names();
+    let steps = |at: usize| {
+        let frames = answers.first().map(|answer| answer.frames(at)).unwrap_or_default();
+        let step = |frame: &pmc_symbols::symbol::ResolvedFrame| {
+            let function = names.function(frame.function);
+            InlineFrame {
+                function: if raw_names { &function.raw } else { &function.name }.clone(),
+                file: frame.source.map(|source| names.file(source.file).clone()),
+                line: frame.source.map_or(0, |source| source.line),
+            }
+        };
+        frames.iter().map(step).collect()
+    };
+    asked.into_iter().enumerate().map(|(at, address)| InlineStack { address, steps: steps(at) }).collect()
+}
+
+/// Returns the source line of generated code, from the jitdump's line table.
+fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> InlineStack {
+    let at = code.lines.partition_point(|(from, ..)| *from <= address).checked_sub(1);
+    let line = at.map(|at| &code.lines[at]);
+    let step = InlineFrame {
+        function: function.name.as_str().into(),
+        file: line.map(|(_, file, _)| file.as_str().into()),
+        line: line.map_or(0, |(.., line)| *line),
+    };
+    InlineStack { address, steps: vec![step] }
+}
+
+/// Reads the source files that the places name, and adds notes about files that are missing or too new.
+fn sources(
+    symbols: &RecordingSymbols,
+    function: &SampledFunction,
+    places: &[InlineStack],
+    how: &ListingOptions,
+    notes: &mut Vec<ListingNote>,
+) -> FxHashMap<Arc<str>, Arc<[String]>> {
+    let mut read = FxHashMap::default();
+    if !how.with_source {
+        return read;
+    }
+    let mut missing: Vec<(PathBuf, String)> = Vec::new();
+    let mut newer: Vec<String> = Vec::new();
+    let program = symbols.symbolizer.binary(function.id);
+    let program = program.and_then(|image| std::fs::metadata(&image.path).ok());
+    let owner = program.as_ref().map(MetadataExt::uid);
+    let program = program.and_then(|meta| meta.modified().ok());
+    let mut paths: Vec<&Arc<str>> =
+        places.iter().filter_map(|place| place.steps.first()?.file.as_ref()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    for path in paths.iter().take(MOST_FILES) {
+        let fetch = || symbols.symbolizer.fetch_source(function.id, path);
+        match source_text::read(path, &how.folders, owner, fetch) {
+            Ok(source) => {
+                if source.modified.zip(program).is_some_and(|(source, program)| source > program) {
+                    newer.push(path.to_string());
+                }
+                read.insert((*path).clone(), source.lines);
+            }
+            Err(said) => missing.push(said),
+        }
+    }
+    if paths.is_empty() {
+        let trust = symbols.symbolizer.quality(function.id);
+        let lines = trust.missing.first();
+        notes.push(ListingNote {
+            text: lines.map_or_else(
+                || "no source lines available".to_owned(),
+                |lines| format!("no source lines: {lines}"),
+            ),
+            remedy: symbols.symbolizer.remedy(function.id),
+        });
+    }
+    if let Some((path, said)) = missing.first() {
+        let more = missing.len() - 1;
+        let more = if more > 0 { format!(" (and {more} more files)") } else { String::new() };
+        notes.push(ListingNote {
+            text: format!("source file {}: {said}{more}", path.display()),
+            remedy: Some(
+                "name a directory that contains the sources under their full paths (--symfs)".into(),
+            ),
+        });
+    }
+    if let Some(first) = newer.first() {
+        notes.push(ListingNote {
+            text: format!("{first} was changed after the program was built: lines may not match"),
+            remedy: None,
+        });
+    }
+    read
+}

@@ -1,0 +1,140 @@
+//! Annotated code of sampled functions: finds the functions ([`functions`]) and lists the costs of their
+//! instructions and lines ([`listing`]).
+//!
+//! Receives an [`Analysis`] without callers (or the rows of the live state, through
+//! [`functions::functions`]); returns listings.
+
+pub mod functions;
+pub mod listing;
+
+use std::sync::Arc;
+
+use functions::SampledFunction;
+use listing::ListingOptions;
+
+use super::{Analysis, ProgressSink};
+use crate::profile::annotate::{Listing, ListingEvent, ListingNote};
+use pmc_sys::error::Result;
+
+/// Which functions to annotate, and how.
+#[derive(Debug, Clone, Default)]
+pub struct AnnotationRequest {
+    /// Name of the function; `None` selects the costliest functions.
+    pub function: Option<String>,
+    /// Modules to restrict the functions to; empty for all modules.
+    pub dsos: Vec<String>,
+    /// Maximum number of functions; 0 for all.
+    pub most: usize,
+    /// Minimum share of an event's total, in percent. Functions below it for all events are left out.
+    pub limit: f64,
+    /// Whether to leave out functions whose instructions are unavailable.
+    pub skip_missing: bool,
+    /// Options for each function's listing.
+    pub options: ListingOptions,
+}
+
+/// The annotated code of several functions.
+#[derive(Debug)]
+pub struct Annotation {
+    /// The listings, costliest function first.
+    pub listings: Vec<Listing>,
+    /// Number of functions with samples.
+    pub functions: usize,
+    /// Number of selected functions beyond the request's maximum.
+    pub left_out: usize,
+}
+
+impl Analysis {
+    /// Returns the functions whose own code the samples hit, costliest first. The result is cached.
+    pub fn functions(&mut self, progress: &dyn ProgressSink) -> Arc<[SampledFunction]> {
+        if let Some(functions) = &self.functions {
+            return functions.clone();
+        }
+        let meter = progress.begin("finding names", 0);
+        let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
+        let (modules, resolved) = (self.samples.session.history.modules(), &self.samples.resolved);
+        let events = self.samples.samples.totals.len();
+        let all = functions::functions(modules, &mut self.symbols, resolved, events, &at);
+        self.functions.insert(all.into()).clone()
+    }
+
+    /// Returns the listing of the function with this name, preferably from the given module. For an inlined
+    /// function, returns the listing of the function that contains the inlined code.
+    ///
+    /// # Errors
+    /// When no sample hit the function itself; the text is for the user.
+    pub fn listing(
+        &mut self,
+        (dso, name): (&str, &str),
+        options: &ListingOptions,
+        progress: &dyn ProgressSink,
+    ) -> std::result::Result<Listing, String> {
+        let (all, events) = (self.functions(progress), self.events());
+        let function = functions::find(&all, dso, name).or_else(|| self.host(&all, name, progress));
+        let function = function.ok_or_else(|| {
+            let name = pmc_sys::text::clean(name);
+            format!("{name} has no samples of its own, so its code has no costs")
+        })?;
+        Ok(listing::listing(&mut self.symbols, function, &events, options))
+    }
+
+    /// Returns the listings of the requested functions.
+    ///
+    /// # Errors
+    /// When no sampled function has the requested name, or none is in the requested modules.
+    pub fn annotate(
+        &mut self,
+        request: &AnnotationRequest,
+        progress: &dyn ProgressSink,
+    ) -> Result<Annotation> {
+        let all = self.functions(progress);
+        let events = self.events();
+        let share = |(event, own): (&ListingEvent, &crate::session::SampleValue)| match event.total.period {
+            0 => 0.0,
+            total => own.period as f64 / total as f64 * 100.0,
+        };
+        let is_large = |of: &&SampledFunction| {
+            events.iter().zip(&of.own).map(share).fold(0.0, f64::max) >= request.limit
+        };
+        let mut inlined = None;
+        let chosen = match functions::choose(request.function.as_deref(), &request.dsos, &all) {
+            Ok(chosen) => chosen,
+            // The report has rows of inlined functions. Their code is in the listing of another function.
+            Err(error) => {
+                let name = request.function.as_deref().unwrap_or_default();
+                let host = self.host(&all, name, progress);
+                let host = host.filter(|host| functions::is_in(host, &request.dsos)).ok_or(error)?;
+                inlined = Some(format!("{} is inlined into this function", pmc_sys::text::clean(name)));
+                vec![host]
+            }
+        };
+        let chosen: Vec<&SampledFunction> = chosen.into_iter().filter(is_large).collect();
+        let most = if request.most == 0 { chosen.len() } else { request.most.min(chosen.len()) };
+        let is_shown = |listing: &Listing| !request.skip_missing || listing.bytes_from.is_some();
+        let list = |function: &&SampledFunction| {
+            let mut listing = listing::listing(&mut self.symbols, function, &events, &request.options);
+            let note = inlined.iter().map(|text| ListingNote { text: text.clone(), remedy: None });
+            listing.notes.splice(0..0, note);
+            listing
+        };
+        let listings = chosen.iter().map(list).filter(is_shown).take(most).collect();
+        Ok(Annotation { listings, functions: all.len(), left_out: chosen.len() - most })
+    }
+
+    /// Returns the function into which the function with this name is inlined.
+    fn host<'a>(
+        &mut self,
+        all: &'a [SampledFunction],
+        name: &str,
+        progress: &dyn ProgressSink,
+    ) -> Option<&'a SampledFunction> {
+        let meter = progress.begin("finding where it is inlined", 0);
+        let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
+        functions::host(all, name, &mut self.symbols, &self.samples.resolved, &at)
+    }
+
+    fn events(&self) -> Vec<ListingEvent> {
+        let reader = &self.session().reader;
+        listing::events(reader.events(), self.totals(), |event| reader.features().group_leader(event))
+    }
+}

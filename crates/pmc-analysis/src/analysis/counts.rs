@@ -1,0 +1,439 @@
+//! The counts of a recording (from `stat record` of pmc or perf): events, threads or CPUs, and the totals
+//! of each round.
+//!
+//! Receives a [`Session`]. Returns [`RecordedCounts`], and each [`CountsRound`] with the totals of all
+//! counters at that time. The tables are the same as for live counters.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::profile::counts::Aggregation;
+use crate::session::{Session, ThreadCount};
+use pmc_perfdata::perfdata::Features;
+use pmc_perfdata::record::{CpuMap, Record, StatRound, Thread, Update, kind};
+use pmc_sys::abi::attr::{Flag, kind::SOFTWARE};
+use pmc_sys::abi::generic::{CONTEXT_SWITCHES, DUMMY};
+use pmc_sys::abi::{Attr, sample_type};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::host::CpuList;
+use pmc_sys::host::cpu::{CpuLocation, Topology};
+use pmc_sys::sort;
+use pmc_sys::units::Count;
+
+/// Description of a recording's counts.
+#[derive(Debug, Clone, Default)]
+pub struct RecordedCounts {
+    /// The events, in order.
+    pub events: Vec<CountsEvent>,
+    /// How the counts were aggregated while counting.
+    pub aggregation: Aggregation,
+    /// Whether counts of multiplexed events are scaled.
+    pub scale: bool,
+    /// Ids and names of the counted threads; empty if CPUs were counted.
+    pub threads: Vec<(u32, String)>,
+    /// The counted CPUs; empty if threads were counted on any CPU.
+    pub cpus: Vec<u32>,
+    /// Topology of the CPUs, as far as it was recorded.
+    pub topology: Topology,
+}
+
+/// A counted event of a recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CountsEvent {
+    /// The name; untrusted text.
+    pub name: String,
+    /// The attributes passed to the kernel.
+    pub attr: Attr,
+    /// Factor that converts a count to `unit`.
+    pub scale: f64,
+    /// Unit of the scaled value; untrusted text, empty for plain counts.
+    pub unit: String,
+    /// Group number. Events with the same number were counted over exactly the same time.
+    pub group: usize,
+    /// Whether the recording contains its counts. Events that the kernel refused have no counts.
+    pub is_counted: bool,
+}
+
+/// One counter's total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterTotal {
+    /// Index of the event.
+    pub event: usize,
+    /// The counted thread, if threads were counted.
+    pub tid: Option<u32>,
+    /// The counted CPU, if counts are per CPU.
+    pub cpu: Option<u32>,
+    /// The count since the start.
+    pub count: Count,
+}
+
+/// The counts of a thread over part of its lifetime.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadCounts {
+    /// The thread.
+    pub thread: Thread,
+    /// End of this part of the lifetime, in nanoseconds since the recording began.
+    pub at_ns: u64,
+    /// The counts by event index.
+    pub counts: BTreeMap<usize, Count>,
+}
+
+/// Returns the counts of each thread at its exit, ordered by exit time (`log-exit`, `record -s`). Threads
+/// that outlived their counters come last.
+pub fn at_exits(session: &Session) -> Vec<ThreadCounts> {
+    let (begin, end) = span(session);
+    let mut threads: FxHashMap<Thread, ThreadCounts> = FxHashMap::default();
+    for &ThreadCount { thread, read, timestamp } in &session.reads {
+        let of = threads.entry(thread).or_insert_with(|| ThreadCounts {
+            thread,
+            at_ns: 0,
+            counts: BTreeMap::new(),
+        });
+        of.counts.entry(read.event).or_default().take_turns(read.count);
+        of.at_ns = of.at_ns.max(at(timestamp, begin, end));
+    }
+    in_order(threads.into_values().collect())
+}
+
+/// Returns the counts of each thread between two context switches, and until its exit (`log-cswitch`),
+/// ordered by the end of the slice. The counts are not scaled: the multiplexing times per slice are
+/// unknown.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn slices(session: &Session) -> Result<Vec<ThreadCounts>> {
+    let (begin, end) = span(session);
+    let layouts = session.reader.layouts();
+    let mut before: FxHashMap<(Thread, u64), u64> = FxHashMap::default();
+    let mut slices = Vec::new();
+    session.reader.scan(|raw| {
+        if raw.kind != kind::SAMPLE {
+            return;
+        }
+        let Some((_, sample)) = layouts.sample(raw) else { return };
+        let values = sample.parts().and_then(|parts| parts.read);
+        let (Some(values), Some(thread), Some(time)) = (values, sample.thread(), sample.time()) else {
+            return;
+        };
+        let mut counts = BTreeMap::new();
+        for value in values.iter() {
+            let Some(event) = value.id.and_then(|id| layouts.event_of(id)) else { continue };
+            let before = before.insert((thread, value.id.unwrap_or(0)), value.value).unwrap_or(0);
+            // A counter that restarts belongs to a new thread with a reused id.
+            let value = value.value.checked_sub(before).unwrap_or(value.value);
+            counts.insert(event, whole(value));
+        }
+        slices.push(ThreadCounts { thread, at_ns: at(time.0, begin, end), counts });
+    })?;
+    let mut last: FxHashMap<Thread, ThreadCounts> = FxHashMap::default();
+    for &ThreadCount { thread, read, timestamp } in &session.reads {
+        let before = before.remove(&(thread, read.id)).unwrap_or(0);
+        let value = read.count.value.saturating_sub(before);
+        let of =
+            last.entry(thread).or_insert_with(|| ThreadCounts { thread, at_ns: 0, counts: BTreeMap::new() });
+        *of.counts.entry(read.event).or_default() += whole(value);
+        of.at_ns = of.at_ns.max(at(timestamp, begin, end));
+    }
+    slices.extend(last.into_values());
+    Ok(in_order(slices))
+}
+
+/// Whether a recording is a log of time slices. In such a log, samples hold the running totals of threads,
+/// and `READ` records hold the totals at the end of each thread's last slice.
+pub fn holds_slices(session: &Session) -> bool {
+    !session.reads.is_empty() && session.reader.events().iter().any(|event| leads_slices(&event.attr))
+}
+
+/// Whether the event's samples are context switches at which the counts of its group are read.
+pub fn leads_slices(attr: &Attr) -> bool {
+    let is_switch = (attr.kind(), attr.config()) == (SOFTWARE, CONTEXT_SWITCHES);
+    is_switch && attr.period() == 1 && attr.sample_type() & sample_type::READ != 0
+}
+
+/// Returns a count that needs no scaling.
+fn whole(value: u64) -> Count {
+    Count { value, enabled_ns: 1, running_ns: 1 }
+}
+
+fn in_order(mut threads: Vec<ThreadCounts>) -> Vec<ThreadCounts> {
+    sort::by_key(&mut threads, |of| (of.at_ns, of.thread.pid, of.thread.tid));
+    threads
+}
+
+/// Returns the counting time in nanoseconds: as recorded, or else from the first timestamp to the last.
+pub fn elapsed_ns(session: &Session) -> u64 {
+    let (begin, end) = span(session);
+    end - begin
+}
+
+/// Returns the first timestamp and the end. The end is the first timestamp plus the recorded time of the last
+/// round, or else the last timestamp. A process that outlives its counters leaves no timestamp at the end.
+fn span(session: &Session) -> (u64, u64) {
+    let (mut first, mut last, mut elapsed) = (u64::MAX, 0, None);
+    let scanned = session.reader.scan(|raw| {
+        if raw.kind == kind::STAT_ROUND
+            && let Some(Record::StatRound(round)) = raw.parse()
+        {
+            elapsed = Some(round.time);
+        }
+        let time = session.reader.layouts().time(raw).map_or(0, |time| time.0);
+        if time > 0 {
+            (first, last) = (first.min(time), last.max(time));
+        }
+    });
+    // If the records cannot be read, the times are 0; the code that reads the counts reports the error.
+    scanned.map_or((0, 0), |_| {
+        let begin = first.min(last);
+        (begin, elapsed.map_or(last, |elapsed| begin.saturating_add(elapsed)))
+    })
+}
+
+/// Returns the time since `begin`. Assumes that records without a timestamp were written at the end.
+fn at(timestamp: u64, begin: u64, end: u64) -> u64 {
+    (if timestamp == 0 { end } else { timestamp }).saturating_sub(begin)
+}
+
+/// The end of an interval or of the whole run.
+#[derive(Debug)]
+pub struct CountsRound<'a> {
+    /// Whether this is the end of the whole run rather than of an interval.
+    pub is_final: bool,
+    /// Time since the start, in nanoseconds.
+    pub at_ns: u64,
+    /// The totals, ordered by event, thread and CPU. Later rounds keep this order and insert new counters.
+    pub totals: &'a [CounterTotal],
+}
+
+/// Whether the recording holds counts and no samples.
+pub fn holds_counts(session: &Session) -> bool {
+    let count = |kind| session.index.count(kind);
+    count(kind::SAMPLE) == 0 && count(kind::STAT) + count(kind::STAT_ROUND) + count(kind::STAT_CONFIG) > 0
+}
+
+/// Rejects a recording without rounds of counts.
+///
+/// # Errors
+/// When the recording has no rounds, or no rounds yet.
+pub fn check_rounds(session: &Session) -> Result<()> {
+    if session.index.count(kind::STAT_ROUND) > 0 {
+        return Ok(());
+    }
+    let path = session.reader.path().display();
+    if !holds_counts(session) {
+        return Err(Error::new(format!("{path} has no counts"))
+            .why("it was not made by stat record")
+            .try_this(format!("pmc report -i {path}")));
+    }
+    Err(Error::new(format!("{path} has no counts yet"))
+        .why("its recorder was killed before it read the first counts")
+        .try_this("pmc stat record -I 1000, which reads them every second"))
+}
+
+impl RecordedCounts {
+    /// Reads the description of the counts.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn load(session: &Session) -> Result<Self> {
+        let reader = &session.reader;
+        let features = reader.features();
+        let mut recorded = Self { topology: topology(features), events: events(session), ..Self::default() };
+        let of_id = of_ids(session);
+        let mut terms = BTreeMap::new();
+        reader.scan(|raw| match raw.parse() {
+            Some(Record::StatConfig(words)) => terms.extend(words.rows().map(|[term, value]| (term, value))),
+            Some(Record::ThreadMap(map)) => {
+                let known = map.iter().filter_map(|(tid, comm)| {
+                    Some((u32::try_from(tid).ok()?, String::from_utf8_lossy(comm).into_owned()))
+                });
+                recorded.threads.extend(known);
+            }
+            Some(Record::CpuMap(map)) => recorded.cpus = numbers(&map),
+            Some(Record::EventUpdate(update)) => {
+                let Some(event) = of_id(update.id).and_then(|event| recorded.events.get_mut(event)) else {
+                    return;
+                };
+                match update.what {
+                    Update::Unit(unit) => event.unit = String::from_utf8_lossy(unit).into_owned(),
+                    Update::Scale(scale) if scale.is_finite() && scale > 0.0 => event.scale = scale,
+                    _ => {}
+                }
+            }
+            Some(Record::Stat(stat)) => {
+                if let Some(event) = of_id(stat.id).and_then(|event| recorded.events.get_mut(event)) {
+                    event.is_counted = true;
+                }
+            }
+            _ => {}
+        })?;
+        while recorded.events.pop_if(|event| is_tracker(event)).is_some() {}
+        recorded.scale = terms.get(&SCALE) != Some(&0);
+        if let Some(mode) = terms.get(&AGGREGATION) {
+            recorded.aggregation = aggregation(*mode, terms.contains_key(&LEVEL), features);
+        }
+        Ok(recorded)
+    }
+
+    /// Calls `visit` for each round. Skips a round that was cut off.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or when `visit` fails.
+    pub fn rounds(
+        &self,
+        session: &Session,
+        visit: &mut dyn FnMut(CountsRound<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let of_id = of_ids(session);
+        let mut all: BTreeMap<(usize, u32, u32), Count> = BTreeMap::new();
+        let mut totals = Vec::new();
+        let mut result = Ok(());
+        session.reader.scan(|raw| match raw.parse() {
+            Some(Record::Stat(stat)) => {
+                let Some(event) = of_id(stat.id) else { return };
+                let count = Count { value: stat.value, enabled_ns: stat.enabled, running_ns: stat.running };
+                all.insert((event, stat.thread, stat.cpu.wrapping_add(1)), count);
+            }
+            Some(Record::StatRound(StatRound { is_final, time })) if result.is_ok() => {
+                totals.clear();
+                totals.extend(all.iter().map(|(&(event, thread, cpu), &count)| CounterTotal {
+                    event,
+                    tid: self.threads.get(thread as usize).map(|(tid, _)| *tid),
+                    cpu: cpu.checked_sub(1),
+                    count,
+                }));
+                result = visit(CountsRound { is_final, at_ns: time, totals: &totals });
+            }
+            _ => {}
+        })?;
+        result
+    }
+}
+
+/// Returns the events as the header describes them, before `EVENT_UPDATE` records are applied.
+fn events(session: &Session) -> Vec<CountsEvent> {
+    let (reader, features) = (&session.reader, session.reader.features());
+    let groups = features.groups.as_deref().unwrap_or_default();
+    let group = |index: usize| {
+        let inside =
+            |leader: usize, members: u32| (leader..leader.saturating_add(members as usize)).contains(&index);
+        let own = groups.iter().find(|group| inside(group.leader as usize, group.members));
+        own.map_or(index, |group| group.leader as usize)
+    };
+    let event = |(index, event): (usize, &pmc_perfdata::perfdata::RecordedEvent)| CountsEvent {
+        name: event.name(),
+        attr: event.attr.clone(),
+        scale: 1.0,
+        unit: String::new(),
+        group: group(index),
+        is_counted: false,
+    };
+    reader.events().iter().enumerate().map(event).collect()
+}
+
+/// Whether the event only tracks tasks and mappings, and was added by the recorder. These events come last.
+fn is_tracker(event: &CountsEvent) -> bool {
+    let is_dummy = (event.attr.kind(), event.attr.config()) == (SOFTWARE, DUMMY);
+    is_dummy && event.attr.get(Flag::Task) && !event.is_counted
+}
+
+/// Returns a function that maps an id to its event's index. A recording with a single event needs no ids.
+fn of_ids(session: &Session) -> impl Fn(u64) -> Option<usize> + use<> {
+    let events = session.reader.events();
+    let ids: FxHashMap<u64, usize> =
+        events.iter().enumerate().flat_map(|(index, e)| e.ids.iter().map(move |&id| (id, index))).collect();
+    let only = (events.len() == 1).then_some(0);
+    move |id| ids.get(&id).copied().or(only)
+}
+
+fn numbers(map: &CpuMap<'_>) -> Vec<u32> {
+    map.cpus().into_iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect()
+}
+
+/// perf's numbers for the fields of `STAT_CONFIG`.
+const AGGREGATION: u64 = 0;
+const INTERVAL: u64 = 1;
+const SCALE: u64 = 2;
+const LEVEL: u64 = 3;
+
+/// Returns the contents of `STAT_CONFIG` for these settings. The interval is in milliseconds; 0 means no
+/// interval. Modes whose number depends on the perf version (`MODES`) are written as `Global`.
+pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u64; 2]> {
+    let steady = MODES.iter().take(CHANGING).position(|mode| *mode == Some(aggregation));
+    let global = MODES.iter().position(|mode| *mode == Some(Aggregation::Global));
+    let mode = steady.or(global).unwrap_or_default() as u64;
+    vec![[AGGREGATION, mode], [INTERVAL, interval_ms], [SCALE, scale.into()]]
+}
+
+/// First number in `MODES` whose meaning differs between perf versions.
+const CHANGING: usize = 4;
+
+/// perf's numbers for aggregation modes (`enum aggr_mode`) since Linux 6.9. pmc does not support the modes
+/// marked `None`.
+const MODES: [Option<Aggregation>; 10] = [
+    Some(Aggregation::Cpu),
+    Some(Aggregation::Global),
+    Some(Aggregation::Socket),
+    Some(Aggregation::Die),
+    None, // cluster
+    None, // cache
+    Some(Aggregation::Core),
+    Some(Aggregation::Thread),
+    None, // unset
+    Some(Aggregation::Node),
+];
+
+/// Returns the aggregation mode for perf's number. perf before 6.5 has no cache mode, and perf before 6.9 has
+/// no cluster mode. This shifts the numbers of the modes that follow. perf before 6.5 does not write a cache
+/// level either.
+fn aggregation(number: u64, knows_caches: bool, features: &Features) -> Aggregation {
+    let minor = features.version.as_deref().and_then(|version| {
+        let rest = version.strip_prefix("6.")?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
+    });
+    let lacks = match (knows_caches, minor) {
+        (false, _) => 2,
+        (true, Some(5..9)) => 1,
+        _ => 0,
+    };
+    let number = if number >= CHANGING as u64 { number.saturating_add(lacks) } else { number };
+    let mode = usize::try_from(number).ok().and_then(|number| MODES.get(number).copied());
+    mode.flatten().unwrap_or_default()
+}
+
+/// Returns the recorded CPU topology.
+fn topology(features: &Features) -> Topology {
+    let Some(topology) = &features.cpu_topology else { return Topology::default() };
+    let count = topology.cpus.len();
+    let threads = lists(topology.thread_siblings.iter().map(|text| (0, text)), count);
+    let nodes = lists(features.numa_topology.iter().flatten().map(|node| (node.node, &node.cpus)), count);
+    // CPUs that were offline have no core.
+    let seats =
+        topology.cpus.iter().zip(0..).filter(|(_, cpu)| threads.is_empty() || threads.contains_key(cpu));
+    let location = |(&(core, socket), cpu): (&(u32, u32), u32)| {
+        let location = CpuLocation {
+            node: nodes.get(&cpu).map(|(node, _)| *node),
+            socket,
+            die: topology.dies.get(cpu as usize).copied().unwrap_or(0),
+            cluster: None,
+            core,
+            thread: threads.get(&cpu).map_or(0, |(_, thread)| *thread),
+        };
+        (cpu, location)
+    };
+    Topology::of(seats.map(location).collect())
+}
+
+/// Returns the number of the list that contains each CPU, and the CPU's position in that list. A CPU is in
+/// only one list, so all lists together have at most `cpus` CPUs.
+fn lists<'t>(texts: impl Iterator<Item = (u32, &'t String)>, cpus: usize) -> BTreeMap<u32, (u32, u32)> {
+    let mut of = BTreeMap::new();
+    let mut left = cpus;
+    for (number, text) in texts {
+        let Ok(list) = text.parse::<CpuList>() else { continue };
+        let Some(rest) = left.checked_sub(list.len()) else { break };
+        left = rest;
+        of.extend(list.iter().zip(0..).map(|(cpu, before)| (cpu, (number, before))));
+    }
+    of
+}

@@ -1,0 +1,224 @@
+//! Gathers the metadata of a recording, under perf's labels.
+
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
+
+use crate::profile::header::{ConversionInfo, RecordingHeader, RequestedEvent, VERSION};
+use pmc_perfdata::perfdata::{FeatureNumber, Reader, RecordTally, RecordedEvent, RecordingLayout};
+use pmc_perfdata::record::tracepoint::TracingData;
+use pmc_sys::abi::attr::{Flag, kind};
+use pmc_sys::abi::{Attr, names_of, read_format, sample_type};
+use pmc_sys::error::Result;
+use pmc_sys::sys::clock;
+
+/// Returns the contents of the header and the feature sections.
+pub fn of(reader: &Reader) -> RecordingHeader {
+    let build_ids = reader.features().build_ids.iter().flat_map(|list| &list.0);
+    RecordingHeader {
+        version: VERSION,
+        facts: facts(reader),
+        events: events(reader),
+        build_ids: build_ids
+            .map(|row| {
+                let id = pmc_sys::text::hex(&row.id, "");
+                (id, String::from_utf8_lossy(&row.name).into_owned())
+            })
+            .collect(),
+        records: Vec::new(),
+        notes: reader.notes().iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// Returns the metadata for exports to other formats.
+pub fn for_conversion(reader: &Reader) -> ConversionInfo {
+    let features = reader.features();
+    let changed = std::fs::metadata(reader.path()).ok().and_then(|meta| u64::try_from(meta.ctime()).ok());
+    let (offset, size) = (reader.data_offset(), reader.data_size());
+    let cpus = features.nr_cpus.as_ref();
+    let numbers = [
+        ("data-offset", Some(offset)),
+        ("data-size", Some(size)),
+        ("feat-offset", Some(offset + size)),
+        ("nrcpus-online", cpus.map(|cpus| cpus.online.into())),
+        ("nrcpus-avail", cpus.map(|cpus| cpus.available.into())),
+    ];
+    let texts = [
+        ("hostname", &features.hostname),
+        ("os-release", &features.os_release),
+        ("arch", &features.arch),
+        ("cpu-desc", &features.cpu_desc),
+        ("cpuid", &features.cpuid),
+        ("perf-version", &features.version),
+    ];
+    ConversionInfo {
+        captured_on: changed,
+        numbers: numbers.into_iter().filter_map(|(name, number)| Some((name, number?))).collect(),
+        texts: texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))).collect(),
+        cmdline: features.cmdline.clone(),
+    }
+}
+
+/// Returns the recorded build-ids with their file names. If `with_hits` is set, returns only files that
+/// samples hit.
+///
+/// # Errors
+/// When the records cannot be read.
+pub fn build_ids(reader: &Reader, with_hits: bool) -> Result<Vec<(String, String)>> {
+    let mut rows = of(reader).build_ids;
+    if with_hits {
+        let tally = RecordTally::of_files_hit(reader)?;
+        let hit: HashSet<String> =
+            tally.files(false).iter().map(|file| String::from_utf8_lossy(&file.name).into_owned()).collect();
+        // The name of the kernel's mapping ends with the symbol that is used to detect relocation.
+        let marked = |name: &str| ["_text", "_stext"].map(|mark| format!("{name}{mark}"));
+        rows.retain(|(_, name)| hit.contains(name) || marked(name).iter().any(|name| hit.contains(name)));
+    }
+    Ok(rows)
+}
+
+fn facts(reader: &Reader) -> Vec<(String, String)> {
+    let features = reader.features();
+    let mut facts = Vec::new();
+    let mut say = |label: &str, value: Option<String>| {
+        if let Some(value) = value {
+            facts.push((label.to_owned(), value));
+        }
+    };
+    let form = match reader.form() {
+        RecordingLayout::File => "file",
+        RecordingLayout::Pipe => "pipe",
+        RecordingLayout::Directory => "directory",
+    };
+    say("form", Some(form.to_owned()));
+    let path = if reader.form() == RecordingLayout::Directory {
+        reader.path().join("data")
+    } else {
+        reader.path().into()
+    };
+    // The modification time of a pipe is the time when the recording started.
+    let path = if path.as_os_str() == "-" { "/dev/stdin".into() } else { path };
+    let about = std::fs::metadata(path).ok();
+    say("captured on", about.map(|about| clock::local_date_of(about.mtime())));
+    say("data offset", Some(reader.data_offset().to_string()));
+    say("data size", Some(reader.data_size().to_string()));
+    say("hostname", features.hostname.clone());
+    say("os release", features.os_release.clone());
+    say("perf version", features.version.clone());
+    say("arch", features.arch.clone());
+    say("nrcpus online", features.nr_cpus.as_ref().map(|cpus| cpus.online.to_string()));
+    say("nrcpus avail", features.nr_cpus.as_ref().map(|cpus| cpus.available.to_string()));
+    say("cpudesc", features.cpu_desc.clone());
+    say("cpuid", features.cpuid.clone());
+    say("total memory", features.total_mem_kib.map(|kib| format!("{kib} kB")));
+    say("cmdline", features.cmdline.as_ref().map(|words| words.join(" ")));
+    if let Some(topology) = &features.cpu_topology {
+        for list in &topology.core_siblings {
+            say("sibling sockets", Some(list.clone()));
+        }
+        for list in &topology.thread_siblings {
+            say("sibling threads", Some(list.clone()));
+        }
+    }
+    for node in features.numa_topology.iter().flatten() {
+        let memory = format!("total = {} kB, free = {} kB", node.total_kib, node.free_kib);
+        say(&format!("node{} meminfo", node.node), Some(memory));
+        say(&format!("node{} cpu list", node.node), Some(node.cpus.clone()));
+    }
+    let mappings = features.pmu_mappings.as_ref().map(|list| {
+        list.iter().map(|pmu| format!("{} = {}", pmu.name, pmu.kind)).collect::<Vec<_>>().join(", ")
+    });
+    say("pmu mappings", mappings);
+    let seconds = |ns: u64| format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000);
+    if let Some(span) = &features.sample_time {
+        say("time of first sample", Some(seconds(span.first)));
+        say("time of last sample", Some(seconds(span.last)));
+        let duration = span.last.saturating_sub(span.first);
+        say("sample duration", Some(format!("{:.3} ms", duration as f64 / 1e6)));
+    }
+    let compression = features.compressed.as_ref();
+    say("compressed", compression.map(|c| format!("Zstd, level = {}, ratio = {}", c.level, c.ratio)));
+    let missing = FeatureNumber::ALL.iter().filter(|feature| features.section(**feature).is_none());
+    say("missing features", Some(missing.map(|feature| feature.name()).collect::<Vec<_>>().join(" ")));
+    facts
+}
+
+fn events(reader: &Reader) -> Vec<RequestedEvent> {
+    let features = reader.features();
+    let tracing = features.tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
+    let fields = |recorded: &RecordedEvent| {
+        let id = (recorded.attr.kind() == kind::TRACEPOINT).then(|| recorded.attr.config())?;
+        let own = tracing.as_ref()?.format(id)?.fields.iter().filter(|field| !field.is_common());
+        Some(own.map(|field| field.name.clone()).collect())
+    };
+    let mut events: Vec<RequestedEvent> = reader
+        .events()
+        .iter()
+        .map(|recorded| RequestedEvent { trace_fields: fields(recorded), ..event(recorded) })
+        .collect();
+    for group in features.groups.iter().flatten() {
+        if let Some(leader) = events.get_mut(group.leader as usize) {
+            leader.members = group.members as usize;
+            leader.group.clone_from(&group.name);
+        }
+    }
+    events
+}
+
+/// Returns the attributes of an event on one line.
+pub fn attr_words(attr: &Attr) -> String {
+    let words = attr_fields(attr).into_iter().map(|(name, value)| format!("{name} = {value}"));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn attr_fields(attr: &Attr) -> Vec<(String, String)> {
+    let mut fields: Vec<(String, String)> = Vec::new();
+    let word = |index| attr.word(index).unwrap_or_default();
+    let mut say = |name: &str, value: String| fields.push((name.to_owned(), value));
+    say("type", attr.kind().to_string());
+    say("size", attr.size().to_string());
+    say("config", if attr.config() == 0 { "0".to_owned() } else { format!("{:#x}", attr.config()) });
+    if attr.period() != 0 {
+        say("{ sample_period, sample_freq }", attr.period().to_string());
+    }
+    say("sample_type", names_of(attr.sample_type(), sample_type::NAMES).join("|"));
+    say("read_format", names_of(attr.read_format(), read_format::NAMES).join("|"));
+    for flag in Flag::ALL.iter().filter(|flag| attr.get(**flag)) {
+        say(flag.name(), "1".to_owned());
+    }
+    if attr.precise_ip() > 0 {
+        say("precise_ip", attr.precise_ip().to_string());
+    }
+    let (hex, decimal) = (|value: u64| format!("{value:#x}"), |value: u64| value.to_string());
+    let (low, high) = (|word: u64| word & 0xffff_ffff, |word: u64| word >> 32);
+    let rest = [
+        ("{ wakeup_events, wakeup_watermark }", decimal(low(word(6)))),
+        ("bp_type", decimal(high(word(6)))),
+        ("{ bp_addr, config1 }", hex(word(7))),
+        ("{ bp_len, config2 }", hex(word(8))),
+        ("branch_sample_type", hex(word(9))),
+        ("sample_regs_user", hex(word(10))),
+        ("sample_stack_user", decimal(low(word(11)))),
+        ("clockid", (high(word(11)) as i32).to_string()),
+        ("sample_regs_intr", hex(word(12))),
+        ("aux_watermark", decimal(low(word(13)))),
+        ("sample_max_stack", decimal(high(word(13)))),
+        ("aux_sample_size", decimal(low(word(14)))),
+        ("sig_data", hex(word(15))),
+    ];
+    let said = rest.into_iter().filter(|(_, value)| value != "0" && value != "0x0");
+    said.for_each(|(name, value)| say(name, value));
+    fields
+}
+
+fn event(event: &RecordedEvent) -> RequestedEvent {
+    let attr = &event.attr;
+    RequestedEvent {
+        name: event.name(),
+        ids: event.ids.clone(),
+        attr: attr_fields(attr),
+        period: attr.period(),
+        is_freq: attr.get(Flag::Freq),
+        members: 1,
+        ..RequestedEvent::default()
+    }
+}

@@ -1,0 +1,339 @@
+//! Rewrites a recording: the same samples, with added data or in another form.
+//!
+//! Receives a recording and an [`InjectRequest`]; writes the new recording through the `Writer`. Decides
+//! how each record changes. The writer itself writes the header records (events and sections of a stream).
+//!
+//! ```text
+//!             BUILD_ID: written first                     (-b: of files with samples; --buildid-all)
+//!   MMAP, MMAP2 --> unchanged | with build-id | dropped   (-B, --mmap2-buildid-all)
+//!   MMAP2 of a jitdump --> MMAP2 of each piece of its code, at its time        (-j)
+//!   SAMPLE --> unchanged | stack copy becomes a call chain          (--convert-callchain)
+//! ```
+
+mod jit;
+mod mappings;
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+
+use self::jit::JitCodes;
+use super::unwinding::RecordingUnwinder;
+use super::{ProgressSink, is_from_here, symbols_of};
+use crate::session::Session;
+use crate::session::module::is_jitdump;
+use crate::session::order::{self, SampleUnwinding};
+use pmc_perfdata::perfdata::feature::{BuildIdEntry, BuildIds, EventDesc};
+use pmc_perfdata::perfdata::tally::HitFile;
+use pmc_perfdata::perfdata::{
+    FeatureNumber, Features, Reader, RecordTally, RecordedEvent, RecordingLayout, RecordingNote,
+    WriteOptions, Writer,
+};
+use pmc_perfdata::record::unwound::StrippedFields;
+use pmc_perfdata::record::{RawRecord, Record, Sample, kind};
+use pmc_symbols::symbol::{self, BuildId, identify};
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
+
+/// Bytes to gather before writing.
+const PIECE: usize = 256 << 10;
+/// Maximum length of a call chain made from a copied stack, in frames: the kernel's own limit.
+const MOST_FRAMES: usize = 127;
+
+/// Selects files for build-ids or mappings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileSelection {
+    /// The files that samples hit.
+    Hit,
+    /// All mapped files.
+    All,
+}
+
+/// The output of `pmc inject`, and the changes to the recording.
+#[derive(Debug, Clone)]
+pub struct InjectRequest {
+    /// Path of the new recording; `-` is standard output.
+    pub output: PathBuf,
+    /// The files whose build-ids are put into the stream.
+    pub build_ids: Option<FileSelection>,
+    /// The files whose mappings get a build-id. Mappings of other files are dropped.
+    pub mappings: Option<FileSelection>,
+    /// Build-ids given by the user, by path.
+    pub known: Vec<(Vec<u8>, BuildId)>,
+    /// Whether to turn the code of jitdumps into files.
+    pub jit: bool,
+    /// Whether to turn stack copies into call chains.
+    pub convert_stacks: bool,
+    /// Where to look for the recorded programs.
+    pub symbols: symbol::SymbolOptions,
+}
+
+/// Rewrites a recording, and warns about problems of the old one. Returns the exit status.
+///
+/// # Errors
+/// When the recording cannot be read or converted, or the new one cannot be written. In these cases no new
+/// recording is left behind.
+pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSink) -> Result<Exit> {
+    refuse(&reader, &request.output)?;
+    let session = Session::open(reader)?;
+    let has_traces = session.notes().iter().any(|note| matches!(note, RecordingNote::Aux { .. }));
+    if has_traces || session.reader.features().auxtrace.is_some() {
+        return Err(Error::new(format!("{} contains a hardware trace", session.reader.path().display()))
+            .why("the trace's index would become invalid, and pmc does not decode traces")
+            .try_this("use perf inject, which decodes them"));
+    }
+    let lost = request.convert_stacks.then(|| StrippedFields::new(true, false));
+    let symbols = lost.map(|_| symbols_of(&session, &request.symbols)).transpose()?;
+    let mut unwinder =
+        symbols.as_ref().map(|symbols| RecordingUnwinder::new(&session, symbols, MOST_FRAMES, true));
+    let ids = FileIds::new(&session, request);
+    let hits = match (request.build_ids, request.mappings) {
+        (None, None) => None,
+        _ => Some(RecordTally::of_files_hit(&session.reader)?),
+    };
+    let listed = hits.as_ref().zip(request.build_ids).map(|(tally, of)| list(tally, of, &ids));
+    let mappings = hits.as_ref().zip(request.mappings);
+    // The callers in copied stacks are unknown before unwinding, so no mapping may be dropped.
+    let has_copies = session.reader.layouts().iter().any(StrippedFields::takes);
+    let mappings = mappings.map(|(tally, of)| {
+        let of = if has_copies { FileSelection::All } else { of };
+        mappings::KeptMappings::new(tally, of, &ids)
+    });
+    let codes =
+        if request.jit { JitCodes::collect(&session, &request.symbols)? } else { JitCodes::default() };
+
+    let changed = |event: &RecordedEvent| {
+        let attr = lost.and_then(|lost| lost.attr(&event.attr));
+        RecordedEvent { attr: attr.unwrap_or_else(|| event.attr.clone()), ..event.clone() }
+    };
+    let reader = &session.reader;
+    let events: Vec<RecordedEvent> =
+        reader.events().iter().chain(reader.fallback_events()).map(changed).collect();
+    let features = features(reader, &events, listed.as_deref());
+    let form = Writer::form_at(&request.output);
+    // The sections of a file are at its end. Sections between the records come from the original recorder.
+    let nothing = Features::default();
+    let at_the_start = if form == RecordingLayout::Pipe { &features } else { &nothing };
+    let options = WriteOptions { hold: true, whole: true, ..WriteOptions::default() };
+    let meter = progress.begin("writing", session.index.counts().map(|(_, count)| count).sum());
+    let mut output = InjectOutput {
+        writer: Writer::create(&request.output, &events, at_the_start, options)?,
+        bytes: Vec::with_capacity(PIECE + (64 << 10)),
+    };
+    let known = features.build_ids.iter().flat_map(|list| &list.0);
+    // A stream has no section for the known build-ids, so they become records.
+    let first: Vec<&BuildIdEntry> = match (form, reader.form()) {
+        (RecordingLayout::Pipe, RecordingLayout::File | RecordingLayout::Directory) => known.collect(),
+        _ => listed.iter().flatten().collect(),
+    };
+    for row in first {
+        row.write_record(kind::HEADER_BUILD_ID, &mut output.bytes);
+    }
+    let mut editor = RecordEditor { session: &session, form, lost, mappings, codes, record: Vec::new() };
+    let wants = |_: &Sample<'_>, _| true;
+    let unwinding = unwinder.as_mut().map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
+    // Code of jitdumps is inserted by time, and stacks are joined with earlier samples.
+    let by_time = request.jit || request.convert_stacks;
+    order::records_unwound(
+        &session,
+        by_time,
+        unwinding,
+        |_| true,
+        |raw, _, unwound| {
+            meter.more(1);
+            editor.edit(raw, unwound, &mut output)
+        },
+    )?;
+    editor.codes.rest(&mut editor.record);
+    output.push_all(&editor.record)?;
+    drop(editor);
+    output.flush()?;
+    // A stream already holds its build-ids; a file needs a section for them.
+    let rest = if form == RecordingLayout::Pipe { &nothing } else { &features };
+    output.writer.finish(rest)?;
+    let exit = super::quality::warn(&session);
+    if let Some(unwinder) = &unwinder {
+        warn_of_ends(&unwinder.ends());
+    }
+    Ok(exit)
+}
+
+/// Rejects recordings that cannot be converted.
+fn refuse(reader: &Reader, output: &Path) -> Result<()> {
+    let path = reader.path();
+    let identity = |path: &Path| {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path).ok().filter(|meta| meta.is_file()).map(|meta| (meta.dev(), meta.ino()))
+    };
+    if identity(output).is_some_and(|output| identity(path) == Some(output)) {
+        return Err(Error::usage(format!("input and output are the same file: {}", path.display()))
+            .why("pmc reads it while it writes the new recording")
+            .try_this("use another file with -o"));
+    }
+    if reader.is_foreign() {
+        return Err(Error::new(format!("{} has the opposite byte order", path.display()))
+            .why("pmc cannot convert tracepoint payloads to this machine's byte order")
+            .try_this("run pmc inject on a machine with that byte order"));
+    }
+    Ok(())
+}
+
+fn warn_of_ends(ends: &crate::profile::sampled::quality::UnwindEnds) {
+    let copied = ends.copied;
+    let unknown: u64 = ends.no_tables.iter().map(|(_, samples)| samples).sum();
+    for (samples, why) in [
+        (ends.compat, "are from 32-bit Arm processes: the new recording does not contain their callers"),
+        (unknown, "end where a program has no unwind tables, or its file is missing"),
+    ] {
+        if samples > 0 {
+            let what = format!("{samples} of {copied} copied stacks {why}");
+            say::warn(&Warning::Recording { what });
+        }
+    }
+}
+
+/// Finds build-ids: first those given by the user, then those in the recording, then those of the files on
+/// this machine.
+struct FileIds<'a> {
+    given: FxHashMap<&'a [u8], BuildId>,
+    listed: FxHashMap<&'a [u8], &'a [u8]>,
+    /// Whether this machine's files are the recorded files.
+    is_from_here: bool,
+}
+
+impl<'a> FileIds<'a> {
+    fn new(session: &'a Session, request: &'a InjectRequest) -> Self {
+        let rows = session.reader.features().build_ids.iter().flat_map(|list| &list.0);
+        Self {
+            given: request.known.iter().map(|(path, id)| (&path[..], *id)).collect(),
+            listed: rows.map(|row| (&row.name[..], &row.id[..])).collect(),
+            is_from_here: is_from_here(session),
+        }
+    }
+
+    fn of(&self, file: &HitFile) -> Option<Vec<u8>> {
+        if let Some(given) = self.given.get(&file.name[..]) {
+            return Some(given.bytes().to_vec());
+        }
+        let listed = || self.listed.get(&file.entry(Vec::new()).name[..]).map(|id| id.to_vec());
+        let there = || {
+            let id = self.is_from_here.then(|| identify::build_id(&file.name, file.is_kernel, file.pid));
+            id.flatten().map(|id| id.bytes().to_vec())
+        };
+        file.build_id.clone().or_else(listed).or_else(there)
+    }
+}
+
+/// Returns the build-ids for the stream.
+fn list(tally: &RecordTally, of: FileSelection, ids: &FileIds<'_>) -> Vec<BuildIdEntry> {
+    tally.build_ids(of == FileSelection::All, |file| ids.of(file))
+}
+
+/// Returns the sections of the old recording, updated for the changes.
+fn features(reader: &Reader, events: &[RecordedEvent], listed: Option<&[BuildIdEntry]>) -> Features {
+    let mut features = reader.features().clone();
+    // The new recording is one uncompressed file.
+    (features.compressed, features.dir_format) = (None, None);
+    // In a stream, an event's name may be in a separate record.
+    let described = |event: &RecordedEvent| (event.attr.clone(), event.name(), event.ids.clone());
+    features.event_desc = Some(EventDesc(events.iter().map(described).collect()));
+    for row in listed.into_iter().flatten() {
+        let rows = &mut features.build_ids.get_or_insert_with(BuildIds::default).0;
+        if !rows.iter().any(|known| known.name == row.name && known.id == row.id) {
+            rows.push(row.clone());
+        }
+    }
+    features
+}
+
+/// Decides how each record changes.
+struct RecordEditor<'a> {
+    session: &'a Session,
+    form: RecordingLayout,
+    lost: Option<StrippedFields>,
+    mappings: Option<mappings::KeptMappings>,
+    codes: JitCodes,
+    record: Vec<u8>,
+}
+
+impl RecordEditor<'_> {
+    fn edit(&mut self, raw: &RawRecord<'_>, unwound: &[u64], output: &mut InjectOutput) -> Result<()> {
+        if !self.is_kept(raw) {
+            return Ok(());
+        }
+        self.record.clear();
+        if let Some(time) = self.session.reader.layouts().time(raw) {
+            self.codes.until(time, &mut self.record);
+        }
+        match raw.kind {
+            kind::SAMPLE if self.lost.is_some() => {
+                if !self.sample(raw, unwound) {
+                    self.record.extend_from_slice(raw.bytes);
+                }
+            }
+            kind::MMAP | kind::MMAP2 if self.mappings.is_some() => {
+                if let Some(mappings) = &self.mappings {
+                    mappings.write(raw, &mut self.record);
+                }
+            }
+            _ if self.record.is_empty() => return output.push(raw.bytes),
+            _ => self.record.extend_from_slice(raw.bytes),
+        }
+        output.push_all(&self.record)
+    }
+
+    /// Whether to keep a record. Drops records that the writer creates itself, and records that no longer
+    /// apply.
+    fn is_kept(&self, raw: &RawRecord<'_>) -> bool {
+        let was = self.session.reader.form();
+        match raw.kind {
+            kind::HEADER_ATTR | kind::HEADER_EVENT_TYPE => was != RecordingLayout::Pipe,
+            // simpleperf writes this record to files too, with the data inside.
+            kind::HEADER_TRACING_DATA => was != RecordingLayout::Pipe,
+            kind::HEADER_FEATURE => {
+                let is_compression = matches!(raw.parse(), Some(Record::HeaderFeature(section))
+                    if section.feature == FeatureNumber::COMPRESSED as u64);
+                was != RecordingLayout::Pipe && self.form == RecordingLayout::File && !is_compression
+            }
+            // The rounds of a directory's files are independent of each other.
+            kind::FINISHED_ROUND => was != RecordingLayout::Directory,
+            kind::MMAP | kind::MMAP2 if self.codes.count() > 0 => match raw.parse() {
+                Some(Record::Mmap(map)) => !is_jitdump(map.name),
+                Some(Record::Mmap2(map)) => !is_jitdump(map.map.name),
+                _ => true,
+            },
+            _ => true,
+        }
+    }
+
+    /// Writes a sample with `unwound` as its call chain. Returns `false` if the sample has no stack copy.
+    fn sample(&mut self, raw: &RawRecord<'_>, unwound: &[u64]) -> bool {
+        let Some((_, sample)) = self.session.reader.layouts().sample(raw) else { return false };
+        let lost = self.lost.filter(|_| StrippedFields::takes(sample.layout()));
+        lost.is_some_and(|lost| lost.write(raw, &sample, unwound, &mut self.record))
+    }
+}
+
+/// Gathers records and writes them in larger pieces.
+struct InjectOutput {
+    writer: Writer,
+    bytes: Vec<u8>,
+}
+
+impl InjectOutput {
+    fn push(&mut self, record: &[u8]) -> Result<()> {
+        self.bytes.extend_from_slice(record);
+        if self.bytes.len() >= PIECE { self.flush() } else { Ok(()) }
+    }
+
+    fn push_all(&mut self, records: &[u8]) -> Result<()> {
+        pmc_perfdata::record::Records::new(records).try_for_each(|raw| self.push(raw.bytes))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.writer.append(&[&bytes])?;
+        self.bytes = bytes;
+        self.bytes.clear();
+        Ok(())
+    }
+}

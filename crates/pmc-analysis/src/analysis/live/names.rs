@@ -1,0 +1,496 @@
+//! Names for locations, found by a background thread. Readers see the names known so far and never wait.
+//!
+//! Receives locations as they appear ([`NameRequests::ask`]). Stores the function calls at each location
+//! ([`NameTable`]). Limits the CPU time spent on names, since searching a large symbol table takes
+//! milliseconds and new addresses keep appearing. Also decides which names to look up first, and when to
+//! retry generated code, whose names appear later than the code.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::symbols::RecordingSymbols;
+use crate::profile::sampled::{LocationCall, LocationCalls, PENDING, StringId, StringTable};
+use crate::session::live::Live;
+use crate::session::{AddedSymbol, CodeLocation, Module, ModuleKind};
+use pmc_symbols::address::IntervalMap;
+use pmc_symbols::symbol::{Depth, SymbolOptions};
+use pmc_sys::abi::CpuMode;
+use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::clock::process_cpu_ns;
+
+/// Interval between retries for unnamed generated code.
+const AGAIN: Duration = Duration::from_secs(2);
+/// Maximum number of locations in unnamed generated code to retry.
+const MOST_AGAIN: usize = 10_000;
+
+/// Time after the start during which names are requested immediately and shown as they arrive.
+pub const EARLY: Duration = Duration::from_secs(2);
+/// Interval between requests after [`EARLY`].
+const GATHER: Duration = Duration::from_secs(2);
+
+/// Options for names.
+#[derive(Debug, Clone)]
+pub struct NameOptions {
+    /// Where to look for symbols.
+    pub options: SymbolOptions,
+    /// Level of detail of the names.
+    pub depth: Depth,
+    /// Whether to show names as they are in the files.
+    pub raw_names: bool,
+}
+
+/// A message to the naming thread.
+#[derive(Default)]
+struct NameMessage {
+    modules: Vec<Module>,
+    ksymbols: Vec<AddedSymbol>,
+    jitdumps: Vec<(u32, std::path::PathBuf)>,
+    locations: Vec<CodeLocation>,
+    /// Whether the message lists all unnamed locations. Earlier requests that it does not repeat are then
+    /// obsolete.
+    are_all: bool,
+}
+
+/// Requests names from the naming thread. Used by the sampler.
+pub struct NameRequests {
+    news: Sender<NameMessage>,
+    named: Arc<Mutex<NameTable>>,
+    waiting: Arc<AtomicUsize>,
+    generation: u32,
+    locations: usize,
+    modules: usize,
+    /// Earliest time of the next request.
+    next: Instant,
+    start: Instant,
+}
+
+/// The names known so far.
+#[derive(Default)]
+pub struct NameTable {
+    /// The strings of all names.
+    pub texts: StringTable,
+    calls: Vec<LocationCall>,
+    /// Address ranges in which every address has the same single call, by module. Most names are found here,
+    /// including names of code that was never requested.
+    stretches: FxHashMap<(u32, CpuMode), IntervalMap<u32>>,
+    /// Index ranges in `calls` for all other locations.
+    places: FxHashMap<CodeLocation, (u32, u32)>,
+    /// Modules by number: see [`CodeLocation::module`].
+    modules: Vec<Module>,
+    /// Number of times that known names changed.
+    renamed: u32,
+}
+
+/// Gives views access to the known names.
+#[derive(Clone)]
+pub struct NameLookup {
+    named: Arc<Mutex<NameTable>>,
+    waiting: Arc<AtomicUsize>,
+    hurry: Arc<AtomicBool>,
+}
+
+impl NameLookup {
+    /// Returns the names known so far.
+    pub fn table(&self) -> MutexGuard<'_, NameTable> {
+        lock(&self.named)
+    }
+
+    /// Lifts the CPU limit for symbolization before the final lookup.
+    pub fn hurry(&self) {
+        self.hurry.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the number of locations whose names are still being looked up.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}
+
+fn lock(named: &Mutex<NameTable>) -> MutexGuard<'_, NameTable> {
+    named.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the naming thread.
+///
+/// # Errors
+/// When the thread cannot be started.
+pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
+    let symbols = RecordingSymbols::none(options.options.clone())?;
+    let (news, come) = channel();
+    let named = Arc::new(Mutex::new(NameTable::default()));
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let hurry = Arc::new(AtomicBool::new(false));
+    let finder = NameFinder {
+        hurry: hurry.clone(),
+        options,
+        symbols,
+        named: named.clone(),
+        waiting: waiting.clone(),
+        modules: Vec::new(),
+        pending: FxHashMap::default(),
+        start: Instant::now(),
+        rests: FxHashMap::default(),
+        credit: (CREDIT.as_secs_f64(), Instant::now()),
+        nameless: FxHashSet::default(),
+    };
+    std::thread::Builder::new()
+        .name("names".into())
+        // Parsing of untrusted names recurses deeply.
+        .stack_size(pmc_symbols::worker_threads::STACK)
+        .spawn(move || finder.run(&come))
+        .map_err(|error| Error::io("starting the thread for names", error))?;
+    let names = NameRequests {
+        news,
+        named: named.clone(),
+        waiting: waiting.clone(),
+        generation: 0,
+        locations: 0,
+        modules: 0,
+        next: Instant::now(),
+        start: Instant::now(),
+    };
+    Ok((names, NameLookup { named, waiting, hurry }))
+}
+
+impl NameRequests {
+    /// Requests names for new locations, unless the last request was too recent: small batches cost much
+    /// more per name. `at_once` overrides this limit.
+    pub fn ask(&mut self, live: &mut Live, at_once: bool) {
+        let now = Instant::now();
+        if now < self.next && !at_once {
+            return;
+        }
+        if now.duration_since(self.start) > EARLY {
+            self.next = now + GATHER;
+        }
+        let (ksymbols, jitdumps) = live.announced();
+        let (locations, generation) = live.locations();
+        let mut fresh: Vec<CodeLocation> = Vec::new();
+        let are_all = generation != self.generation;
+        if are_all {
+            (self.generation, self.locations) = (generation, 0);
+            // The locations were renumbered. Names are stored by location, so they stay valid; unused names
+            // are dropped.
+            lock(&self.named).keep(locations);
+        }
+        if self.locations < locations.len() {
+            let named = lock(&self.named);
+            let new = locations[self.locations..].iter();
+            fresh.extend(new.filter(|location| named.of(location).is_none()));
+        }
+        self.locations = locations.len();
+        let all = live.history().modules();
+        let modules = all[self.modules..].to_vec();
+        self.modules = all.len();
+        if fresh.is_empty() && !are_all && modules.is_empty() && ksymbols.is_empty() && jitdumps.is_empty() {
+            return;
+        }
+        self.waiting.fetch_add(fresh.len(), Ordering::Relaxed);
+        // Without the thread there are no names, but the addresses are still shown.
+        let _ = self.news.send(NameMessage { modules, ksymbols, jitdumps, locations: fresh, are_all });
+    }
+}
+
+impl NameTable {
+    /// Returns the modules by number.
+    pub fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
+    /// Returns the function calls at a location (at least one), innermost first.
+    fn of(&self, location: &CodeLocation) -> Option<&[LocationCall]> {
+        let (start, end) = match self.stretch(location) {
+            Some((_, call)) => (call, call + 1),
+            None => *self.places.get(location)?,
+        };
+        Some(&self.calls[start as usize..end as usize])
+    }
+
+    /// Returns the address range that contains a location, and the function call there.
+    fn stretch(&self, location: &CodeLocation) -> Option<(Range<u64>, u32)> {
+        let stretches = self.stretches.get(&(location.module()?, location.level))?;
+        stretches.find(location.offset).map(|(range, call)| (range, *call))
+    }
+
+    /// Stores the function and inlined calls that a location resolves to. All addresses in the range `around`
+    /// resolve to the same function.
+    fn put(&mut self, location: &CodeLocation, calls: &[LocationCall], around: Option<Range<u64>>) {
+        let start = self.calls.len() as u32;
+        match (around, location.module(), calls) {
+            (Some(around), Some(module), [call]) => {
+                let stretches = self.stretches.entry((module, location.level)).or_default();
+                let known = stretches.find(around.start).filter(|(range, _)| *range == around);
+                if known.is_some_and(|(_, known)| self.calls[*known as usize] == *call) {
+                    return;
+                }
+                self.calls.push(*call);
+                stretches.replace(around, start);
+            }
+            _ => {
+                self.calls.extend_from_slice(calls);
+                self.places.insert(*location, (start, self.calls.len() as u32));
+            }
+        }
+    }
+
+    /// Keeps only these locations, if they are fewer than half of the known locations.
+    fn keep(&mut self, locations: &[CodeLocation]) {
+        let known = self.places.len() + self.stretches.values().map(|map| map.iter().count()).sum::<usize>();
+        if known < 2 * locations.len() {
+            return;
+        }
+        let mut kept = Self::default();
+        for location in locations {
+            if let Some(calls) = self.of(location) {
+                let around = self.stretch(location).map(|(range, _)| range);
+                kept.put(location, calls, around);
+            }
+        }
+        (self.calls, self.places, self.stretches) = (kept.calls, kept.places, kept.stretches);
+    }
+
+    /// Updates `code` with the known calls at these locations. Changes only new or newly named entries,
+    /// because most locations stay the same between two snapshots.
+    pub fn code(
+        &mut self,
+        locations: &[CodeLocation],
+        generation: u32,
+        code: &mut LocationCalls,
+        followed: &mut CopiedNames,
+    ) {
+        if (followed.generation, followed.renamed) != (generation, self.renamed) {
+            code.clear();
+            *followed = CopiedNames { generation, renamed: self.renamed, soon: Vec::new() };
+        }
+        let soon = self.texts.add(PENDING);
+        followed.soon.retain(|number| {
+            let location = &locations[*number as usize];
+            if let Some(calls) = self.of(location) {
+                code.replace(*number, calls);
+                return false;
+            }
+            // For a new module, the module's name arrives before the symbol's.
+            let dso = self.dso(location);
+            if code.calls()[code.own(*number)].dso == soon && dso != soon {
+                code.replace(*number, &[self.unnamed(location, dso)]);
+            }
+            true
+        });
+        let done = code.len();
+        for (number, location) in (0..).zip(locations).skip(done) {
+            if let Some(calls) = self.of(location) {
+                code.push(calls, location.module());
+                continue;
+            }
+            followed.soon.push(number);
+            let dso = self.dso(location);
+            code.push(&[self.unnamed(location, dso)], location.module());
+        }
+    }
+
+    fn dso(&mut self, location: &CodeLocation) -> StringId {
+        let module = location.module().and_then(|number| self.modules.get(number as usize));
+        self.texts.add(&module.map_or_else(|| PENDING.to_owned(), Module::short_name))
+    }
+
+    fn unnamed(&mut self, location: &CodeLocation, dso: StringId) -> LocationCall {
+        let symbol = self.texts.add(PENDING);
+        LocationCall::new(dso, symbol, location.level, false)
+    }
+}
+
+/// How much of the name table a reader has already copied: see [`NameTable::code`].
+#[derive(Default)]
+pub struct CopiedNames {
+    generation: u32,
+    renamed: u32,
+    /// Numbers of locations that have no name yet.
+    soon: Vec<u32>,
+}
+
+/// Maximum CPU time for finding names, as a share of elapsed time.
+const SHARE: f64 = 0.005;
+/// Maximum CPU time that may be spent without a pause, for example at the start.
+const CREDIT: Duration = Duration::from_millis(100);
+/// Time spent reading a module's files, as a share of the pause that follows. Reading takes as long for one
+/// address as for hundreds, so addresses are gathered during the pause. [`LONGEST_REST`] bounds the wait for
+/// a name.
+const READING: f64 = 0.001;
+const LONGEST_REST: Duration = Duration::from_secs(8);
+/// Interval between checks while requests are pending, because the CPU limit may be lifted.
+const NAP: Duration = Duration::from_millis(200);
+
+/// State of the naming thread.
+struct NameFinder {
+    hurry: Arc<AtomicBool>,
+    options: NameOptions,
+    symbols: RecordingSymbols,
+    named: Arc<Mutex<NameTable>>,
+    waiting: Arc<AtomicUsize>,
+    modules: Vec<Module>,
+    /// Locations that require reading files, by module, and the time at which the wait began.
+    pending: FxHashMap<u32, (Vec<CodeLocation>, Instant)>,
+    start: Instant,
+    /// Earliest time at which a module's files may be read again.
+    rests: FxHashMap<u32, Instant>,
+    /// Remaining CPU time in seconds, and the time of its last update.
+    credit: (f64, Instant),
+    /// Locations in generated code without a name.
+    nameless: FxHashSet<CodeLocation>,
+}
+
+impl NameFinder {
+    fn run(mut self, come: &Receiver<NameMessage>) {
+        let mut asked_again = Instant::now();
+        loop {
+            let patience = match (self.pending.is_empty(), self.nameless.is_empty()) {
+                (false, _) => {
+                    self.rest().max(Duration::from_secs_f64((-self.credit.0 / SHARE).max(0.0))).min(NAP)
+                }
+                (_, false) => AGAIN,
+                _ => Duration::from_secs(3600),
+            };
+            match come.recv_timeout(patience) {
+                Ok(news) => self.take(news),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.read(come);
+            if !self.nameless.is_empty() && asked_again.elapsed() >= AGAIN {
+                asked_again = Instant::now();
+                self.ask_again();
+            }
+        }
+    }
+
+    fn take(&mut self, news: NameMessage) {
+        self.symbols.announce(&news.ksymbols, &news.jitdumps);
+        self.symbols.know(&news.modules);
+        lock(&self.named).modules.extend(news.modules.iter().cloned());
+        self.modules.extend(news.modules);
+        if news.are_all {
+            // Removes the locations, but keeps the time at which each module's wait began.
+            let given_up: usize = self.pending.values_mut().map(|(waiting, _)| waiting.drain(..).len()).sum();
+            self.waiting.fetch_sub(given_up, Ordering::Relaxed);
+        }
+        let mut known = Vec::new();
+        for location in news.locations {
+            match self.symbols.query(&location) {
+                Some((id, query)) if !self.symbols.symbolizer.knows(id, query) => {
+                    let module = location.module().unwrap_or(u32::MAX);
+                    let pending = self.pending.entry(module).or_insert_with(|| (Vec::new(), Instant::now()));
+                    pending.0.push(location);
+                }
+                _ => known.push(location),
+            }
+        }
+        if news.are_all {
+            self.pending.retain(|_, (waiting, _)| !waiting.is_empty());
+        }
+        self.find(&known);
+        self.waiting.fetch_sub(known.len(), Ordering::Relaxed);
+    }
+
+    /// Returns the time until the files of a module with pending locations may be read.
+    fn rest(&self) -> Duration {
+        let now = Instant::now();
+        let rest = |module: &u32| {
+            self.rests.get(module).map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+        };
+        self.pending.keys().map(rest).min().unwrap_or_default()
+    }
+
+    /// Reads files while the CPU credit lasts. Starts with the modules that have the most locations and the
+    /// longest wait.
+    fn read(&mut self, come: &Receiver<NameMessage>) {
+        loop {
+            let now = Instant::now();
+            let earned = now.duration_since(self.credit.1).as_secs_f64() * SHARE;
+            self.credit = ((self.credit.0 + earned).min(CREDIT.as_secs_f64()), now);
+            let hurry = self.hurry.load(Ordering::Relaxed);
+            if self.credit.0 < 0.0 && !hurry {
+                return;
+            }
+            let worth = |(locations, since): &(Vec<CodeLocation>, Instant)| {
+                locations.len() as f64 * (1.0 + since.elapsed().as_secs_f64())
+            };
+            let rested = |module: &u32| hurry || self.rests.get(module).is_none_or(|until| now >= *until);
+            let ready = self.pending.iter().filter(|(module, _)| rested(module));
+            let best = ready.max_by(|a, b| worth(a.1).total_cmp(&worth(b.1)));
+            let Some(module) = best.map(|(module, _)| *module) else { return };
+            let Some((locations, _)) = self.pending.remove(&module) else { return };
+            let before = process_cpu_ns();
+            self.find(&locations);
+            self.waiting.fetch_sub(locations.len(), Ordering::Relaxed);
+            let cost = process_cpu_ns().saturating_sub(before) as f64 / 1e9;
+            self.credit.0 -= cost;
+            if now.duration_since(self.start) > EARLY {
+                let rest = Duration::from_secs_f64(cost / READING).min(LONGEST_REST);
+                self.rests.insert(module, Instant::now() + rest);
+            }
+            // Locations may have arrived in the meantime, and their names may already be known.
+            while let Ok(news) = come.try_recv() {
+                self.take(news);
+            }
+        }
+    }
+
+    fn find(&mut self, locations: &[CodeLocation]) {
+        if locations.is_empty() {
+            return;
+        }
+        // Uses a separate string table, so that readers do not wait while files are read.
+        let mut texts = StringTable::default();
+        let NameOptions { depth, raw_names, .. } = self.options;
+        let code = self.symbols.name(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
+        let named = &mut *lock(&self.named);
+        let mut renamed = Vec::new();
+        for (number, location) in locations.iter().enumerate() {
+            renamed.clear();
+            renamed.extend_from_slice(&code.calls()[code.range(number as u32)]);
+            for call in &mut renamed {
+                let mut word = |id| named.texts.add(texts.get(id));
+                (call.dso, call.symbol, call.file) =
+                    (word(call.dso), word(call.symbol), call.file.map(&mut word));
+            }
+            let calls = &renamed[..];
+            // With line numbers, the calls differ from one address to the next.
+            let around = match depth {
+                Depth::Names => self.symbols.around(location).map(|(from, end)| from..end),
+                _ => None,
+            };
+            named.put(location, calls, around);
+            let is_named = calls.iter().any(|call| call.named);
+            if is_named {
+                self.nameless.remove(location);
+            } else if self.nameless.len() < MOST_AGAIN && is_generated(&self.modules, location) {
+                self.nameless.insert(*location);
+            }
+        }
+    }
+
+    /// Retries unnamed generated code: a JIT may write its names at any time.
+    fn ask_again(&mut self) {
+        let all: Vec<CodeLocation> = self.nameless.drain().collect();
+        let modules: FxHashSet<u32> = all.iter().filter_map(|location| location.module()).collect();
+        let changed: FxHashSet<u32> =
+            modules.into_iter().filter(|module| self.symbols.refresh(*module)).collect();
+        let (again, rest): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|location| location.module().is_some_and(|m| changed.contains(&m)));
+        self.nameless.extend(rest);
+        if !again.is_empty() {
+            self.find(&again);
+            lock(&self.named).renamed += 1;
+        }
+    }
+}
+
+fn is_generated(modules: &[Module], location: &CodeLocation) -> bool {
+    let module = location.module().and_then(|number| modules.get(number as usize));
+    module.is_some_and(|module| matches!(module.kind, ModuleKind::Anonymous(_)))
+}

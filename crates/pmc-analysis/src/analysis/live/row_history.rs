@@ -1,0 +1,64 @@
+//! Costs of functions over the most recent intervals: the data for a row's history.
+//!
+//! Receives the last snapshot of each interval, and subtracts the decayed remainder of the previous snapshot.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::snapshot::LiveSnapshot;
+use crate::profile::sampled::{FunctionRef, StringId};
+use pmc_sys::sort;
+
+/// Maximum number of intervals to keep.
+const MOST: usize = 120;
+/// Maximum number of functions to keep per interval: the costliest ones.
+const FUNCTIONS: usize = 2000;
+
+/// Costs of functions in the last intervals, by module and name.
+#[derive(Debug, Default)]
+pub struct RowHistory {
+    of: FxHashMap<(StringId, StringId), IntervalCosts>,
+    intervals: usize,
+}
+
+#[derive(Debug, Default)]
+struct IntervalCosts {
+    /// The function's cost in the last snapshot, decayed since.
+    before: f64,
+    sums: VecDeque<u64>,
+}
+
+impl RowHistory {
+    /// Adds an interval. `keep` is the share of all costs that remains after the interval.
+    pub fn note(&mut self, snapshot: &LiveSnapshot, event: usize, keep: f64) {
+        self.intervals += 1;
+        let mut now: Vec<((StringId, StringId), u64)> = snapshot.own(event).into_iter().collect();
+        sort::by_key(&mut now, |(_, period)| std::cmp::Reverse(*period));
+        now.truncate(FUNCTIONS);
+        for one in self.of.values_mut() {
+            one.sums.push_back(0);
+            if one.sums.len() > MOST {
+                one.sums.pop_front();
+            }
+        }
+        for (function, period) in now {
+            let one = self.of.entry(function).or_insert_with(|| {
+                let sums = std::iter::repeat_n(0, self.intervals.min(MOST)).collect();
+                IntervalCosts { before: 0.0, sums }
+            });
+            if let Some(last) = one.sums.back_mut() {
+                *last = (period as f64 - one.before).max(0.0) as u64;
+            }
+            one.before = period as f64 * keep;
+        }
+        self.of.retain(|_, one| one.sums.iter().any(|sum| *sum > 0));
+    }
+
+    /// Returns the costs of a function per interval, oldest first.
+    pub fn of(&self, snapshot: &LiveSnapshot, function: &FunctionRef) -> Vec<u64> {
+        let name = snapshot.text(&function.dso).zip(snapshot.text(&function.symbol));
+        let one = name.and_then(|name| self.of.get(&name));
+        one.map(|one| one.sums.iter().copied().collect()).unwrap_or_default()
+    }
+}

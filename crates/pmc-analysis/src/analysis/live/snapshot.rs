@@ -1,0 +1,463 @@
+//! Snapshots of the live state: combines rows with names, separates idle samples, and answers queries.
+//!
+//! Receives rows from [`Live`](crate::session::live::Live) and the names known so far; returns answers and
+//! the header's data. Decides when samples decay. Never blocks.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::names::{CopiedNames, NameLookup};
+use crate::analysis::request::NamePattern;
+use crate::profile::sampled::callers;
+use crate::profile::sampled::query::{self, EventTotals};
+use crate::profile::sampled::table::{RowStrings, TableInput};
+use crate::profile::sampled::{
+    FunctionRef, LiveHeader, LocationCalls, Query, QueryAnswer, SampleValue, StackProfile, StringId,
+    StringTable,
+};
+use crate::session::CodeLocation;
+use crate::session::intern::words;
+use crate::session::live::{LiveCounts, LiveRows, LiveState};
+use crate::session::samples::{RowKey, SampleAttribute};
+use pmc_sys::abi::CpuMode;
+use pmc_sys::host::Host;
+use pmc_sys::host::cpu::Topology;
+use pmc_sys::sys::clock::{monotonic_ns, process_cpu_ns};
+use pmc_sys::sys::memory;
+use pmc_sys::sys::process::exists;
+
+/// The kernel's idle functions, from perf's list.
+const IDLE: &[&str] = &[
+    "acpi_idle_do_entry",
+    "acpi_processor_ffh_cstate_enter",
+    "acpi_safe_halt",
+    "arch_cpu_idle",
+    "cpu_do_idle",
+    "cpu_idle",
+    "cpu_startup_entry",
+    "default_idle",
+    "default_idle_call",
+    "enter_idle",
+    "exit_idle",
+    "idle_cpu",
+    "intel_idle",
+    "intel_idle_ibrs",
+    "intel_idle_irq",
+    "mwait_idle",
+    "mwait_idle_with_hints",
+    "mwait_idle_with_hints.constprop.0",
+    "native_safe_halt",
+    "poll_idle",
+    "pv_native_safe_halt",
+];
+
+/// How long older samples count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retention {
+    /// The weight of older samples falls to 7/8 with each table, as in perf.
+    Decays,
+    /// Older samples count as much as new ones.
+    Lasts,
+    /// Older samples are dropped.
+    None,
+}
+
+impl Retention {
+    /// Returns the share of all costs that remains after an interval, 0 to 1.
+    pub fn keep(self) -> f64 {
+        match self {
+            Self::Decays => 7.0 / 8.0,
+            Self::Lasts => 1.0,
+            Self::None => 0.0,
+        }
+    }
+}
+
+/// Options for snapshots.
+#[derive(Debug, Clone)]
+pub struct SnapshotOptions {
+    /// The attributes requested from [`Live`](crate::session::live::Live).
+    pub attributes: Vec<SampleAttribute>,
+    /// Whether to look up which socket each CPU belongs to.
+    pub with_sockets: bool,
+    /// Whether to keep idle samples.
+    pub with_idle: bool,
+    /// Functions whose callees count as part of the function itself.
+    pub ignore_callees: Option<NamePattern>,
+}
+
+/// Minimum time between returns of freed memory to the kernel. Frequent returns are slow, because the kernel
+/// must zero memory before it is allocated again.
+const GIVE_BACK: Duration = Duration::from_secs(8);
+
+/// Takes snapshots, and answers queries from them.
+pub struct SnapshotMaker {
+    pub(super) shared: Arc<LiveState>,
+    pub(super) names: NameLookup,
+    pub(super) options: SnapshotOptions,
+    sockets: FxHashMap<u32, i64>,
+    start: u64,
+    before: PreviousCounters,
+    given_back: Instant,
+    pub(super) host: Host,
+}
+
+/// Counters at the time of the last header.
+#[derive(Clone, Copy)]
+struct PreviousCounters {
+    at: u64,
+    cpu: u64,
+    counts: LiveCounts,
+}
+
+/// The rows at a point in time, with the names known at that time. Answers any number of queries.
+pub struct LiveSnapshot {
+    /// Empty after the snapshot was released.
+    look: LiveRows,
+    is_released: bool,
+    code: LocationCalls,
+    followed: CopiedNames,
+    texts: StringTable,
+    comms: Vec<String>,
+    /// Names of the processes and threads in the rows.
+    task_names: FxHashMap<i32, String>,
+    cgroups: FxHashMap<u64, Vec<u8>>,
+    events_totals: Vec<EventTotals>,
+    /// Periods of each event: in the kernel, in user space, and idle.
+    splits: Vec<(u64, u64, u64)>,
+}
+
+impl SnapshotMaker {
+    /// Creates a snapshot builder that reads the given live state.
+    pub fn new(shared: Arc<LiveState>, names: NameLookup, options: SnapshotOptions) -> Self {
+        let host = Host::live();
+        let sockets = match options.with_sockets {
+            true => sockets(&host),
+            false => FxHashMap::default(),
+        };
+        let now = monotonic_ns();
+        let before = PreviousCounters { at: now, cpu: process_cpu_ns(), counts: LiveCounts::default() };
+        Self { shared, names, options, sockets, start: now, before, given_back: Instant::now(), host }
+    }
+
+    /// Takes a snapshot. Reuses the names that the last snapshot found.
+    pub fn take(&self, last: Option<LiveSnapshot>) -> LiveSnapshot {
+        let (mut code, mut followed, mut known) = match last {
+            Some(last) => (last.code, last.followed, last.task_names),
+            None => Default::default(),
+        };
+        let kinds = self.options.attributes.iter().enumerate();
+        let is_id = |(_, kind): &(usize, &SampleAttribute)| {
+            matches!(kind, SampleAttribute::Pid | SampleAttribute::Tid)
+        };
+        let ids_at: Vec<usize> = kinds.filter(is_id).map(|(at, _)| at).collect();
+        let (mut look, comms, task_names, cgroups) = {
+            let live = self.shared.live();
+            let comms = live.history().comms().map(|comm| String::from_utf8_lossy(comm).into_owned());
+            let comms = comms.collect();
+            let rows = live.rows();
+            let mut ids = FxHashSet::default();
+            for list in (0..rows.attributes.len() as u32).filter(|_| !ids_at.is_empty()) {
+                let all = words(rows.attributes.get(list).1);
+                ids.extend(ids_at.iter().filter_map(|at| Some(all.get(*at)? as i32)));
+            }
+            // A task that has exited keeps its last name.
+            let names = ids.into_iter().filter_map(|id| {
+                let name = live.history().task_name(id);
+                let name = name.map(|name| String::from_utf8_lossy(name).into_owned());
+                Some((id, name.or_else(|| known.remove(&id))?))
+            });
+            let task_names = names.collect();
+            (rows, comms, task_names, live.cgroups().clone())
+        };
+        let texts = {
+            let mut named = self.names.table();
+            named.code(&look.resolved.locations, look.generation, &mut code, &mut followed);
+            named.texts.clone()
+        };
+        let idle: FxHashSet<StringId> = IDLE.iter().filter_map(|name| texts.find(name)).collect();
+        let mut events_totals: Vec<EventTotals> = self
+            .shared
+            .events
+            .iter()
+            .map(|event| EventTotals {
+                name: event.name.clone(),
+                leader: event.leader,
+                ..EventTotals::default()
+            })
+            .collect();
+        let mut splits = vec![(0, 0, 0); events_totals.len()];
+        let mut rows = std::mem::take(&mut look.resolved.rows);
+        rows.retain(|(key, value)| {
+            let event = key.event as usize;
+            let Some(leaf) = look.resolved.stack(key.stack).next() else { return false };
+            let call = &code.calls()[code.own(leaf)];
+            let in_kernel = call.level == CpuMode::Kernel;
+            let is_idle = in_kernel && idle.contains(&call.symbol);
+            let split = &mut splits[event];
+            let part = match (is_idle, in_kernel) {
+                (true, _) => &mut split.2,
+                (_, true) => &mut split.0,
+                _ => &mut split.1,
+            };
+            *part += value.period;
+            let is_shown = !is_idle || self.options.with_idle;
+            if is_shown {
+                events_totals[event].total += value;
+            }
+            is_shown
+        });
+        look.resolved.rows = rows;
+        if let Some(pattern) = &self.options.ignore_callees {
+            callers::ignore_callees(&mut look.resolved, &code, &texts, &|name| pattern.finds(name));
+        }
+        LiveSnapshot {
+            look,
+            is_released: false,
+            code,
+            followed,
+            texts,
+            comms,
+            task_names,
+            cgroups,
+            events_totals,
+            splits,
+        }
+    }
+
+    /// Answers a query from a snapshot.
+    pub fn answer(&self, snapshot: &LiveSnapshot, query: &Query) -> QueryAnswer {
+        let words = SnapshotStrings { snapshot, sockets: &self.sockets, names: &self.names };
+        let input = self.input(snapshot, &words);
+        query::answer(&input, &snapshot.events_totals, query, snapshot.texts.clone())
+    }
+
+    /// Calls `visit` with the samples that pass the query's filter, by stack, for exports.
+    pub fn with_stacks<R>(
+        &self,
+        snapshot: &LiveSnapshot,
+        query: &Query,
+        visit: impl FnOnce(&StackProfile<'_>) -> R,
+    ) -> R {
+        let words = SnapshotStrings { snapshot, sockets: &self.sockets, names: &self.names };
+        let modules = self.names.table().modules().to_vec();
+        let input = self.input(snapshot, &words);
+        visit(&StackProfile::new(&input, &modules, &snapshot.events_totals, query, &snapshot.texts))
+    }
+
+    fn input<'a>(&'a self, snapshot: &'a LiveSnapshot, words: &'a SnapshotStrings<'a>) -> TableInput<'a> {
+        TableInput {
+            rows: &snapshot.look.resolved.rows,
+            resolved: &snapshot.look.resolved,
+            attributes: &snapshot.look.attributes,
+            attribute_kinds: &self.options.attributes,
+            code: &snapshot.code,
+            words,
+        }
+    }
+
+    /// Returns the header's data, and starts the next interval. `event` selects the event for the split.
+    pub fn head(&mut self, snapshot: &LiveSnapshot, event: usize) -> LiveHeader {
+        let counts = self.shared.live().counts();
+        let now = PreviousCounters { at: monotonic_ns(), cpu: process_cpu_ns(), counts };
+        let seconds = (now.at - self.before.at).max(1) as f64 / 1e9;
+        let split = snapshot.splits.get(event).map(|&(kernel, user, idle)| {
+            let all = (kernel + user + idle).max(1) as f64;
+            (kernel as f64 / all, user as f64 / all, idle as f64 / all)
+        });
+        let mut notes = Vec::new();
+        if self.shared.is_yielding() {
+            notes.push("another program has reserved the hardware counters: counting is paused".to_owned());
+        }
+        if counts.downsampled > 0 {
+            notes.push(
+                "too many different stacks: some rare stacks represent others (the ± is larger)".to_owned(),
+            );
+        }
+        let head = LiveHeader {
+            since_ns: now.at - self.start,
+            rate: (counts.samples - self.before.counts.samples) as f64 / seconds,
+            events: self.shared.events.iter().map(|event| event.name.clone()).collect(),
+            lost: counts.lost,
+            samples: counts.samples,
+            throttled: counts.throttled,
+            unknown: counts.unknown,
+            split,
+            own_cpu: (now.cpu - self.before.cpu) as f64 / 1e9 / seconds,
+            own_memory: self.own_memory(),
+            notes,
+        };
+        self.before = now;
+        head
+    }
+
+    fn own_memory(&self) -> u64 {
+        let statm = self.host.text("/proc/self/statm").unwrap_or_default();
+        let pages: u64 = statm.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+        pages * pmc_sys::sys::page_size() as u64
+    }
+
+    /// Ends an interval: decays, keeps or clears the sums, and drops data that is no longer used.
+    pub fn end_interval(&mut self, retention: Retention) {
+        let before = self.shared.settled();
+        let mut live = self.shared.live();
+        match retention {
+            Retention::Decays => live.decay(retention.keep()),
+            Retention::Lasts => {}
+            Retention::None => live.clear(),
+        }
+        let has_forgotten = live.forget(before, exists);
+        drop(live);
+        if has_forgotten && self.given_back.elapsed() > GIVE_BACK {
+            self.given_back = Instant::now();
+            memory::give_back();
+        }
+    }
+}
+
+impl LiveSnapshot {
+    /// Releases the data shared with the sampling thread. Otherwise that thread must copy all of the data
+    /// before it adds samples. The names stay for the next snapshot.
+    pub fn release(&mut self) {
+        self.look = LiveRows::default();
+        self.is_released = true;
+    }
+
+    /// Whether the snapshot was released.
+    pub fn is_released(&self) -> bool {
+        self.is_released
+    }
+
+    /// Returns each function's own cost, by module and name.
+    pub fn own(&self, event: usize) -> FxHashMap<(StringId, StringId), u64> {
+        let mut by_leaf = vec![0u64; self.code.len()];
+        for (key, value) in self.look.resolved.rows.iter().filter(|(key, _)| key.event as usize == event) {
+            if let Some(leaf) = self.look.resolved.stack(key.stack).next() {
+                by_leaf[leaf as usize] += value.period;
+            }
+        }
+        let mut sums = FxHashMap::default();
+        for (leaf, period) in (0..).zip(by_leaf).filter(|(_, period)| *period > 0) {
+            let call = &self.code.calls()[self.code.own(leaf)];
+            *sums.entry((call.dso, call.symbol)).or_default() += period;
+        }
+        sums
+    }
+
+    /// Returns the samples in a function: location, event index and cost. For an inlined function, returns
+    /// the samples of the function that contains it, or of the costliest such function.
+    pub fn samples_of(&self, function: &FunctionRef) -> Vec<(CodeLocation, usize, SampleValue)> {
+        let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
+            return Vec::new();
+        };
+        let resolved = &self.look.resolved;
+        let own = |leaf| {
+            let call = &self.code.calls()[self.code.own(leaf)];
+            (call.dso, call.symbol)
+        };
+        let samples_of = |function| -> Vec<(CodeLocation, usize, SampleValue)> {
+            let rows = resolved.rows.iter().filter_map(|(key, value)| {
+                let leaf = resolved.stack(key.stack).next().filter(|leaf| own(*leaf) == function)?;
+                Some((resolved.locations[leaf as usize], key.event as usize, value.clone()))
+            });
+            rows.collect()
+        };
+        let samples = samples_of((dso, symbol));
+        if !samples.is_empty() {
+            return samples;
+        }
+        let mut hosts: FxHashMap<_, u64> = FxHashMap::default();
+        for (key, value) in &resolved.rows {
+            let Some(leaf) = resolved.stack(key.stack).next() else { continue };
+            let mut calls = self.code.calls()[self.code.range(leaf)].iter();
+            if calls.any(|call| call.inlined && (call.dso, call.symbol) == (dso, symbol)) {
+                *hosts.entry(own(leaf)).or_default() += value.period;
+            }
+        }
+        let host = hosts.into_iter().max_by_key(|(function, period)| (*period, *function));
+        host.map_or_else(Vec::new, |(function, _)| samples_of(function))
+    }
+
+    /// Returns all rows.
+    pub fn rows(&self) -> &[(RowKey, SampleValue)] {
+        &self.look.resolved.rows
+    }
+
+    /// Returns the code locations that rows refer to.
+    pub fn locations(&self) -> &[CodeLocation] {
+        &self.look.resolved.locations
+    }
+
+    /// Returns the locations of a row's stack, innermost first.
+    pub fn stack(&self, number: u32) -> impl Iterator<Item = CodeLocation> + '_ {
+        self.look.resolved.stack(number).map(|number| self.look.resolved.locations[number as usize])
+    }
+
+    /// Returns a row's attributes.
+    pub fn attributes(&self, number: u32) -> &[u8] {
+        if self.look.attributes.is_empty() { &[] } else { self.look.attributes.get(number).1 }
+    }
+
+    /// Returns the thread name that a row refers to by this number.
+    pub fn comm(&self, comm: u32) -> String {
+        match self.comms.get(comm as usize) {
+            Some(name) => name.clone(),
+            // perf's name for unnamed threads. Restores the sign bit, which the mark for unnamed threads
+            // replaced.
+            None => format!(":{}", (comm << 1) as i32 >> 1),
+        }
+    }
+
+    /// Returns the total of each event.
+    pub fn totals(&self) -> Vec<SampleValue> {
+        self.events_totals.iter().map(|source| source.total.clone()).collect()
+    }
+
+    /// Returns the id of a string.
+    pub fn text(&self, text: &str) -> Option<StringId> {
+        self.texts.find(text)
+    }
+}
+
+fn sockets(host: &Host) -> FxHashMap<u32, i64> {
+    Topology::read(host).iter().map(|(cpu, location)| (cpu, i64::from(location.socket))).collect()
+}
+
+/// Resolves the numbers in rows to text.
+struct SnapshotStrings<'a> {
+    snapshot: &'a LiveSnapshot,
+    sockets: &'a FxHashMap<u32, i64>,
+    names: &'a NameLookup,
+}
+
+impl RowStrings for SnapshotStrings<'_> {
+    fn comm(&self, comm: u32) -> String {
+        self.snapshot.comm(comm)
+    }
+
+    fn task_name(&self, tid: i32) -> Option<String> {
+        self.snapshot.task_names.get(&tid).cloned()
+    }
+
+    fn cgroup(&self, id: u64) -> String {
+        match self.snapshot.cgroups.get(&id) {
+            Some(path) => String::from_utf8_lossy(path).into_owned(),
+            None => id.to_string(),
+        }
+    }
+
+    fn socket(&self, cpu: u64) -> Option<i64> {
+        self.sockets.get(&u32::try_from(cpu).ok()?).copied()
+    }
+
+    fn mapped(&self, module: u32) -> Option<u64> {
+        self.names.table().modules().get(module as usize)?.mapped.map(NonZeroU64::get)
+    }
+
+    fn payload(&self, _number: u64) -> String {
+        String::new()
+    }
+}

@@ -1,0 +1,409 @@
+//! Turns an open recording into named, filtered and aggregated answers.
+//!
+//! Receives a [`Session`] and an [`AnalysisRequest`]; returns the data that views show. This module decides
+//! which samples count, where to look for symbols, how to unwind copied stacks and how to name numbers. It
+//! also assesses the quality of the data. `command` parses options and `view` prints; `profile` aggregates
+//! and answers queries.
+//!
+//! ```text
+//!   Session ── Analysis::load ── name ──┬─ (assess) ── answer   tables, trees, quality: report, screen, diff
+//!      │             └─ functions ── listing                    annotate, the screen's code
+//!      └── script::NamedRecording::load ── entries              records in time order
+//! ```
+
+pub mod annotate;
+pub mod counts;
+pub mod diff;
+pub mod header;
+pub mod inject;
+pub mod live;
+pub mod names;
+pub mod quality;
+pub mod request;
+pub mod script;
+pub mod symbols;
+pub mod tasks;
+pub mod unwinding;
+
+use std::sync::Arc;
+
+use annotate::functions::SampledFunction;
+use names::RecordingNames;
+pub use request::AnalysisRequest;
+use request::{StackChanges, TraceField};
+use symbols::RecordingSymbols;
+use unwinding::RecordingUnwinder;
+
+use crate::profile::sampled::quality::UnwindEnds;
+use crate::profile::sampled::query::{self, EventTotals, TimeSums};
+use crate::profile::sampled::table::TableInput;
+use crate::profile::sampled::{
+    LocationCalls, ModuleQuality, Profile, ProfileQuality, Query, QueryAnswer, StackProfile, StringTable,
+    callers,
+};
+use crate::session::samples::{self, SampleAttribute};
+use crate::session::{CodeLocation, ModuleKind, ResolvedStacks, SampleValue, Samples, Session, resolver};
+use pmc_perfdata::perfdata::Reader;
+use pmc_perfdata::perfdata::feature::DeviceFile;
+use pmc_perfdata::record::kind;
+use pmc_symbols::symbol::{BuildId, Debuginfod, Depth, MissingDataReason, SymbolOptions, kernel};
+use pmc_sys::abi::sample_type;
+use pmc_sys::error::{Error, Result};
+
+/// Shows the progress of long work.
+pub trait ProgressSink: Sync {
+    /// Starts a task, which ends when the returned meter is dropped. `total` is 0 if unknown.
+    fn begin(&self, what: &'static str, total: u64) -> Box<dyn ProgressMeter + '_>;
+}
+
+/// Progress of one task. Called often and from any thread.
+pub trait ProgressMeter: Sync {
+    /// Reports that `count` more units are done.
+    fn more(&self, count: u64);
+    /// Reports that `done` of `total` units are done.
+    fn at(&self, done: u64, total: u64);
+}
+
+/// Ignores progress updates.
+impl ProgressSink for () {
+    fn begin(&self, _: &'static str, _: u64) -> Box<dyn ProgressMeter + '_> {
+        Box::new(())
+    }
+}
+
+impl ProgressMeter for () {
+    fn more(&self, _: u64) {}
+    fn at(&self, _: u64, _: u64) {}
+}
+
+/// Whether the recording was made on this machine with the running kernel. If so, its processes may still
+/// exist. Returns `false` if the recording does not identify its machine.
+fn is_from_here(session: &Session) -> bool {
+    let (here, features) = (rustix::system::uname(), session.reader.features());
+    let said = [(&features.hostname, here.nodename()), (&features.os_release, here.release())];
+    let mut said = said.iter().filter_map(|(recorded, here)| Some((recorded.as_ref()?, here))).peekable();
+    if said.peek().is_some() {
+        return said.all(|(recorded, here)| recorded.as_bytes() == here.to_bytes());
+    }
+    let kernels =
+        session.history.modules().iter().filter(|module| matches!(module.kind, ModuleKind::Kernel(_)));
+    let mut ids = kernels.filter_map(|module| BuildId::new(module.build_id.as_deref()?));
+    kernel::running_build_id().is_some_and(|running| ids.any(|id| id.same(&running)))
+}
+
+/// Whether any event was recorded with call chains.
+pub fn has_chains(reader: &Reader) -> bool {
+    reader.layouts().have(sample_type::CALLCHAIN)
+}
+
+/// Rejects a recording of counts, for which an empty table would be misleading.
+fn has_samples(session: &Session) -> Result<()> {
+    if !counts::holds_counts(session) {
+        return Ok(());
+    }
+    let path = session.reader.path().display();
+    Err(Error::new(format!("{path} has no samples"))
+        .why("it contains the counts of stat record")
+        .try_this(format!("pmc stat report -i {path}")))
+}
+
+/// Creates a symbolizer that knows the modules of a recording. Does not open any files yet.
+fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<RecordingSymbols> {
+    // If the user gives files of another machine, this machine's files are not used.
+    let live = options.symfs.is_none() && is_from_here(session);
+    let mut symbols = RecordingSymbols::new(&session.history, SymbolOptions { live, ..options.clone() })?;
+    symbols.know_device(&DeviceFile::all(session.reader.features()));
+    Ok(symbols)
+}
+
+/// The samples of a recording, aggregated by stack. [`Analysis::name`] adds names.
+#[derive(Debug)]
+pub struct Analysis {
+    symbols: RecordingSymbols,
+    samples: Arc<AggregatedSamples>,
+    /// Stack changes that require names; taken by the first naming.
+    changes: Option<StackChanges>,
+    raw_names: bool,
+    /// Whether to ask debuginfod servers for missing files.
+    asks_servers: bool,
+    /// The functions whose code samples hit, once requested.
+    functions: Option<Arc<[SampledFunction]>>,
+}
+
+/// The data that all stages of naming share.
+#[derive(Debug)]
+struct AggregatedSamples {
+    session: Arc<Session>,
+    /// The results of pass 2; its rows and stacks are in `resolved`.
+    samples: Samples,
+    /// The rows, with resolved stacks.
+    resolved: ResolvedStacks,
+    /// The attributes that distinguish rows.
+    attributes: Vec<SampleAttribute>,
+    /// How the stacks that pmc unwound end.
+    ends: UnwindEnds,
+    /// Whether the recording has call chains and the request asks for callers.
+    has_stacks: bool,
+    raw_traces: bool,
+    /// Tracepoint fields used as sort keys.
+    trace_fields: Vec<TraceField>,
+}
+
+impl Analysis {
+    /// Runs pass 2: reads the selected samples, unwinds copied stacks, aggregates, and resolves each
+    /// distinct address once.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or lacks data that the request needs.
+    pub fn load(
+        session: Arc<Session>,
+        request: &AnalysisRequest,
+        progress: &dyn ProgressSink,
+    ) -> Result<Self> {
+        has_samples(&session)?;
+        let wanted = request.sample_query(&session)?;
+        let symbols = symbols_of(&session, &request.symbols)?;
+        let (mut samples, ends) = {
+            let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
+            let mut unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack, request.joins);
+            if request.stitches {
+                unwinding = unwinding.stitching(&session)?;
+            }
+            let count = |count| meter.more(count);
+            let samples = samples::collect(&session, &wanted, unwinding.if_needed(), &count)?;
+            (samples, unwinding.ends())
+        };
+        let resolved = {
+            let _meter = progress.begin("looking up addresses", 0);
+            resolver::resolve(&session.history, &mut samples, request.max_stack)
+        };
+        let has_stacks = request.callers && request.has_chains(&session.reader);
+        let attributes = wanted.attributes;
+        let (raw_traces, trace_fields) = (request.raw_traces, request.trace_fields.clone());
+        let samples = AggregatedSamples {
+            session,
+            samples,
+            resolved,
+            attributes,
+            ends,
+            has_stacks,
+            raw_traces,
+            trace_fields,
+        };
+        Ok(Self {
+            symbols,
+            samples: samples.into(),
+            changes: Some(request.stack_changes.clone()),
+            raw_names: request.raw_names,
+            asks_servers: request.symbols.debuginfod.is_some(),
+            functions: None,
+        })
+    }
+
+    /// Returns the recording.
+    pub fn session(&self) -> &Session {
+        &self.samples.session
+    }
+
+    /// Returns errors from reading files that provide names or line numbers.
+    pub fn name_failures(&self) -> Vec<MissingDataReason> {
+        self.symbols.symbolizer.failures()
+    }
+
+    /// Returns the total of each event, including samples that thread filters removed.
+    pub fn totals(&self) -> &[SampleValue] {
+        &self.samples.samples.totals
+    }
+
+    /// Returns the times of the first and last selected samples, in nanoseconds of the recording's clock.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        self.samples.samples.span
+    }
+
+    /// Returns the number of samples of all events.
+    pub fn sample_count(&self) -> u64 {
+        self.totals().iter().map(|total| total.samples).sum()
+    }
+
+    /// Resolves the names of all locations to the given level of detail. `texts` may already hold strings,
+    /// such as those of a recording to compare with.
+    ///
+    /// The first naming also applies the requested stack changes.
+    pub fn name(
+        &mut self,
+        depth: Depth,
+        mut texts: StringTable,
+        progress: &dyn ProgressSink,
+    ) -> NamedSamples {
+        let what = match &self.changes {
+            Some(_) if self.asks_servers => "looking up names, also with debuginfod",
+            Some(_) => "finding names",
+            None => "finding inlined functions",
+        };
+        let code = {
+            let meter = progress.begin(what, 0);
+            let (modules, locations) =
+                (self.samples.session.history.modules(), &self.samples.resolved.locations);
+            let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
+            self.symbols.name(modules, locations, depth, self.raw_names, &mut texts, &at)
+        };
+        // The samples are not shared before the first naming.
+        if let (Some(changes), Some(samples)) = (self.changes.take(), Arc::get_mut(&mut self.samples)) {
+            samples.change_stacks(&changes, &code, &texts);
+        }
+        let samples = self.samples.clone();
+        NamedSamples { samples, code, texts, modules: Vec::new(), trust: ProfileQuality::default() }
+    }
+
+    /// Returns the address of a named location, as linked in its file.
+    pub fn file_address(&self, location: &CodeLocation) -> Option<u64> {
+        self.symbols.file_address(location)
+    }
+
+    /// Returns the size of an address in a named module, in bytes: 4 or 8.
+    pub fn address_width(&self, module: u32) -> usize {
+        let is_short =
+            self.symbols.id(module).is_some_and(|id| self.symbols.symbolizer.has_short_addresses(id));
+        if is_short { 4 } else { 8 }
+    }
+
+    /// Asks debuginfod servers for missing files of the named modules. Returns whether any file arrived. If
+    /// so, naming again finds more names.
+    pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &dyn ProgressSink) -> bool {
+        let meter = progress.begin("asking debuginfod servers", 0);
+        let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
+        let has_more = self.symbols.symbolizer.ask_servers(servers, &at);
+        if has_more {
+            self.functions = None;
+        }
+        has_more
+    }
+
+    /// Assesses the quality of the data and the names. With `remedies`, also finds remedies for missing
+    /// names, which may take longer than the report itself.
+    pub fn assess(&self, named: &mut NamedSamples, remedies: bool) {
+        let AggregatedSamples { session, samples, resolved, ends, has_stacks, .. } = &*self.samples;
+        let counts =
+            crate::profile::sampled::quality::count(resolved, &named.code, &named.texts, *has_stacks);
+        named.modules = quality::modules(session, &self.symbols, &counts);
+        if remedies {
+            quality::add_remedies(&mut named.modules, session, &self.symbols);
+        }
+        named.trust = quality::trust(session, samples, &counts, ends.clone(), *has_stacks);
+        named.trust.notes.extend(self.symbols.symbolizer.server_failure().map(str::to_owned));
+    }
+
+    /// Answers a single query, and consumes the names.
+    pub fn answer(&self, mut named: NamedSamples, query: &Query) -> QueryAnswer {
+        let texts = std::mem::take(&mut named.texts);
+        let names = named.words().with_symbols(&self.symbols);
+        let answer = named.answer_with(&names, query, texts);
+        let trace_fields = self.samples.trace_field_names();
+        let profile = Profile { modules: named.modules, trust: named.trust, trace_fields, ..answer.profile };
+        QueryAnswer { profile, ..answer }
+    }
+}
+
+impl AggregatedSamples {
+    fn change_stacks(&mut self, changes: &StackChanges, code: &LocationCalls, texts: &StringTable) {
+        let (resolved, samples, kinds) = (&mut self.resolved, &mut self.samples, &self.attributes);
+        if let Some(pattern) = &changes.ignore_callees {
+            callers::ignore_callees(resolved, code, texts, &|name| pattern.finds(name));
+        }
+        let Some(pattern) = &changes.parent else { return };
+        callers::mark_parents(resolved, &mut samples.attributes, kinds, code, texts, &|name| {
+            pattern.finds(name)
+        });
+        if changes.parents_only {
+            for (event, value) in callers::without_others(resolved, &samples.attributes, kinds) {
+                samples.filtered[event] += value;
+            }
+        }
+    }
+
+    fn trace_field_names(&self) -> Vec<String> {
+        self.trace_fields.iter().map(|field| field.field.clone()).collect()
+    }
+
+    /// Returns the events with their totals.
+    fn events_totals(&self) -> Vec<EventTotals> {
+        let reader = &self.session.reader;
+        let source = |(index, event): (usize, &pmc_perfdata::perfdata::RecordedEvent)| EventTotals {
+            name: event.name(),
+            leader: reader.features().group_leader(index),
+            total: self.samples.totals[index].clone(),
+            filtered: self.samples.filtered[index].clone(),
+        };
+        reader.events().iter().enumerate().map(source).collect()
+    }
+}
+
+/// Samples with names. Answers queries without reading files again.
+#[derive(Debug)]
+pub struct NamedSamples {
+    samples: Arc<AggregatedSamples>,
+    /// The calls at the locations.
+    code: LocationCalls,
+    /// The strings of `code`.
+    texts: StringTable,
+    /// Quality of the modules, once assessed.
+    modules: Vec<ModuleQuality>,
+    /// Quality of the data, once assessed.
+    trust: ProfileQuality,
+}
+
+impl NamedSamples {
+    /// Returns the resolver that turns the numeric ids in rows into names.
+    fn words(&self) -> RecordingNames<'_> {
+        let AggregatedSamples { session, samples, raw_traces, trace_fields, .. } = &*self.samples;
+        RecordingNames::new(session)
+            .with_payloads(&samples.payloads, *raw_traces)
+            .with_trace_fields(trace_fields)
+    }
+
+    /// Answers a query, and keeps the names for further queries.
+    pub fn answer(&self, query: &Query) -> QueryAnswer {
+        let answer = self.answer_with(&self.words(), query, self.texts.clone());
+        let profile = Profile {
+            modules: self.modules.clone(),
+            trust: self.trust.clone(),
+            trace_fields: self.samples.trace_field_names(),
+            ..answer.profile
+        };
+        QueryAnswer { profile, ..answer }
+    }
+
+    /// Calls `visit` with the samples that pass the query's filter, by stack, for exports.
+    pub fn with_stacks<R>(&self, query: &Query, visit: impl FnOnce(&StackProfile<'_>) -> R) -> R {
+        let (words, of) = (self.words(), &*self.samples);
+        let modules = of.session.history.modules();
+        let totals = of.events_totals();
+        visit(&StackProfile::new(&self.input(&words), modules, &totals, query, &self.texts))
+    }
+
+    /// Returns a profile with only the quality of the data and the modules, once assessed.
+    pub fn quality(&self) -> Profile {
+        Profile { modules: self.modules.clone(), trust: self.trust.clone(), ..Profile::default() }
+    }
+
+    /// Returns a function's periods in each time slice, counting only samples that match the query.
+    pub fn history(&self, query: &Query, (dso, symbol): (&str, &str), times: &TimeSums) -> Vec<u64> {
+        query::history(&self.input(&self.words()), query, dso, symbol, times, &self.texts)
+    }
+
+    fn answer_with(&self, words: &RecordingNames<'_>, query: &Query, texts: StringTable) -> QueryAnswer {
+        query::answer(&self.input(words), &self.samples.events_totals(), query, texts)
+    }
+
+    fn input<'a>(&'a self, words: &'a RecordingNames<'_>) -> TableInput<'a> {
+        let of = &*self.samples;
+        TableInput {
+            rows: &of.resolved.rows,
+            resolved: &of.resolved,
+            attributes: &of.samples.attributes,
+            attribute_kinds: &of.attributes,
+            code: &self.code,
+            words,
+        }
+    }
+}

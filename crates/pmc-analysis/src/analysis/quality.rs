@@ -1,0 +1,264 @@
+//! The quality of a recording: modules with missing data, lost samples, and truncated stacks.
+//!
+//! Receives the session's counters and the symbolizer's results; returns the data for the *Trust* line.
+
+use std::collections::BTreeSet;
+
+use super::has_chains;
+use super::symbols::RecordingSymbols;
+use crate::profile::sampled::quality::{StackCounts, UnsampledEvent, UnwindEnds};
+use crate::profile::sampled::{self, ModuleQuality};
+use crate::session::{Samples, Session};
+use pmc_perfdata::perfdata::{Reader, RecordingNote};
+use pmc_perfdata::record::kind;
+use pmc_symbols::symbol::MissingDataReason;
+use pmc_sys::abi::attr::LARGEST_STACK_COPY;
+use pmc_sys::error::{Exit, Result, Warning, say};
+use pmc_sys::sort;
+
+/// Maximum number of unreadable files to name in warnings.
+const MOST_FAILURES: usize = 10;
+/// Maximum number of modules to find remedies for.
+const REMEDIES: usize = 5;
+/// A remedy is searched for a module only if its unnamed frames are at least one in this number of all
+/// frames. Asking the package manager can take longer than the report itself.
+const REMEDY_FROM: u64 = 200;
+
+/// Returns the number of lost samples or, if that is unknown, the number of lost records of any kind.
+pub fn lost(session: &Session) -> u64 {
+    // Lost-sample records and the counters report the same losses, so these numbers are not added up.
+    let facts = &session.facts;
+    facts.lost_samples.max(facts.lost_by_events).max(facts.lost_records)
+}
+
+/// Returns the notes about the file.
+pub fn notes(session: &Session) -> Vec<String> {
+    let dropped = session.history.dropped_before().map(|_| {
+        "its mappings change so often that pmc dropped old ones to save memory: early samples may be \
+         misattributed"
+            .to_owned()
+    });
+    session.notes().iter().map(ToString::to_string).chain(dropped).collect()
+}
+
+/// Whether the file is damaged. The number of lost records is then unknown.
+pub fn is_damaged(session: &Session) -> bool {
+    session.notes().iter().any(RecordingNote::is_damage)
+}
+
+/// Warns about damage, for outputs that already show all other notes. Returns the exit status.
+pub fn warn_of_damage(session: &Session) -> Exit {
+    say_damage(session.notes())
+}
+
+/// Warns about damage to a file when only its header is shown. Returns the exit status.
+///
+/// # Errors
+/// When reading the file fails.
+pub fn warn_of_header(reader: &Reader) -> Result<Exit> {
+    // The header shows that records are missing; only a scan finds where.
+    let is_cut = reader.notes().iter().any(RecordingNote::loses_samples);
+    let notes = if is_cut { reader.scan(|_| {})?.notes } else { reader.notes().to_vec() };
+    Ok(say_damage(&notes))
+}
+
+fn say_damage(notes: &[RecordingNote]) -> Exit {
+    for note in notes.iter().filter(|note| note.is_damage()) {
+        say::warn(&Warning::DamagedRecording { what: note.to_string() });
+    }
+    if notes.iter().any(RecordingNote::loses_samples) { Exit::Failure } else { Exit::Done }
+}
+
+/// Warns about all notes on the file and about losses, for outputs that cannot show notes. Returns the exit
+/// status.
+pub fn warn(session: &Session) -> Exit {
+    let exit = warn_of_damage(session);
+    let counted = |count: u64, words: &str| (count > 0).then(|| format!("{count} {words}"));
+    let lost = counted(lost(session), "samples or records were lost while recording");
+    let unknown = counted(session.index.unknown_samples, "samples of unknown events are omitted");
+    let notes = session.notes().iter().filter(|note| !note.is_damage()).map(ToString::to_string);
+    for what in notes.chain(lost).chain(unknown) {
+        say::warn(&Warning::Recording { what });
+    }
+    exit
+}
+
+/// Warns about files that pmc failed to read, and whose names or lines are therefore missing.
+pub fn warn_of_names(failures: impl IntoIterator<Item = MissingDataReason>) {
+    // Several recordings or modules may share a file.
+    let failures: BTreeSet<String> = failures.into_iter().map(|failure| failure.to_string()).collect();
+    for what in failures.iter().take(MOST_FAILURES) {
+        say::warn(&Warning::NamesMissing { what: what.clone() });
+    }
+    if let Some(more) = failures.len().checked_sub(MOST_FAILURES).filter(|more| *more > 0) {
+        say::warn(&Warning::NamesMissing { what: format!("{more} more files could not be read") });
+    }
+}
+
+/// Returns the modules with samples, most frames first.
+pub(super) fn modules(
+    session: &Session,
+    symbols: &RecordingSymbols,
+    quality: &StackCounts,
+) -> Vec<ModuleQuality> {
+    let mut list: Vec<ModuleQuality> = quality
+        .modules
+        .iter()
+        .map(|(&module, &(frames, unnamed))| {
+            let Some(module) = module else {
+                let missing = ["nothing was mapped at these addresses".into()].into();
+                let name: Box<str> = sampled::code::UNKNOWN.into();
+                return ModuleQuality {
+                    path: name.clone(),
+                    name,
+                    frames,
+                    unnamed,
+                    missing,
+                    ..ModuleQuality::default()
+                };
+            };
+            let of = &session.history.modules()[module as usize];
+            let trust = symbols.id(module).map(|id| symbols.symbolizer.quality(id)).unwrap_or_default();
+            let shown = |path: &Option<std::path::PathBuf>| {
+                path.as_ref().map(|path| path.display().to_string().into())
+            };
+            ModuleQuality {
+                path: of.path.to_string_lossy().into(),
+                name: of.short_name().into(),
+                build_id: of.build_id.as_ref().map(|id| pmc_sys::text::hex(id, "").into()),
+                binary: shown(&trust.binary),
+                debug: shown(&trust.debug),
+                symbols: trust.symbols,
+                lines: trust.lines,
+                frames,
+                unnamed,
+                missing: trust.missing.iter().map(|reason| reason.to_string().into()).collect(),
+                remedy: None,
+            }
+        })
+        .collect();
+    sort::by(&mut list, |a, b| b.frames.cmp(&a.frames).then_with(|| a.path.cmp(&b.path)));
+    list
+}
+
+/// Finds remedies for the modules with the most unnamed frames. May ask the package manager.
+pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, symbols: &RecordingSymbols) {
+    let frames: u64 = modules.iter().map(|module| module.frames).sum();
+    let matters = |module: &&mut ModuleQuality| module.unnamed > 0 && module.unnamed >= frames / REMEDY_FROM;
+    let mut worst: Vec<&mut ModuleQuality> = modules.iter_mut().filter(matters).collect();
+    sort::by_key(&mut worst, |module| std::cmp::Reverse(module.unnamed));
+    for module in worst.into_iter().take(REMEDIES) {
+        let all = session.history.modules().iter().enumerate();
+        let mut same = all.filter(|(_, of)| *of.path.to_string_lossy() == *module.path);
+        let id = same.find_map(|(number, _)| symbols.id(number as u32));
+        module.remedy = id.and_then(|id| symbols.symbolizer.remedy(id)).map(String::into);
+    }
+}
+
+/// Default call-graph mode of `pmc profile`.
+const OF_PROFILE: &str = "auto,65528";
+
+/// Returns the live unwinding mode that the command line selects, and whether it selects stack copies of the
+/// maximum size.
+fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
+    let equals = typed.iter().filter_map(|word| word.strip_prefix("--call-graph="));
+    let pairs = typed.iter().zip(typed.iter().skip(1));
+    let apart = pairs.filter(|(word, _)| *word == "--call-graph").map(|(_, value)| value.as_str());
+    let is_profile = typed.get(1).is_some_and(|command| command == "profile");
+    let asked = equals.chain(apart).next().or(is_profile.then_some(OF_PROFILE)).unwrap_or_default();
+    let (mode, bytes) = asked.split_once(',').unwrap_or((asked, ""));
+    let mode = ["dwarf", "auto"].into_iter().find(|known| *known == mode);
+    (mode, mode.is_some() && bytes.parse() == Ok(LARGEST_STACK_COPY))
+}
+
+/// Returns the part of the event count that the samples do not cover. Returns `None` if any samples were left
+/// out.
+fn unsampled(session: &Session, samples: &Samples) -> Option<UnsampledEvent> {
+    let known = session.index.count(kind::SAMPLE).saturating_sub(session.index.unknown_samples);
+    if samples.totals.iter().map(|total| total.samples).sum::<u64>() != known {
+        return None;
+    }
+    let meta = session.reader.features().meta_info.as_ref()?;
+    session.reader.events().iter().enumerate().zip(&samples.totals).find_map(|((at, event), total)| {
+        let is_time = sampled::is_clock(&event.name());
+        let is_of_cpu = is_time || event.name().starts_with("cycles");
+        let counted = meta.counted(at).filter(|_| is_of_cpu)?;
+        Some(UnsampledEvent { counted, sampled: total.period, is_time })
+    })
+}
+
+/// Returns the data for the trust line.
+pub(super) fn trust(
+    session: &Session,
+    samples: &Samples,
+    quality: &StackCounts,
+    mut ends: UnwindEnds,
+    has_stacks: bool,
+) -> sampled::ProfileQuality {
+    let name = |module: u32| session.history.modules()[module as usize].short_name();
+    let mut broken: Vec<(String, u64)> = quality
+        .broken
+        .iter()
+        .filter(|_| has_stacks)
+        .map(|(module, samples)| (module.map_or_else(|| sampled::code::UNKNOWN.to_owned(), name), *samples))
+        .collect();
+    sort::by(&mut broken, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    if has_stacks {
+        // The kernel may have found the callers of generated code through frame pointers.
+        for (module, samples) in &mut ends.no_tables {
+            if module.as_deref().is_some_and(sampled::code::is_generated_module) {
+                let found = broken.iter().find(|(name, _)| Some(name) == module.as_ref());
+                *samples = found.map_or(0, |(_, broken)| *broken).min(*samples);
+            }
+        }
+        ends.no_tables.retain(|(_, samples)| *samples > 0);
+    }
+    let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
+    let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
+    let (unwound_live, largest_live) = unwound_live(typed);
+    let copied = session.reader.events().iter().map(|event| event.attr.sample_stack_user()).max();
+    sampled::ProfileQuality {
+        unwound_live: unwound_live.filter(|_| ends.copied == 0),
+        largest_copies: largest_live || copied == Some(LARGEST_STACK_COPY),
+        samples: samples.totals.iter().map(|total| total.samples).sum(),
+        // Lost-sample records and the counters report the same losses, so these numbers are not added up.
+        lost_samples: session
+            .facts
+            .lost_samples
+            .max(session.facts.lost_by_events.saturating_add(samples.lost)),
+        lost_records: session.facts.lost_records,
+        chains_unread: !has_stacks && has_chains(&session.reader),
+        unsampled: unsampled(session, samples),
+        throttled: session.facts.throttled,
+        yielded_ns: session.facts.yielded_ns,
+        unknown: session.index.unknown_samples,
+        is_damaged: is_damaged(session),
+        stacks: if has_stacks { quality.stacks } else { 0 },
+        rooted: quality.rooted,
+        cut_off: if has_stacks { quality.cut_off } else { 0 },
+        joined: if has_stacks { quality.joined } else { 0 },
+        broken,
+        ends,
+        frames: sum(|counts| counts.0),
+        unnamed: sum(|counts| counts.1),
+        nameless_languages: quality.nameless_languages.clone(),
+        erlang_ends: quality.erlang_ends,
+        notes: notes(session),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unwind_mode_is_read_from_the_command_line() {
+        let how = |line: &str| unwound_live(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(how("pmc record --call-graph dwarf,16384 ls"), (Some("dwarf"), false));
+        assert_eq!(how("pmc record --call-graph=auto -- ls"), (Some("auto"), false));
+        assert_eq!(how("pmc record --call-graph dwarf,65528 ls"), (Some("dwarf"), true));
+        assert_eq!(how("pmc profile -- ls dwarf"), (Some("auto"), true));
+        assert_eq!(how("pmc profile --call-graph fp -- ls"), (None, false));
+        assert_eq!(how("pmc record -g ls"), (None, false));
+    }
+}

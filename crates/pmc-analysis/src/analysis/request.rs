@@ -1,0 +1,599 @@
+//! The analysis of a recording's samples, as requested before reading them.
+//!
+//! Receives plain values from a command line, a screen or an export, and turns them into a query for pass 2
+//! of the session. Resolves time spans, sockets and thread names in a recording. A [`Query`] then selects
+//! from the aggregated and named samples.
+
+use rustc_hash::FxHashSet;
+
+use crate::profile::sampled::{Query, SortKey, sort};
+use crate::session::parallelism::Parallelism;
+use crate::session::samples::SampleAttribute;
+use crate::session::{CommId, SampleQuery, Session};
+use pmc_perfdata::perfdata::{Buffer, Reader, RecordedEvent};
+use pmc_perfdata::record::kind;
+use pmc_perfdata::record::tracepoint::{TracepointFormat, TracingData};
+use pmc_symbols::symbol::{Depth, SymbolOptions};
+use pmc_sys::abi::attr::{Flag, kind as attr_kind};
+use pmc_sys::abi::{branch_sample_type, sample_type};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::text;
+use pmc_sys::units::parse_duration;
+
+/// Default length of a time slice for the sort key `time`, in nanoseconds.
+pub const SLICE: u64 = 100_000_000;
+/// Default maximum length of a call chain, in frames.
+pub const MAX_STACK: usize = 127;
+/// Maximum number of time slices of a recording for [`AnalysisRequest::facets`].
+const SLICES: u64 = 240;
+/// Minimum average number of samples per slice.
+const IN_SLICE: u64 = 5;
+
+/// How to analyse a recording's samples.
+#[derive(Debug, Clone)]
+pub struct AnalysisRequest {
+    /// Which samples to include.
+    pub selection: SampleSelection,
+    /// The sort keys, which distinguish rows.
+    pub keys: Vec<SortKey>,
+    /// The tracepoint fields among the keys, indexed by [`SortKey::TraceField`].
+    pub trace_fields: Vec<TraceField>,
+    /// Whether to put the default sort keys of the measure before `keys`: [`AnalysisRequest::resolve`] does
+    /// so.
+    pub usual_keys: bool,
+    /// Length of a time slice for the sort key `time`, in nanoseconds.
+    pub slice: u64,
+    /// The quantity to add up per sample.
+    pub measure: CostMeasure,
+    /// Whether to compute each sample's share of wall-clock time.
+    pub latency: LatencyMode,
+    /// Whether to add branches (other than calls) to the stacks, weighted by their cycles.
+    pub branch_history: bool,
+    /// Whether to keep callers; otherwise rows have only the sampled function.
+    pub callers: bool,
+    /// Maximum length of a call chain, in frames.
+    pub max_stack: usize,
+    /// Whether to use earlier samples of the same thread to complete stacks that are truncated at the end of
+    /// their copy.
+    pub joins: bool,
+    /// Whether to use earlier samples of the same thread to complete call stacks that the processor recorded.
+    pub stitches: bool,
+    /// Whether to also distinguish thread names, processes, threads, CPUs and time slices, which lets a
+    /// screen filter by them.
+    pub facets: bool,
+    /// Attributes that distinguish rows in addition to `keys`, such as thread and time. Exports use them.
+    pub apart: Vec<SampleAttribute>,
+    /// Changes to the stacks that depend on names.
+    pub stack_changes: StackChanges,
+    /// Whether to show names as the compiler wrote them.
+    pub raw_names: bool,
+    /// Whether to print tracepoint payloads field by field instead of using their format string.
+    pub raw_traces: bool,
+    /// Where to look for symbols. [`SymbolOptions::live`] is set if the recording is from this machine.
+    pub symbols: SymbolOptions,
+}
+
+impl AnalysisRequest {
+    /// Creates a request for all samples by period, with callers and without sort keys.
+    pub fn new(symbols: SymbolOptions) -> Self {
+        Self {
+            selection: SampleSelection::default(),
+            keys: Vec::new(),
+            trace_fields: Vec::new(),
+            usual_keys: false,
+            slice: SLICE,
+            measure: CostMeasure::Period,
+            latency: LatencyMode::No,
+            branch_history: false,
+            callers: true,
+            max_stack: MAX_STACK,
+            joins: true,
+            stitches: false,
+            facets: false,
+            apart: Vec::new(),
+            stack_changes: StackChanges::default(),
+            raw_names: false,
+            raw_traces: false,
+            symbols,
+        }
+    }
+
+    /// Resolves the options that depend on the recording: whether to count branches, and the default sort
+    /// keys.
+    ///
+    /// # Errors
+    /// When branches or latencies were requested but not recorded.
+    pub fn resolve(&mut self, reader: &Reader) -> Result<()> {
+        let events = reader.events();
+        let has_branches = reader.layouts().have(sample_type::BRANCH_STACK);
+        // Whether the branches are a call chain that the hardware recorded.
+        let are_chains =
+            |event: &RecordedEvent| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
+        match self.measure {
+            CostMeasure::Branches if !has_branches => {
+                return Err(Error::new("the recording has no branches")
+                    .try_this("pmc record -b, which requires a CPU with branch records"));
+            }
+            CostMeasure::BranchesIfRecorded if has_branches && !events.iter().any(are_chains) => {
+                self.measure = CostMeasure::Branches;
+            }
+            CostMeasure::BranchesIfRecorded => self.measure = CostMeasure::Period,
+            _ => {}
+        }
+        self.find_trace_fields(reader)?;
+        let events = reader.events();
+        let has_switches = events.iter().any(|event| {
+            event.attr.get(Flag::ContextSwitch) && event.attr.sample_type() & sample_type::TIME != 0
+        });
+        self.latency = match self.latency {
+            LatencyMode::Wanted if !has_switches => {
+                return Err(Error::new("the recording has no context switches")
+                    .why("latency and parallelism are computed from context switches")
+                    .try_this("pmc record --latency"));
+            }
+            LatencyMode::IfRecorded if has_switches && self.measure == CostMeasure::Period => {
+                LatencyMode::Wanted
+            }
+            LatencyMode::IfRecorded => LatencyMode::No,
+            resolved => resolved,
+        };
+        if std::mem::take(&mut self.usual_keys) {
+            let usual = self.measure.usual_keys();
+            self.keys.retain(|key| !usual.contains(key));
+            self.keys.splice(0..0, usual.iter().copied());
+        }
+        Ok(())
+    }
+
+    /// Looks up the tracepoint fields used as sort keys.
+    fn find_trace_fields(&mut self, reader: &Reader) -> Result<()> {
+        if self.trace_fields.is_empty() {
+            return Ok(());
+        }
+        let tracing = reader.features().tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
+        let tracing = tracing.as_ref();
+        let traced = reader.events().iter().filter(|event| event.attr.kind() == attr_kind::TRACEPOINT);
+        let formats: Vec<&TracepointFormat> =
+            traced.filter_map(|event| tracing?.format(event.attr.config())).collect();
+        let (mut keys, mut fields) = (Vec::new(), Vec::new());
+        for key in std::mem::take(&mut self.keys) {
+            let SortKey::TraceField(number) = key else {
+                keys.push(key);
+                continue;
+            };
+            let typed = &self.trace_fields[usize::from(number)];
+            let found = typed.found(&formats);
+            if found.is_empty() {
+                let mut names: Vec<&str> = SortKey::names().collect();
+                let of_formats = formats.iter().flat_map(|format| &format.fields);
+                names.extend(of_formats.map(|field| field.name.as_str()));
+                let near = text::nearest(&typed.field, names, 3).join(" or ");
+                let error = Error::usage(format!(
+                    "{:?} is neither a sort key nor a tracepoint field in the recording",
+                    typed.field
+                ));
+                return Err(if near.is_empty() {
+                    error
+                } else {
+                    error.try_this(format!("did you mean {near}?"))
+                });
+            }
+            for field in found {
+                keys.extend(u8::try_from(fields.len()).map(SortKey::TraceField));
+                fields.push(field);
+            }
+        }
+        (self.keys, self.trace_fields) = (keys, fields);
+        Ok(())
+    }
+
+    /// Whether the first naming must already include inlined functions, because rows show lines or stacks are
+    /// changed.
+    pub fn needs_deep_names(&self) -> bool {
+        self.stack_changes.changes_any() || self.keys.iter().any(|key| key.needs_lines())
+    }
+
+    /// Whether rows count branches instead of samples. Valid after [`Self::resolve`].
+    pub fn counts_branches(&self) -> bool {
+        self.measure == CostMeasure::Branches
+    }
+
+    /// Whether call chains are used. They are not used when branches are counted.
+    pub fn has_chains(&self, reader: &Reader) -> bool {
+        !self.counts_branches() && super::has_chains(reader)
+    }
+
+    /// Returns the default level of detail of names: inlined functions if callers or lines are shown.
+    pub fn depth(&self, reader: &Reader) -> Depth {
+        let lines = self.keys.iter().any(|key| key.needs_lines());
+        if lines || self.has_chains(reader) { Depth::Inlines } else { Depth::Names }
+    }
+
+    /// Returns the query with this request's sort keys. If call chains are not used, the query has no totals,
+    /// tree or row chains.
+    pub fn question(&self, query: &Query, reader: &Reader) -> Query {
+        let has_chains = self.has_chains(reader);
+        Query {
+            keys: self.keys.clone(),
+            totals: query.totals && has_chains,
+            tree: query.tree.filter(|_| has_chains),
+            chains: query.chains.filter(|_| has_chains),
+            ..query.clone()
+        }
+    }
+
+    /// Returns the query for pass 2.
+    ///
+    /// # Errors
+    /// When the recording lacks data that the selection needs.
+    pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
+        let mut attributes = sort::attributes(&self.keys, self.slice);
+        if self.stack_changes.parent.is_some() && !attributes.contains(&SampleAttribute::Parent) {
+            attributes.push(SampleAttribute::Parent);
+        }
+        attributes.extend(self.apart.iter().filter(|one| !attributes.contains(one)).collect::<Vec<_>>());
+        if self.facets {
+            add_facets(&mut attributes, session, self.latency == LatencyMode::Wanted);
+        }
+        let parallelism = (self.latency == LatencyMode::Wanted).then(|| {
+            let cpus = session.reader.features().nr_cpus.as_ref().map(|cpus| cpus.available);
+            Parallelism::new(&session.switches, cpus).into()
+        });
+        Ok(SampleQuery {
+            attributes,
+            branches: self.counts_branches(),
+            branch_history: self.branch_history,
+            by_weight: self.measure == CostMeasure::Weight,
+            ignore_comms: !self.facets && !self.keys.iter().any(|key| key.is_of_name()),
+            ignore_stacks: !self.callers,
+            parallelism,
+            ..self.selection.sample_query(session)?
+        })
+    }
+}
+
+/// A tracepoint field used as a sort key: `next_pid`, `sched:sched_switch.next_pid`,
+/// `sched_switch.prev_state/raw`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceField {
+    /// The tracepoint to which the key is restricted, with or without its subsystem.
+    event: Option<String>,
+    /// Name of the field; `*` for all fields.
+    pub field: String,
+    /// Whether to use the raw value instead of the formatted value.
+    pub is_raw: bool,
+}
+
+impl TraceField {
+    /// Parses a field name.
+    pub fn new(typed: &str) -> Self {
+        let (text, is_raw) = typed.strip_suffix("/raw").map_or((typed, false), |text| (text, true));
+        let (event, field) = match text.rsplit_once('.') {
+            Some((event, field)) => (Some(event.to_owned()), field),
+            None if text == "trace_fields" => (None, "*"),
+            None => (None, text),
+        };
+        Self { event, field: field.to_owned(), is_raw }
+    }
+
+    /// Whether the key applies to the tracepoint that has this format.
+    pub fn is_of(&self, format: &TracepointFormat) -> bool {
+        let full = || format!("{}:{}", format.system, format.name);
+        self.event.as_ref().is_none_or(|event| *event == format.name || *event == full())
+    }
+
+    /// Returns the matching fields in the given formats; for `*`, all fields.
+    fn found(&self, formats: &[&TracepointFormat]) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        let fields = formats.iter().filter(|format| self.is_of(format)).flat_map(|format| &format.fields);
+        for field in fields.filter(|field| !field.is_common()) {
+            let known = found.iter().any(|other| other.field == field.name);
+            if (self.field == "*" || self.field == field.name) && !known {
+                found.push(Self { field: field.name.clone(), ..self.clone() });
+            }
+        }
+        found
+    }
+}
+
+/// The quantity to add up per sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CostMeasure {
+    /// The sample's period, which is a number of occurrences of the event.
+    Period,
+    /// The sample's weight, at least 1.
+    Weight,
+    /// Each branch in the sample counts once, at its target.
+    Branches,
+    /// As `Branches` if the recording has branches that are not a call chain; otherwise the period.
+    BranchesIfRecorded,
+}
+
+/// Whether to compute latencies. The latency of a sample is its wall-clock time: its period divided by the
+/// number of running threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LatencyMode {
+    /// Does not compute latencies.
+    No,
+    /// Computes latencies if periods count and context switches were recorded.
+    IfRecorded,
+    /// Requires latencies.
+    Wanted,
+}
+
+/// Default sort keys.
+pub const USUAL_KEYS: [SortKey; 3] = [SortKey::Comm, SortKey::Dso, SortKey::Symbol];
+
+impl CostMeasure {
+    /// Returns the default sort keys for the measure.
+    fn usual_keys(self) -> &'static [SortKey] {
+        match self {
+            Self::Period | Self::BranchesIfRecorded => &USUAL_KEYS,
+            Self::Branches => {
+                &[SortKey::Comm, SortKey::DsoFrom, SortKey::SymbolFrom, SortKey::SymbolTo, SortKey::Cycles]
+            }
+            Self::Weight => &[
+                SortKey::LocalWeight,
+                SortKey::Mem,
+                SortKey::Symbol,
+                SortKey::Dso,
+                SortKey::SymbolDaddr,
+                SortKey::DsoDaddr,
+                SortKey::Snoop,
+                SortKey::Tlb,
+                SortKey::Locked,
+                SortKey::Blocked,
+            ],
+        }
+    }
+}
+
+/// Changes to the stacks that depend on names, and so require names before there are rows.
+#[derive(Debug, Clone, Default)]
+pub struct StackChanges {
+    /// Functions whose callees count as part of the function itself.
+    pub ignore_callees: Option<NamePattern>,
+    /// Pattern for the sort key `parent`, which is the innermost matching function.
+    pub parent: Option<NamePattern>,
+    /// Whether to leave out samples without a parent.
+    pub parents_only: bool,
+}
+
+impl StackChanges {
+    /// Whether any option changes stacks.
+    pub fn changes_any(&self) -> bool {
+        self.ignore_callees.is_some() || self.parent.is_some()
+    }
+}
+
+/// A regular expression that matches names.
+#[derive(Debug, Clone)]
+pub struct NamePattern(regex_lite::Regex);
+
+impl NamePattern {
+    /// Parses a regular expression.
+    ///
+    /// # Errors
+    /// When the expression is invalid.
+    pub fn new(text: &str) -> Result<Self> {
+        let bad = |error: regex_lite::Error| {
+            Error::usage(format!("invalid regular expression {text:?}")).why(error.to_string())
+        };
+        regex_lite::Regex::new(text).map(Self).map_err(bad)
+    }
+
+    /// Whether the expression matches a part of the name.
+    pub fn finds(&self, name: &str) -> bool {
+        self.0.is_match(name)
+    }
+}
+
+/// Which samples to include. The default includes all.
+#[derive(Debug, Clone, Default)]
+pub struct SampleSelection {
+    /// Thread names to include; empty for all.
+    pub comms: Vec<String>,
+    /// Process ids to include; empty for all.
+    pub pids: Vec<i32>,
+    /// Thread ids to include; empty for all.
+    pub tids: Vec<i32>,
+    /// CPUs to include; `None` for all.
+    pub cpus: Option<FxHashSet<u32>>,
+    /// Socket whose CPUs to include.
+    pub socket: Option<u32>,
+    /// Time span to include.
+    pub time: Option<TimeSpan>,
+    /// Numbers of running threads to include.
+    pub parallelism: Option<FxHashSet<u32>>,
+}
+
+impl SampleSelection {
+    /// Returns the selection as a query for pass 2, with defaults for everything else.
+    ///
+    /// # Errors
+    /// When a filter needs a field, sockets, or first and last times, and the recording lacks them.
+    pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
+        self.check(&session.reader)?;
+        let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect());
+        let times = self.time.map(|span| span.of(&session.reader)).transpose()?;
+        let cpus = match self.socket {
+            Some(socket) => Some(of_socket(socket, self.cpus.as_ref(), &session.reader)?),
+            None => self.cpus.clone(),
+        };
+        Ok(SampleQuery {
+            times: times.into_iter().collect(),
+            cpus,
+            pids: set(&self.pids),
+            tids: set(&self.tids),
+            comms: comms(&self.comms, session),
+            levels: self.parallelism.clone(),
+            ..SampleQuery::default()
+        })
+    }
+}
+
+/// A filter: its option, whether it is set, and the sample field that it needs (`PERF_SAMPLE_*`). Also the
+/// field's contents, and the remedy if the field is missing.
+type FilterNeed = (&'static str, bool, u64, &'static str, &'static str);
+
+impl SampleSelection {
+    /// Rejects filters on fields that were not recorded: no sample would match.
+    fn check(&self, reader: &Reader) -> Result<()> {
+        let cpus = ("CPU numbers", "pmc record --sample-cpu, or record whole CPUs (-a, -C)");
+        let threads = ("process and thread ids", "record again: pmc record always includes them");
+        let needs: [FilterNeed; 6] = [
+            ("-C", self.cpus.is_some(), sample_type::CPU, cpus.0, cpus.1),
+            ("--socket-filter", self.socket.is_some(), sample_type::CPU, cpus.0, cpus.1),
+            ("--time", self.time.is_some(), sample_type::TIME, "timestamps", "pmc record --timestamp"),
+            ("--pid", !self.pids.is_empty(), sample_type::TID, threads.0, threads.1),
+            ("--tid", !self.tids.is_empty(), sample_type::TID, threads.0, threads.1),
+            ("--comms", !self.comms.is_empty(), sample_type::TID, threads.0, threads.1),
+        ];
+        let missing = |need: &&FilterNeed| need.1 && !reader.layouts().have(need.2);
+        let Some((option, _, _, what, remedy)) = needs.iter().find(missing) else { return Ok(()) };
+        Err(Error::new(format!("{option} matches no sample: the recording has no {what}"))
+            .try_this(format!("omit {option}"))
+            .try_this(*remedy))
+    }
+}
+
+/// Returns the ids of thread names.
+fn comms(names: &[String], session: &Session) -> Option<FxHashSet<CommId>> {
+    if names.is_empty() {
+        return None;
+    }
+    let all = session.history.comms().enumerate();
+    let named = all.filter(|(_, comm)| names.iter().any(|name| name.as_bytes() == *comm));
+    Some(named.map(|(number, _)| CommId(number as u32)).collect())
+}
+
+/// Returns the CPUs of a socket, restricted to `cpus`.
+fn of_socket(socket: u32, cpus: Option<&FxHashSet<u32>>, reader: &Reader) -> Result<FxHashSet<u32>> {
+    let Some(topology) = &reader.features().cpu_topology else {
+        return Err(Error::new("the recording has no CPU topology").try_this("use -C with a list of CPUs"));
+    };
+    let all = topology.cpus.iter().enumerate().filter(|(_, (_, of))| *of == socket);
+    let numbers = all.map(|(cpu, _)| cpu as u32);
+    Ok(numbers.filter(|cpu| cpus.is_none_or(|list| list.contains(cpu))).collect())
+}
+
+/// A part of a recording's time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TimeSpan {
+    /// Start and end, both inclusive, in nanoseconds of the recording's clock.
+    Clock(u64, u64),
+    /// Start and end, in percent of the time between the first and the last sample.
+    Percent(f64, f64),
+}
+
+impl TimeSpan {
+    /// Parses two times in seconds or with a unit (either may be omitted: `1.5,`, `5s,`), or two
+    /// percentages (`10%-20%`).
+    ///
+    /// # Errors
+    /// When the text is neither.
+    pub fn parse(text: &str) -> Result<Self> {
+        let bad = || {
+            Error::usage(format!("invalid time range {text:?}"))
+                .try_this("use FROM,TO in seconds (either may be omitted), or 10%-20%")
+        };
+        if let Some((from, to)) = text.split_once('-').filter(|_| text.contains('%')) {
+            let part = |word: &str| word.trim().trim_end_matches('%').parse::<f64>().map_err(|_| bad());
+            return Ok(Self::Percent(part(from)?, part(to)?));
+        }
+        let (from, to) = text.split_once(',').ok_or_else(bad)?;
+        let time = |word: &str, missing: u64| match word.trim() {
+            "" => Ok(missing),
+            word => nanoseconds(word).or_else(|| parse_duration(word, None)).ok_or_else(bad),
+        };
+        Ok(Self::Clock(time(from, 0)?, time(to, u64::MAX)?))
+    }
+
+    /// Returns the first and last time of the span in a recording, in nanoseconds.
+    fn of(self, reader: &Reader) -> Result<(u64, u64)> {
+        let (from, to) = match self {
+            Self::Clock(from, to) => return Ok((from, to)),
+            Self::Percent(from, to) => (from, to),
+        };
+        let Some(span) = &reader.features().sample_time else {
+            return Err(Error::new("the times of the first and last sample were not recorded")
+                .try_this("use times in seconds"));
+        };
+        let length = span.last.saturating_sub(span.first) as f64;
+        let at = |percent: f64| span.first.saturating_add((length * percent / 100.0) as u64);
+        Ok((at(from), at(to)))
+    }
+}
+
+/// Parses seconds with a fraction, exact to the nanosecond (unlike a float).
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    if part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let part: u64 = format!("{part:0<9}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part)
+}
+
+/// Adds the missing attributes that a screen filters by.
+fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_latency: bool) {
+    let level = has_latency.then_some(SampleAttribute::Parallelism);
+    for extra in [SampleAttribute::Pid, SampleAttribute::Tid, SampleAttribute::Cpu].into_iter().chain(level) {
+        if !attributes.contains(&extra) {
+            attributes.push(extra);
+        }
+    }
+    if !attributes.iter().any(|extra| matches!(extra, SampleAttribute::Time(_)))
+        && let Some((first, last)) = span(session)
+    {
+        let slices = (session.index.count(kind::SAMPLE) / IN_SLICE).clamp(1, SLICES);
+        attributes.push(SampleAttribute::Time((last.saturating_sub(first) / slices).max(1)));
+    }
+}
+
+/// Returns the times of the first and last samples, from the header or else from the first and last chunks.
+fn span(session: &Session) -> Option<(u64, u64)> {
+    if !session.has_time {
+        return None;
+    }
+    if let Some(span) = &session.reader.features().sample_time
+        && span.first < span.last
+    {
+        return Some((span.first, span.last));
+    }
+    let chunks = session.index.chunks.iter().filter(|chunk| chunk.samples > 0);
+    let ends: Vec<_> = chunks.clone().take(1).chain(chunks.clone().next_back()).collect();
+    let mut buffer = Buffer::default();
+    let mut span: Option<(u64, u64)> = None;
+    for chunk in ends {
+        for raw in session.reader.load(chunk, &mut buffer).ok()? {
+            let sample = (raw.kind == kind::SAMPLE).then(|| session.reader.layouts().sample(&raw)).flatten();
+            if let Some(time) = sample.and_then(|(_, sample)| sample.time()) {
+                let (first, last) = span.unwrap_or((time.0, time.0));
+                span = Some((first.min(time.0), last.max(time.0)));
+            }
+        }
+    }
+    span
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_parse_exactly() {
+        assert_eq!(nanoseconds("4547.409503001"), Some(4_547_409_503_001));
+        assert_eq!(nanoseconds("7"), Some(7_000_000_000));
+        assert_eq!(nanoseconds("7.x"), None);
+    }
+
+    #[test]
+    fn time_spans_parse() {
+        assert_eq!(TimeSpan::parse("1.5,").unwrap(), TimeSpan::Clock(1_500_000_000, u64::MAX));
+        assert_eq!(TimeSpan::parse("10%-20%").unwrap(), TimeSpan::Percent(10.0, 20.0));
+        for bad in ["", "1", "1-2", "a,b", "x%-y%"] {
+            assert!(TimeSpan::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `-F`: the fields of each kind of event, from perf's defaults and the user's changes.
+//!
+//! ```text
+//!   -F comm,ip            only these, for all kinds     -F +addr,-period     the defaults, changed
+//!   -F sw:comm,ip         only these, for software      -F trace:            tracepoints are not printed
+//! ```
+
+use crate::profile::script::{FIELDS, ScriptField, ScriptFields};
+use pmc_perfdata::perfdata::RecordedEvent;
+use pmc_sys::abi::attr::kind;
+use pmc_sys::abi::sample_type;
+use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::text;
+
+/// perf's fields that pmc does not support, and the reasons.
+const REFUSED: [(&str, &str); 8] = [
+    ("insn", "it requires the instruction bytes"),
+    ("insnlen", "it requires the instruction bytes"),
+    ("brstackinsn", "it requires a disassembler; brstack and brstacksym show the same branches"),
+    ("brstackinsnlen", "it requires a disassembler; brstack and brstacksym show the same branches"),
+    ("metric", "pmc stat computes metrics"),
+    ("disasm", "it requires a disassembler; pmc annotate shows the instructions of a function"),
+    ("brcntr", "pmc does not record branch counters (-j any,counter)"),
+    ("retire_lat", "its position in a sample depends on the CPU"),
+];
+
+/// perf's kinds of events, by the name before the `:`.
+const KINDS: [(&str, u32); 5] = [
+    ("hw", kind::HARDWARE),
+    ("sw", kind::SOFTWARE),
+    ("trace", kind::TRACEPOINT),
+    ("raw", kind::RAW),
+    ("break", kind::BREAKPOINT),
+];
+
+/// One `-F` option.
+#[derive(Debug, Clone)]
+struct FieldChange {
+    /// The kind of events to which the change applies; `None` for all.
+    kind: Option<u32>,
+    /// Whether the change applies only to events that no recording contains (`synth:`).
+    is_void: bool,
+    /// Whether the fields are added to and removed from the current ones, instead of replacing them.
+    is_relative: bool,
+    fields: Vec<(bool, ScriptField)>,
+}
+
+impl FieldChange {
+    fn parse(typed: &str) -> Result<Self> {
+        let (kind, is_void, list) = match typed.split_once(':') {
+            None => (None, false, typed),
+            Some(("synth", list)) => (None, true, list),
+            Some((name, list)) => {
+                let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name.trim()) else {
+                    return Err(Error::usage(format!("unknown event type {name:?}"))
+                        .try_this("use hw, sw, trace, raw, break or synth, then a colon and fields"));
+                };
+                (Some(*kind), false, list)
+            }
+        };
+        let mut fields = Vec::new();
+        let (mut changes, mut plain) = (0, 0);
+        for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            let (is_added, name) = match word.as_bytes()[0] {
+                b'+' => (true, &word[1..]),
+                b'-' => (false, &word[1..]),
+                _ => (true, word),
+            };
+            if name.len() == word.len() {
+                plain += 1
+            } else {
+                changes += 1
+            }
+            fields.push((is_added, field(name)?));
+        }
+        if changes > 0 && plain > 0 {
+            return Err(Error::usage(format!(
+                "-F {typed:?} both changes the usual fields and replaces them"
+            ))
+            .try_this("put + or - before every name, or before none"));
+        }
+        if fields.is_empty() && kind.is_none() && !is_void {
+            return Err(Error::usage("-F has no fields").try_this("pmc script -F comm,tid,time,ip,sym"));
+        }
+        Ok(Self { kind, is_void, is_relative: changes > 0, fields })
+    }
+}
+
+fn field(name: &str) -> Result<ScriptField> {
+    if let Some((_, field)) = FIELDS.iter().find(|(known, _)| *known == name) {
+        return Ok(*field);
+    }
+    if let Some((_, why)) = REFUSED.iter().find(|(known, _)| *known == name) {
+        return Err(Error::usage(format!("pmc has no field {name:?}")).why(*why));
+    }
+    let names = || FIELDS.iter().map(|(name, _)| *name);
+    let error = Error::usage(format!("unknown field {name:?}"));
+    let near = text::nearest(name, names(), 3);
+    Err(match near.is_empty() {
+        false => error.try_this(format!("did you mean {}?", near.join(" or "))),
+        true => error.try_this(format!("one of {}", names().collect::<Vec<_>>().join(", "))),
+    })
+}
+
+/// The sample fields that each output field requires.
+const NEEDS: [(ScriptField, u64); 19] = [
+    (ScriptField::Pid, sample_type::TID),
+    (ScriptField::Tid, sample_type::TID),
+    (ScriptField::Cpu, sample_type::CPU),
+    (ScriptField::Time, sample_type::TIME),
+    (ScriptField::Addr, sample_type::ADDR),
+    (ScriptField::Weight, sample_type::WEIGHT | sample_type::WEIGHT_STRUCT),
+    (ScriptField::InsLat, sample_type::WEIGHT_STRUCT),
+    (ScriptField::DataSrc, sample_type::DATA_SRC),
+    (ScriptField::PhysAddr, sample_type::PHYS_ADDR),
+    (ScriptField::DataPageSize, sample_type::DATA_PAGE_SIZE),
+    (ScriptField::CodePageSize, sample_type::CODE_PAGE_SIZE),
+    (ScriptField::UserRegs, sample_type::REGS_USER),
+    (ScriptField::IntrRegs, sample_type::REGS_INTR),
+    (ScriptField::BrStack, sample_type::BRANCH_STACK),
+    (ScriptField::BrStackSym, sample_type::BRANCH_STACK),
+    (ScriptField::BrStackOff, sample_type::BRANCH_STACK),
+    (ScriptField::Cgroup, sample_type::CGROUP),
+    (ScriptField::Tod, sample_type::TIME),
+    (ScriptField::StreamId, sample_type::STREAM_ID),
+];
+
+/// Returns the fields of each event: the defaults, changed by each `-F`. With `callers`, tracepoints also
+/// show their recorded call chains.
+///
+/// # Errors
+/// When a field or event type is unknown.
+pub(super) fn of_events(
+    typed: &[String],
+    callers: bool,
+    events: &[RecordedEvent],
+) -> Result<Vec<ScriptFields>> {
+    let changes: Vec<FieldChange> =
+        typed.iter().map(|text| FieldChange::parse(text)).collect::<Result<_>>()?;
+    Ok(events.iter().map(|event| of_event(event, callers, &changes)).collect())
+}
+
+fn usual(event: &RecordedEvent, callers: bool) -> ScriptFields {
+    let sample_type = event.attr.sample_type();
+    let mut usual =
+        vec![ScriptField::Comm, ScriptField::Tid, ScriptField::Cpu, ScriptField::Time, ScriptField::Event];
+    let is_tracepoint = event.attr.kind() == kind::TRACEPOINT;
+    usual.push(if is_tracepoint { ScriptField::Trace } else { ScriptField::Period });
+    if !is_tracepoint || sample_type & sample_type::CALLCHAIN != 0 && callers {
+        usual.extend([ScriptField::Ip, ScriptField::Sym, ScriptField::SymOff, ScriptField::Dso]);
+    }
+    if event.attr.kind() == kind::SOFTWARE {
+        usual.push(ScriptField::BpfOutput);
+    }
+    if event.attr.kind() == kind::RAW {
+        usual.extend([
+            ScriptField::Addr,
+            ScriptField::DataSrc,
+            ScriptField::Weight,
+            ScriptField::PhysAddr,
+            ScriptField::DataPageSize,
+        ]);
+        usual.extend([ScriptField::CodePageSize, ScriptField::InsLat]);
+    }
+    ScriptFields::of(&usual)
+}
+
+fn of_event(event: &RecordedEvent, callers: bool, changes: &[FieldChange]) -> ScriptFields {
+    let mut fields = usual(event, callers);
+    let mut asked = Vec::new();
+    let mine =
+        |change: &&FieldChange| !change.is_void && change.kind.is_none_or(|kind| kind == event.attr.kind());
+    for change in changes.iter().filter(mine) {
+        if !change.is_relative {
+            fields = ScriptFields::default();
+        }
+        for (is_added, field) in &change.fields {
+            fields.set(*field, *is_added);
+            asked.push(*field);
+        }
+    }
+    if fields.has(ScriptField::DsOff) {
+        fields.set(ScriptField::Dso, true);
+    }
+    let sample_type = event.attr.sample_type();
+    for (field, bits) in NEEDS {
+        if fields.has(field) && sample_type & bits == 0 {
+            fields.set(field, false);
+            if asked.contains(&field) {
+                let name = FIELDS.iter().find(|(_, other)| *other == field).map_or("", |(name, _)| name);
+                say::warn(&Warning::FieldMissing { event: event.name().to_string(), field: name });
+            }
+        }
+    }
+    fields
+}

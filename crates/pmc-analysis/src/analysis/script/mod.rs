@@ -1,0 +1,183 @@
+//! Samples and other records one by one, with names, in time order.
+//!
+//! Receives a [`Session`] and a [`ScriptRequest`]. [`NamedRecording::load`] names all addresses first;
+//! [`NamedRecording::entries`] then visits the records and passes each on as a [`ScriptLine`]. Decides which
+//! fields an event has. `view::script` prints the lines.
+
+mod dump;
+mod entries;
+mod fields;
+mod places;
+
+use std::sync::Arc;
+
+pub use dump::{DumpOrder, dump};
+
+use super::request::SampleSelection;
+use super::symbols::RecordingSymbols;
+use super::unwinding::RecordingUnwinder;
+use super::{ProgressSink, quality, symbols_of};
+use crate::profile::script::{AddressFunctions, DumpedRecord, ScriptEntry, ScriptField, ScriptFields};
+use crate::session::distinct_addresses::{self, AddressKinds, Addresses};
+use crate::session::{SampleQuery, Session};
+use pmc_perfdata::record::{Record, kind};
+use pmc_symbols::symbol::{Depth, SymbolOptions};
+use pmc_sys::abi::sample_type;
+use pmc_sys::error::{Exit, Result};
+
+/// Which records to show, and how.
+#[derive(Debug, Clone)]
+pub struct ScriptRequest {
+    /// Which samples to include.
+    pub selection: SampleSelection,
+    /// Changes to the default fields, each in the syntax of perf's `-F`.
+    pub fields: Vec<String>,
+    /// Whether to collect all recorded data regardless of the fields.
+    pub everything: bool,
+    /// Whether to include tracepoint fields by name.
+    pub trace_fields: bool,
+    /// Whether to include callers.
+    pub callers: bool,
+    /// Maximum length of a call chain, in frames.
+    pub max_stack: usize,
+    /// Whether to use earlier samples of the same thread to complete stacks that are truncated at the end of
+    /// their copy.
+    pub joins: bool,
+    /// Whether to use earlier samples of the same thread to complete call stacks that the processor recorded.
+    pub stitches: bool,
+    /// Names of the functions to include samples of; empty for all.
+    pub functions: Vec<String>,
+    /// Paths or short names of the modules to include samples of; empty for all.
+    pub dsos: Vec<String>,
+    /// Whether to show inlined functions. `None` shows them if stacks were copied or lines are shown.
+    pub inlines: Option<bool>,
+    /// Whether to show names as the compiler wrote them.
+    pub raw_names: bool,
+    /// Kinds of records to show besides samples.
+    pub records: Vec<u32>,
+    /// Whether to also dump all records byte by byte, and in which order.
+    pub dump: Option<DumpOrder>,
+    /// Where to look for symbols. [`NamedRecording::load`] detects whether the recording is from this
+    /// machine.
+    pub symbols: SymbolOptions,
+}
+
+/// The contents of one line.
+#[derive(Debug)]
+pub enum ScriptLine<'a> {
+    /// A sample.
+    Sample(&'a ScriptEntry<'a>),
+    /// Any other record: its thread and time, its kind, and its contents.
+    Record(&'a ScriptEntry<'a>, u32, &'a Record<'a>),
+    /// Any record, as stored.
+    Dumped(&'a DumpedRecord<'a>),
+    /// The place from which no more records can be read.
+    Torn {
+        /// Offset in the file.
+        offset: u64,
+        /// The file.
+        file: &'a str,
+        /// Description of the damage.
+        words: &'a str,
+    },
+}
+
+/// A recording whose addresses are named.
+#[derive(Debug)]
+pub struct NamedRecording<'a> {
+    session: Arc<Session>,
+    request: &'a ScriptRequest,
+    wanted: SampleQuery,
+    symbols: RecordingSymbols,
+    /// Fields by event.
+    fields: Vec<ScriptFields>,
+    /// The kinds of addresses that the fields require.
+    kinds: AddressKinds,
+    addresses: Addresses,
+    places: AddressFunctions,
+}
+
+impl<'a> NamedRecording<'a> {
+    /// Names all addresses.
+    ///
+    /// # Errors
+    /// When the file cannot be read, lacks data that the request needs, or a requested field does not
+    /// exist.
+    pub fn load(
+        session: Arc<Session>,
+        request: &'a ScriptRequest,
+        progress: &dyn ProgressSink,
+    ) -> Result<Self> {
+        let fields = fields::of_events(&request.fields, request.callers, session.reader.events())?;
+        let wanted =
+            SampleQuery { ignore_stacks: !request.callers, ..request.selection.sample_query(&session)? };
+        let mut symbols = symbols_of(&session, &request.symbols)?;
+        let has = |list: &[ScriptField]| fields.iter().any(|fields| fields.has_any(list));
+        let has_bit = |fields| session.reader.layouts().have(fields);
+        let has_copies = has_bit(sample_type::STACK_USER);
+        let lines = has(&[ScriptField::SrcLine, ScriptField::SrcCode]);
+        let inlines = request.inlines.unwrap_or(has_copies || lines);
+        let all = request.everything;
+        let kinds = AddressKinds {
+            chains: has(&[ScriptField::Ip, ScriptField::Sym, ScriptField::SrcCode])
+                || !request.functions.is_empty()
+                || !request.dsos.is_empty()
+                || all,
+            branches: has(&[ScriptField::BrStack, ScriptField::BrStackSym, ScriptField::BrStackOff])
+                || all && has_bit(sample_type::BRANCH_STACK),
+            data: has(&[ScriptField::Addr]) && has(&[ScriptField::Sym, ScriptField::Dso])
+                || all && has_bit(sample_type::ADDR),
+            in_calls: inlines,
+        };
+        let addresses = if kinds.chains || kinds.branches || kinds.data {
+            let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
+            let mut unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack, false);
+            let unwind = unwinding.if_needed();
+            distinct_addresses::collect(&session, &wanted, kinds, unwind, &|count| meter.more(count))?
+        } else {
+            Addresses::default()
+        };
+        let places = {
+            let meter = progress.begin("finding names", 0);
+            let depth = if inlines { Depth::Inlines } else { Depth::Names };
+            let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
+            places::name(&session.history, &addresses, &mut symbols, depth, request.raw_names, &at)
+        };
+        Ok(Self { session, request, wanted, symbols, fields, kinds, addresses, places })
+    }
+
+    /// Warns about problems of the file, losses, and names that could not be read. Returns the exit status.
+    pub fn warn(&self) -> Exit {
+        quality::warn_of_names(self.symbols.symbolizer.failures());
+        quality::warn(&self.session)
+    }
+
+    /// Returns the fields of each event.
+    pub fn fields(&self) -> &[ScriptFields] {
+        &self.fields
+    }
+
+    /// Returns the functions and lines at the addresses; entries refer to them by number.
+    pub fn places(&self) -> &AddressFunctions {
+        &self.places
+    }
+
+    /// Returns for each address whether it is in a requested function and module. Returns `None` if all are
+    /// included.
+    fn leaves(&self) -> Option<Vec<bool>> {
+        let ScriptRequest { functions, dsos, .. } = self.request;
+        if functions.is_empty() && dsos.is_empty() {
+            return None;
+        }
+        let has = |list: &[String], name: Option<&str>| {
+            list.is_empty() || name.is_some_and(|name| list.iter().any(|one| one == name))
+        };
+        let is_one = |number| {
+            let Some(place) = self.places.at(number).last() else { return false };
+            let dso = place.dso.as_deref();
+            let short = dso.map(|path| path.rsplit('/').next().unwrap_or(path));
+            has(functions, place.symbol.as_deref()) && (has(dsos, dso) || has(dsos, short))
+        };
+        Some((0..self.places.len() as u32).map(is_one).collect())
+    }
+}

@@ -1,0 +1,236 @@
+//! A function's code annotated with costs: instructions, source lines, inlined functions, jumps.
+//!
+//! Receives instructions with the frames at each of them (from `symbol`), the text of source files, and
+//! samples by address. Returns a read-only [`Listing`] with values for every event. Pure. Decides the order
+//! of rows; `view` decides wording and widths.
+//!
+//! ```text
+//!   instructions --+                        +--> rows:  function, source line, instruction, …
+//!   frames --------+--> merge --> Listing --+--> lines: each source line with its cost
+//!   samples -------+                        '--> jumps: arrows between instructions, by lane
+//! ```
+
+pub mod arrows;
+pub mod merge;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::sampled::{ShareOf, half_width};
+pub use crate::session::SampleValue;
+pub use arrows::Arrow;
+pub use merge::{InlineStack, MergeInput, merge};
+pub use pmc_symbols::symbol::disassemble::{Flow, Instruction, InstructionTarget};
+
+/// Version of the JSON document; incremented when a field changes its meaning.
+pub const VERSION: u32 = 1;
+
+/// One function, annotated.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// The function's demangled name. Untrusted, like all text here.
+    pub symbol: String,
+    /// The function's name in the symbol table.
+    pub raw: String,
+    /// Short name of the function's module.
+    pub dso: String,
+    /// The module's path.
+    pub path: String,
+    /// Start address of the code, in the module's own address space.
+    pub start: u64,
+    /// Size of the code in bytes; 0 if unknown.
+    pub size: u64,
+    /// The recording's events, in order.
+    pub events: Vec<ListingEvent>,
+    /// Source files, indexed by the file numbers in rows and lines.
+    pub files: Vec<SourceFile>,
+    /// The code from top to bottom.
+    pub rows: Vec<ListingRow>,
+    /// Source lines with code and the lines between them, by file and line number.
+    pub lines: Vec<SourceLine>,
+    /// Jumps inside the function, if both ends are shown.
+    pub jumps: Vec<Arrow>,
+    /// Number of lanes that the arrows use.
+    pub lanes: usize,
+    /// Origin of the bytes; `None` if there are none.
+    pub bytes_from: Option<String>,
+    /// Missing or doubtful data, each with the reason and a remedy.
+    pub notes: Vec<ListingNote>,
+}
+
+/// One event, with its cost.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ListingEvent {
+    /// The event's name.
+    pub name: String,
+    /// Index of the group's leader; the event's own index if it is in no group.
+    pub leader: usize,
+    /// Cost of all samples.
+    pub total: SampleValue,
+    /// Cost of the samples in this function.
+    pub own: SampleValue,
+    /// Distance from the instruction that caused a sample to the sampled instruction.
+    pub skid: Skid,
+}
+
+/// Distance from the instruction that caused a sample to the sampled address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Skid {
+    /// A hardware event with precise level 0: a few instructions.
+    #[default]
+    Any,
+    /// A clock or another software event. The sampled instruction is the next instruction at the time of the
+    /// interrupt. The cause is the instruction before it, which is often slow. In kernel code with interrupts
+    /// disabled, the cause is the instruction that enabled them.
+    Interrupt,
+    /// Precise level 1: a constant distance.
+    Constant,
+    /// Precise level 2 or 3: the kernel was asked for zero distance.
+    None,
+}
+
+/// A source file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SourceFile {
+    /// The file's path, as given to the compiler.
+    pub path: Arc<str>,
+    /// The file's lines, starting with line 1; `None` if the file is missing.
+    pub text: Option<Arc<[String]>>,
+}
+
+/// A row of the listing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListingRow {
+    /// Content of the row.
+    pub kind: RowContent,
+    /// Cost by event. An instruction's value is its own cost. A source line's value is the cost of the
+    /// instructions directly below it. Empty without samples.
+    pub values: Vec<SampleValue>,
+}
+
+/// Content of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RowContent {
+    /// Start of a function's code: of the function itself, of an inlined function, or of the outer function
+    /// where it continues.
+    Function {
+        /// The function's name.
+        name: Arc<str>,
+        /// Number of functions that this function is inlined into.
+        depth: usize,
+    },
+    /// Source line of the code below.
+    Source {
+        /// Index in [`Listing::files`].
+        file: usize,
+        /// Line number, counted from 1.
+        line: u32,
+        /// Number of functions that the line's function is inlined into.
+        depth: usize,
+        /// Whether instructions of this line follow. Otherwise the line is only shown before a line with
+        /// code.
+        has_code: bool,
+    },
+    /// An instruction.
+    Instruction(Box<Instruction>),
+    /// A sampled address whose bytes are not available.
+    Address(u64),
+}
+
+/// A source line with its cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceLine {
+    /// Index in [`Listing::files`].
+    pub file: usize,
+    /// Line number, counted from 1.
+    pub line: u32,
+    /// Number of instructions compiled from the line.
+    pub instructions: usize,
+    /// Cost by event; empty without samples.
+    pub values: Vec<SampleValue>,
+}
+
+/// A note to the reader.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ListingNote {
+    /// The problem and its cause.
+    pub text: String,
+    /// Suggested remedy.
+    pub remedy: Option<String>,
+}
+
+/// The total that a percentage refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PercentBasis {
+    /// The function's periods.
+    #[default]
+    LocalPeriod,
+    /// The function's samples.
+    LocalHits,
+    /// All periods of the event.
+    GlobalPeriod,
+    /// All samples of the event.
+    GlobalHits,
+}
+
+impl Listing {
+    /// Returns a value's share (0 to 1), and half the width of its 95 % confidence interval.
+    pub fn share(&self, event: usize, value: &SampleValue, basis: PercentBasis) -> (f64, f64) {
+        self.events.get(event).map_or((0.0, 1.0), |event| event.share(value, basis))
+    }
+
+    /// Returns the number of instructions in a range of rows, and an event's cost in these rows.
+    pub fn sum(&self, rows: Range<usize>, event: usize) -> (usize, SampleValue) {
+        let rows = self.rows.get(rows).unwrap_or_default().iter().filter(|row| row.is_code());
+        rows.fold((0, SampleValue::default()), |(count, mut sum), row| {
+            sum += row.value(event);
+            (count + 1, sum)
+        })
+    }
+
+    /// Returns the text of a source line, if its file is available.
+    pub fn text(&self, file: usize, line: u32) -> Option<&str> {
+        let text = self.files.get(file)?.text.as_ref()?;
+        text.get((line as usize).checked_sub(1)?).map(String::as_str)
+    }
+}
+
+impl ListingEvent {
+    /// Returns the same as [`Listing::share`].
+    pub fn share(&self, value: &SampleValue, basis: PercentBasis) -> (f64, f64) {
+        let (part, whole, of) = match basis {
+            PercentBasis::LocalPeriod => (value.period, self.own.period, &self.own),
+            PercentBasis::GlobalPeriod => (value.period, self.total.period, &self.total),
+            PercentBasis::LocalHits => (value.samples, self.own.samples, &self.own),
+            PercentBasis::GlobalHits => (value.samples, self.total.samples, &self.total),
+        };
+        let by_hits = matches!(basis, PercentBasis::LocalHits | PercentBasis::GlobalHits);
+        let draws = if by_hits { of.samples as f64 } else { ShareOf::Period.draws(of) };
+        let share = if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        (share, half_width(share, draws))
+    }
+
+    /// Returns the function's share of the whole event, with its error.
+    pub fn of_all(&self) -> (f64, f64) {
+        self.share(&self.own, PercentBasis::GlobalPeriod)
+    }
+}
+
+impl ListingRow {
+    /// Whether the row is an instruction or an address.
+    pub fn is_code(&self) -> bool {
+        matches!(self.kind, RowContent::Instruction(_) | RowContent::Address(_))
+    }
+
+    /// Returns an event's cost in this row.
+    pub fn value(&self, event: usize) -> SampleValue {
+        self.values.get(event).cloned().unwrap_or_default()
+    }
+}
+
+impl SourceLine {
+    /// Returns an event's cost in this line.
+    pub fn value(&self, event: usize) -> SampleValue {
+        self.values.get(event).cloned().unwrap_or_default()
+    }
+}

@@ -1,0 +1,158 @@
+//! Merges the call trees of all recordings. Nodes are the same if their paths from the root are the same.
+
+use rustc_hash::FxHashMap;
+
+use super::rows::changes;
+use super::{Compute, DiffChange};
+use crate::profile::sampled::{self, SampleValue, StringId};
+use pmc_sys::abi::CpuMode;
+use pmc_sys::sort;
+
+/// A function in its context, in all recordings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiffNode {
+    /// The function.
+    pub symbol: StringId,
+    /// Its module's short name.
+    pub dso: StringId,
+    /// CPU mode of the function.
+    pub level: CpuMode,
+    /// Whether the function is inlined into the next outer function.
+    pub inlined: bool,
+    /// The parent node.
+    pub parent: Option<u32>,
+    /// Depth below a root.
+    pub depth: u32,
+    /// Cost including all nodes below, by recording.
+    pub values: Vec<SampleValue>,
+    /// Changes of `values` against the base.
+    pub changes: Vec<Option<DiffChange>>,
+    /// Numbers of the child nodes, largest change first.
+    pub children: Vec<u32>,
+}
+
+/// All nodes; parents come before their children.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DiffTree {
+    /// The nodes, by number.
+    pub nodes: Vec<DiffNode>,
+    /// Numbers of the root nodes, largest change first.
+    pub roots: Vec<u32>,
+}
+
+/// Merges trees, of which the first belongs to the base. A recording without the event has no tree.
+pub fn overlay(
+    trees: &[Option<sampled::CallTree>],
+    totals: &[Option<SampleValue>],
+    compute: Compute,
+) -> DiffTree {
+    let mut out = DiffTree::default();
+    let mut known: FxHashMap<(Option<u32>, StringId, StringId, CpuMode, bool), u32> = FxHashMap::default();
+    for (side, tree) in trees.iter().enumerate() {
+        let Some(tree) = tree else { continue };
+        // Each entry is a node of this tree and the parent node in the merged tree.
+        let mut open: Vec<(u32, Option<u32>)> = tree.roots.iter().rev().map(|root| (*root, None)).collect();
+        while let Some((number, parent)) = open.pop() {
+            let node = &tree.nodes[number as usize];
+            let key = (parent, node.symbol, node.dso, node.level, node.inlined);
+            let ours = *known.entry(key).or_insert_with(|| {
+                let ours = out.nodes.len() as u32;
+                out.nodes.push(DiffNode {
+                    symbol: node.symbol,
+                    dso: node.dso,
+                    level: node.level,
+                    inlined: node.inlined,
+                    parent,
+                    depth: parent.map_or(0, |parent| out.nodes[parent as usize].depth + 1),
+                    values: vec![SampleValue::default(); trees.len()],
+                    changes: Vec::new(),
+                    children: Vec::new(),
+                });
+                match parent {
+                    Some(parent) => out.nodes[parent as usize].children.push(ours),
+                    None => out.roots.push(ours),
+                }
+                ours
+            });
+            out.nodes[ours as usize].values[side] += &node.total;
+            open.extend(node.children.iter().rev().map(|child| (*child, Some(ours))));
+        }
+    }
+    changes(compute, totals, out.nodes.iter_mut().map(|node| (&node.values[..], &mut node.changes)));
+    sort(&mut out);
+    out
+}
+
+fn sort(tree: &mut DiffTree) {
+    let weights: Vec<f64> = tree
+        .nodes
+        .iter()
+        .map(|node| node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max))
+        .collect();
+    let sort = |list: &mut Vec<u32>| {
+        sort::by(list, |a, b| weights[*b as usize].total_cmp(&weights[*a as usize]).then_with(|| a.cmp(b)));
+    };
+    sort(&mut tree.roots);
+    for node in &mut tree.nodes {
+        sort(&mut node.children);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ChangeVerdict;
+    use super::*;
+    use crate::profile::sampled::tree::CallNode;
+
+    fn value(samples: u64) -> SampleValue {
+        SampleValue { samples, period: samples, squares: samples as f64, ..SampleValue::default() }
+    }
+
+    fn node(symbol: u32, samples: u64, children: &[u32]) -> CallNode {
+        CallNode {
+            symbol: StringId(symbol),
+            dso: StringId(0),
+            level: CpuMode::User,
+            inlined: false,
+            own: SampleValue::default(),
+            total: value(samples),
+            children: children.to_vec(),
+        }
+    }
+
+    #[test]
+    fn nodes_with_equal_paths_are_merged() {
+        // base: main -> a -> c, main -> b; new: main -> b -> c, main -> a -> c
+        let base = sampled::CallTree {
+            nodes: vec![node(1, 1000, &[1, 2]), node(2, 700, &[3]), node(3, 300, &[]), node(4, 700, &[])],
+            roots: vec![0],
+            ..sampled::CallTree::default()
+        };
+        let new = sampled::CallTree {
+            nodes: vec![
+                node(1, 1000, &[1, 2]),
+                node(3, 600, &[3]),
+                node(2, 400, &[4]),
+                node(4, 600, &[]),
+                node(4, 400, &[]),
+            ],
+            roots: vec![0],
+            ..sampled::CallTree::default()
+        };
+        let totals = [Some(value(1000)), Some(value(1000))];
+        let tree = overlay(&[Some(base), Some(new)], &totals, Compute::DeltaAbs);
+        assert_eq!(tree.nodes.len(), 5);
+        let seen: Vec<_> = tree
+            .nodes
+            .iter()
+            .map(|n| {
+                (n.symbol.0, n.depth, n.values[0].samples, n.values[1].samples, n.changes[0].unwrap().verdict)
+            })
+            .collect();
+        assert!(seen.contains(&(1, 0, 1000, 1000, ChangeVerdict::Noise)), "{seen:?}");
+        assert!(seen.contains(&(2, 1, 700, 400, ChangeVerdict::Less)), "{seen:?}");
+        assert!(seen.contains(&(4, 2, 700, 400, ChangeVerdict::Less)), "{seen:?}");
+        assert!(seen.contains(&(4, 2, 0, 600, ChangeVerdict::New)), "{seen:?}");
+        assert!(tree.nodes.iter().enumerate().all(|(at, n)| n.parent.is_none_or(|p| (p as usize) < at)));
+    }
+}

@@ -1,0 +1,104 @@
+//! A recording's description of itself: labels and values in display order, events, build IDs.
+
+use serde::Serialize;
+
+use pmc_perfdata::record::MappingAccess;
+
+/// Version of the JSON document; incremented when a field changes its meaning.
+pub const VERSION: u32 = 1;
+
+/// A recording's description of itself. All texts are untrusted.
+#[derive(Debug, Default, Serialize)]
+pub struct RecordingHeader {
+    /// [`VERSION`].
+    pub version: u32,
+    /// perf's labels, such as `hostname`, and their values.
+    pub facts: Vec<(String, String)>,
+    /// The events.
+    pub events: Vec<RequestedEvent>,
+    /// Build ID in hexadecimal, and the file.
+    pub build_ids: Vec<(String, String)>,
+    /// Number of records of each kind; empty if they were not counted.
+    pub records: Vec<(String, u64)>,
+    /// Notes about the file.
+    pub notes: Vec<String>,
+}
+
+/// The metadata of a recording in another format, under perf's names.
+#[derive(Debug, Default)]
+pub struct ConversionInfo {
+    /// Modification time of the file, in seconds since 1970.
+    pub captured_on: Option<u64>,
+    /// Numeric metadata: offsets, sizes, numbers of CPUs.
+    pub numbers: Vec<(&'static str, u64)>,
+    /// Textual metadata, such as the host name; untrusted text.
+    pub texts: Vec<(&'static str, String)>,
+    /// The recorder's command line; untrusted text.
+    pub cmdline: Option<Vec<String>>,
+}
+
+/// An event as it was requested.
+#[derive(Debug, Default, Serialize)]
+pub struct RequestedEvent {
+    /// The event's name.
+    pub name: String,
+    /// Ids of the event's instances.
+    pub ids: Vec<u64>,
+    /// The attr's nonzero fields.
+    pub attr: Vec<(String, String)>,
+    /// `sample_freq` in hertz, or `sample_period`.
+    pub period: u64,
+    /// Whether `period` is the frequency.
+    pub is_freq: bool,
+    /// Number of events in the group that this event leads; 1 for all other events.
+    pub members: usize,
+    /// The group's own name; usually empty.
+    pub group: String,
+    /// Names of a tracepoint's fields, if the recording contains its format.
+    pub trace_fields: Option<Vec<String>>,
+}
+
+/// A thread in the recording.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RecordedTask {
+    /// The process id.
+    pub pid: i32,
+    /// The thread id.
+    pub tid: i32,
+    /// The parent process, if it was recorded.
+    pub parent: Option<i32>,
+    /// The thread's last name; untrusted text.
+    pub comm: String,
+    /// The process's recorded mappings at the end of the recording.
+    pub maps: Vec<RecordedMapping>,
+}
+
+/// A mapping.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedMapping {
+    /// First address.
+    pub start: u64,
+    /// End address (exclusive).
+    pub end: u64,
+    /// Offset in the file.
+    pub offset: u64,
+    /// The access that it allows.
+    pub access: MappingAccess,
+    /// The inode number, or the build ID, or 0 if neither was recorded.
+    pub file_id: String,
+    /// The file; untrusted text.
+    pub path: String,
+}
+
+/// Final value of a thread's counter, read when the thread ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FinalCount {
+    /// The process id.
+    pub pid: i32,
+    /// The thread id.
+    pub tid: i32,
+    /// The event's name; untrusted text.
+    pub event: String,
+    /// Number of events counted.
+    pub value: u64,
+}

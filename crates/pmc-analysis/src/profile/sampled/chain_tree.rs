@@ -1,0 +1,39 @@
+//! Call chains, merged by their common prefixes. [`chains`](super::chains) builds these trees.
+
+use super::{SampleValue, StringId};
+use pmc_sys::abi::CpuMode;
+
+/// A function of a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChainLink {
+    /// The function.
+    pub symbol: StringId,
+    /// Its module's short name.
+    pub dso: StringId,
+    /// CPU mode of the function.
+    pub level: CpuMode,
+    /// Whether the function is inlined into the next outer function.
+    pub inlined: bool,
+}
+
+/// A sequence of functions shared by all chains through this node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChainNode {
+    /// The functions, in chain order.
+    pub links: Vec<ChainLink>,
+    /// Samples whose chain ends here.
+    pub own: SampleValue,
+    /// Samples whose chain passes through or ends here.
+    pub total: SampleValue,
+    /// Numbers of the child nodes, largest first.
+    pub children: Vec<u32>,
+}
+
+/// The chains of a row.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChainTree {
+    /// The nodes, by number; a node comes before its children.
+    pub nodes: Vec<ChainNode>,
+    /// Numbers of the root nodes, largest first.
+    pub roots: Vec<u32>,
+}

@@ -1,0 +1,240 @@
+//! The calls at each location, including inlined ones.
+//!
+//! Receives locations and the symbolizer's results. Decides what to show if a name or a module is missing.
+
+use std::num::NonZeroU64;
+
+use rustc_hash::FxHashMap;
+
+use super::{StringId, StringTable};
+use crate::session::{CodeLocation, Module, ModuleKind};
+use pmc_symbols::symbol::{FunctionId, ResolvedFrame, SymbolNames};
+use pmc_sys::abi::CpuMode;
+
+/// One function at a location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LocationCall {
+    /// The module's short name.
+    pub dso: StringId,
+    /// The function.
+    pub symbol: StringId,
+    /// The function's source file.
+    pub file: Option<StringId>,
+    /// Line in that file; 0 if unknown.
+    pub line: u32,
+    /// Size of the function's code in bytes; 0 if unknown.
+    pub size: u32,
+    /// Start of the function's code, in the units of [`CodeLocation::offset`]; `None` if unknown or inlined.
+    pub start: Option<NonZeroU64>,
+    /// CPU mode of the code.
+    pub level: CpuMode,
+    /// Whether the call is inlined into the next outer function.
+    pub inlined: bool,
+    /// Whether the function's name comes from a symbol. Otherwise the name describes the function's location.
+    pub named: bool,
+}
+
+impl LocationCall {
+    /// Creates a call without further details.
+    pub fn new(dso: StringId, symbol: StringId, level: CpuMode, named: bool) -> Self {
+        Self { dso, symbol, file: None, line: 0, size: 0, start: None, level, inlined: false, named }
+    }
+}
+
+/// The calls of all locations.
+#[derive(Debug, Default)]
+pub struct LocationCalls {
+    calls: Vec<LocationCall>,
+    /// For each location, the index range of its calls (end exclusive).
+    ranges: Vec<(u32, u32)>,
+    modules: Vec<Option<u32>>,
+    /// Whether names are shown as the compiler wrote them.
+    pub raw_names: bool,
+    /// Cached strings that many locations share: the names of modules, the placeholders for their code, and
+    /// the names of functions.
+    of_module: FxHashMap<Option<u32>, (StringId, Option<StringId>)>,
+    of_function: FxHashMap<FunctionId, StringId>,
+}
+
+/// Name of an unknown module.
+pub const UNKNOWN: &str = "[unknown]";
+/// Name of unmapped code.
+pub const UNMAPPED: &str = "[not mapped]";
+
+/// Returns the name of code whose module is known but whose function is not: the module's name in brackets.
+fn placeholder(module: &Module) -> String {
+    let name = module.short_name();
+    if name.starts_with('[') { name } else { format!("[{name}]") }
+}
+
+impl LocationCalls {
+    /// Removes all locations.
+    pub fn clear(&mut self) {
+        self.calls.clear();
+        self.ranges.clear();
+        self.modules.clear();
+        self.of_module.clear();
+        self.of_function.clear();
+    }
+
+    /// Adds the next location. All locations must use the same lists of modules, names and strings. `frames`
+    /// come from the symbolizer, innermost first. `address` is the location's address in the module's own
+    /// address space, like the start addresses of functions.
+    pub fn add(
+        &mut self,
+        location: &CodeLocation,
+        module: Option<&Module>,
+        (frames, address): (&[ResolvedFrame], Option<u64>),
+        names: Option<&SymbolNames>,
+        texts: &mut StringTable,
+    ) {
+        let start = self.calls.len() as u32;
+        let dso = || (texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), Module::short_name)), None);
+        let (dso, unnamed) = self.of_module.entry(location.module()).or_insert_with(dso);
+        let dso = *dso;
+        let level = location.level;
+        match names {
+            Some(names) if !frames.is_empty() => {
+                for frame in frames {
+                    let function = names.function(frame.function);
+                    let name = if self.raw_names { &function.raw } else { &function.name };
+                    let into = address.zip(function.start).filter(|_| !frame.inlined);
+                    let into = into.and_then(|(address, start)| address.checked_sub(start));
+                    let start = into.and_then(|into| location.offset.checked_sub(into));
+                    let file = frame.source.map(|source| texts.add(names.file(source.file)));
+                    let symbol = self.of_function.entry(frame.function).or_insert_with(|| texts.add(name));
+                    self.calls.push(LocationCall {
+                        dso,
+                        symbol: *symbol,
+                        file,
+                        line: frame.source.map_or(0, |source| source.line),
+                        size: u32::try_from(function.size).unwrap_or(u32::MAX),
+                        start: start.and_then(NonZeroU64::new),
+                        level,
+                        inlined: frame.inlined,
+                        named: !function.is_placeholder,
+                    });
+                }
+            }
+            _ => {
+                let word = || texts.add(&module.map_or_else(|| UNMAPPED.to_owned(), placeholder));
+                self.calls.push(LocationCall::new(dso, *unnamed.get_or_insert_with(word), level, false));
+            }
+        }
+        self.ranges.push((start, self.calls.len() as u32));
+        self.modules.push(location.module());
+    }
+
+    /// Adds a location of data: a variable and the offset in it, or the address.
+    pub fn add_data(
+        &mut self,
+        location: &CodeLocation,
+        module: Option<&Module>,
+        variable: Option<(&str, u64)>,
+        texts: &mut StringTable,
+    ) {
+        let start = self.calls.len() as u32;
+        // Anonymous memory keeps the name with which it was mapped, because data is not generated code.
+        let name = |module: &Module| match module.kind {
+            ModuleKind::Anonymous(_) => module.path.to_string_lossy().into_owned(),
+            _ => module.short_name(),
+        };
+        let symbol = match variable {
+            Some((name, into)) => format!("{name}+{into:#x}"),
+            None => format!("{:#018x}", location.data().unwrap_or(location.offset)),
+        };
+        let (dso, symbol) = (texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), name)), texts.add(&symbol));
+        self.calls.push(LocationCall::new(dso, symbol, location.level, variable.is_some()));
+        self.ranges.push((start, self.calls.len() as u32));
+        self.modules.push(location.module());
+    }
+
+    /// Adds a location with known calls, innermost first. There must be at least one.
+    pub fn push(&mut self, calls: &[LocationCall], module: Option<u32>) {
+        let start = self.calls.len() as u32;
+        self.calls.extend_from_slice(calls);
+        self.ranges.push((start, self.calls.len() as u32));
+        self.modules.push(module);
+    }
+
+    /// Replaces the calls at a location.
+    pub fn replace(&mut self, location: u32, calls: &[LocationCall]) {
+        let start = self.calls.len() as u32;
+        self.calls.extend_from_slice(calls);
+        self.ranges[location as usize] = (start, self.calls.len() as u32);
+    }
+
+    /// Returns the index range of the calls at a location, innermost first. It is never empty.
+    pub fn range(&self, location: u32) -> std::ops::Range<usize> {
+        let (start, end) = self.ranges[location as usize];
+        start as usize..end as usize
+    }
+
+    /// Returns the index of the outermost call at a location: the function that contains the code.
+    pub fn own(&self, location: u32) -> usize {
+        self.range(location).end - 1
+    }
+
+    /// Returns all calls, by index.
+    pub fn calls(&self) -> &[LocationCall] {
+        &self.calls
+    }
+
+    /// Returns the module of a location.
+    pub fn module(&self, location: u32) -> Option<u32> {
+        self.modules[location as usize]
+    }
+
+    /// Returns the number of locations.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether there are no locations.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+}
+
+/// Kind of a function's code, which selects its colour and mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "as they are called")]
+pub enum CodeKind {
+    Program,
+    Library,
+    Kernel,
+    Generated,
+    Unknown,
+}
+
+impl CodeKind {
+    /// Returns the kind for a row's letter and its module's short name.
+    pub fn of_row(letter: char, module: &str) -> Self {
+        let level = if matches!(letter, 'k' | 'g' | 'H') { CpuMode::Kernel } else { CpuMode::User };
+        Self::of(level, module)
+    }
+
+    /// Returns the kind for a CPU mode and a module's short name.
+    pub fn of(level: CpuMode, module: &str) -> Self {
+        match level {
+            CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor => Self::Kernel,
+            _ if is_generated_module(module) => Self::Generated,
+            _ if module == "[vdso]" || is_library(module) => Self::Library,
+            _ if module.starts_with('[') => Self::Unknown,
+            _ => Self::Program,
+        }
+    }
+}
+
+/// Whether a module is memory for a runtime's generated code, or a file that `inject --jit` created from such
+/// code. Anonymous memory can have a name (`prctl(2)`), which V8 makes use of.
+pub fn is_generated_module(module: &str) -> bool {
+    module.starts_with("[JIT]")
+        || module.starts_with("[anon:")
+        || (module.starts_with("jitted-") && is_library(module))
+}
+
+/// Whether a file name is the name of a library.
+pub fn is_library(name: &str) -> bool {
+    name.ends_with(".so") || name.contains(".so.")
+}

@@ -1,0 +1,304 @@
+//! Single samples with names, as printed by `pmc script`.
+//!
+//! Contains only plain data. `analysis` fills in one [`ScriptEntry`] per sample, and a view prints it.
+//! [`ScriptFields`] selects the fields to print.
+
+use std::sync::Arc;
+
+/// Contents of samples and other records.
+use pmc_perfdata::record::decode::{BranchFlags, DataSource};
+use pmc_perfdata::record::sample::{ReadValues, SampledRegisters, Weight};
+use pmc_perfdata::record::{RawRecord, Record, Sample};
+
+/// A function at an address.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AddressFunction {
+    /// The recorded address.
+    pub address: u64,
+    /// Offset in the mapped file, or the address if the code is not mapped from a file.
+    pub offset: u64,
+    /// The function's name; untrusted text.
+    pub symbol: Option<Arc<str>>,
+    /// Offset from the function's start, in bytes.
+    pub into: u64,
+    /// Size of the function in bytes; 0 if unknown.
+    pub size: u64,
+    /// The module's path; untrusted text.
+    pub dso: Option<Arc<str>>,
+    /// Source file and line.
+    pub source: Option<(Arc<str>, u32)>,
+    /// Whether the file with the code was found.
+    pub has_file: bool,
+    /// Whether the function is inlined into the function of the next place.
+    pub inlined: bool,
+    /// Whether the address is in the kernel.
+    pub in_kernel: bool,
+}
+
+/// The places at all addresses of a recording: one per address, or several if calls were inlined.
+#[derive(Debug, Default)]
+pub struct AddressFunctions {
+    all: Vec<AddressFunction>,
+    ends: Vec<u32>,
+}
+
+impl AddressFunctions {
+    /// Adds the places at the next address, innermost first.
+    pub fn push(&mut self, places: impl IntoIterator<Item = AddressFunction>) {
+        self.all.extend(places);
+        self.ends.push(self.all.len() as u32);
+    }
+
+    /// Returns the places at the address with this number; empty if there is no such number.
+    pub fn at(&self, number: u32) -> &[AddressFunction] {
+        let number = number as usize;
+        let Some(&end) = self.ends.get(number) else { return &[] };
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[start as usize..end as usize]
+    }
+
+    /// Returns the number of addresses.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are no addresses.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
+/// A branch, with the numbers of its source and target address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScriptBranch {
+    /// The source address.
+    pub from: u64,
+    /// The target address.
+    pub to: u64,
+    /// Flags and cycles of the branch. The flags say, for example, whether it was predicted.
+    pub flags: BranchFlags,
+    /// Number of `from` in [`AddressFunctions`].
+    pub from_at: u32,
+    /// Number of `to` in [`AddressFunctions`].
+    pub to_at: u32,
+}
+
+/// One sample. Fields that were not recorded are `None`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ScriptEntry<'a> {
+    /// The thread's name; untrusted text.
+    pub comm: &'a str,
+    /// The process id.
+    pub pid: Option<i32>,
+    /// The thread id.
+    pub tid: Option<i32>,
+    /// The CPU.
+    pub cpu: Option<u32>,
+    /// Timestamp in nanoseconds.
+    pub time: Option<u64>,
+    /// Number of events that the sample represents.
+    pub period: Option<u64>,
+    /// Index of the event.
+    pub event: usize,
+    /// The record's `misc` bits.
+    pub misc: u16,
+    /// Address of the data.
+    pub addr: Option<u64>,
+    /// Number of the data's address in [`AddressFunctions`], if the names of data were requested.
+    pub addr_at: Option<u32>,
+    /// Cost of the instruction.
+    pub weight: Option<Weight>,
+    /// Source of the data, such as a cache level.
+    pub data_src: Option<DataSource>,
+    /// Physical address of the data.
+    pub phys_addr: Option<u64>,
+    /// Id of the event instance itself: for events inherited by a child, the id of the child's copy.
+    pub stream_id: Option<u64>,
+    /// Page size of the data in bytes.
+    pub data_page: Option<u64>,
+    /// Page size of the code in bytes.
+    pub code_page: Option<u64>,
+    /// Path of the cgroup, or its number; untrusted text.
+    pub cgroup: Option<&'a str>,
+    /// User-mode registers of the process.
+    pub user_regs: Option<SampledRegisters<'a>>,
+    /// Registers at the interrupt.
+    pub intr_regs: Option<SampledRegisters<'a>>,
+    /// The last branches, newest first.
+    pub branches: &'a [ScriptBranch],
+    /// A tracepoint's payload as text; untrusted.
+    pub trace: Option<&'a str>,
+    /// The tracepoint's fields by name, if they were requested; untrusted.
+    pub trace_fields: &'a [(String, String)],
+    /// The bytes of a BPF program's output.
+    pub bpf: Option<&'a [u8]>,
+    /// Numbers of the addresses, innermost first; only one address if there is no call chain.
+    pub places: &'a [u32],
+    /// Whether `places` is a call chain.
+    pub has_chain: bool,
+}
+
+/// A record as stored in the file, with its owner.
+#[derive(Debug, Clone)]
+pub struct DumpedRecord<'a> {
+    /// The record's bytes.
+    pub raw: RawRecord<'a>,
+    /// The file; untrusted text.
+    pub file: &'a str,
+    /// Offset of the record in the file.
+    pub offset: u64,
+    /// The CPU, if the recording contains CPUs; `Some(None)` if this record has no CPU.
+    pub cpu: Option<Option<u64>>,
+    /// Timestamp in nanoseconds, if the recording has timestamps; `Some(None)` if this record has no
+    /// timestamp.
+    pub time: Option<Option<u64>>,
+    /// The record's fields; `None` if the record is too short for them.
+    pub record: Option<Record<'a>>,
+    /// A description of the record's content, if it has no fields.
+    pub words: Option<String>,
+    /// The event of a sample or of counts; untrusted text.
+    pub event: Option<&'a str>,
+    /// The counts in a `READ` record.
+    pub values: Option<ReadValues<'a>>,
+    /// A sample's fields; `None` for other records, and if the event is unknown.
+    pub sample: Option<Sample<'a>>,
+    /// Number of events that the sample represents: the sample's own period, or the event's.
+    pub period: u64,
+    /// Whether the branches are the callers (LBR call stacks).
+    pub calls_are_branches: bool,
+    /// Owner of the sample.
+    pub owner: Option<SampleOwner>,
+    /// Whether the machine's registers are those of `aarch64` instead of `x86_64`.
+    pub is_aarch64: bool,
+}
+
+/// Owner of a sample; untrusted text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleOwner {
+    /// The thread's name.
+    pub comm: String,
+    /// The module that was running.
+    pub dso: Option<String>,
+}
+
+/// An output field, with perf's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "perf's names")]
+pub enum ScriptField {
+    Comm,
+    Pid,
+    Tid,
+    Cpu,
+    Time,
+    Event,
+    Period,
+    Trace,
+    Ip,
+    Sym,
+    SymOff,
+    Dso,
+    Addr,
+    SrcLine,
+    Weight,
+    PhysAddr,
+    Misc,
+    UserRegs,
+    IntrRegs,
+    BrStack,
+    BrStackSym,
+    BrStackOff,
+    DataSrc,
+    DataPageSize,
+    CodePageSize,
+    InsLat,
+    Flags,
+    Synth,
+    BpfOutput,
+    SrcCode,
+    Cgroup,
+    Ipc,
+    CallIndent,
+    Tod,
+    StreamId,
+    DsOff,
+    MachinePid,
+    Vcpu,
+}
+
+/// All fields and their names.
+pub const FIELDS: [(&str, ScriptField); 38] = [
+    ("comm", ScriptField::Comm),
+    ("pid", ScriptField::Pid),
+    ("tid", ScriptField::Tid),
+    ("cpu", ScriptField::Cpu),
+    ("time", ScriptField::Time),
+    ("event", ScriptField::Event),
+    ("period", ScriptField::Period),
+    ("trace", ScriptField::Trace),
+    ("ip", ScriptField::Ip),
+    ("sym", ScriptField::Sym),
+    ("symoff", ScriptField::SymOff),
+    ("dso", ScriptField::Dso),
+    ("addr", ScriptField::Addr),
+    ("srcline", ScriptField::SrcLine),
+    ("weight", ScriptField::Weight),
+    ("phys_addr", ScriptField::PhysAddr),
+    ("misc", ScriptField::Misc),
+    ("uregs", ScriptField::UserRegs),
+    ("iregs", ScriptField::IntrRegs),
+    ("brstack", ScriptField::BrStack),
+    ("brstacksym", ScriptField::BrStackSym),
+    ("brstackoff", ScriptField::BrStackOff),
+    ("data_src", ScriptField::DataSrc),
+    ("data_page_size", ScriptField::DataPageSize),
+    ("code_page_size", ScriptField::CodePageSize),
+    ("ins_lat", ScriptField::InsLat),
+    ("flags", ScriptField::Flags),
+    ("synth", ScriptField::Synth),
+    ("bpf-output", ScriptField::BpfOutput),
+    ("srccode", ScriptField::SrcCode),
+    ("cgroup", ScriptField::Cgroup),
+    ("ipc", ScriptField::Ipc),
+    ("callindent", ScriptField::CallIndent),
+    ("tod", ScriptField::Tod),
+    ("stream_id", ScriptField::StreamId),
+    ("dsoff", ScriptField::DsOff),
+    // Fields for samples of guests. They are always empty, because no recording that pmc reads contains
+    // samples of guests.
+    ("machine_pid", ScriptField::MachinePid),
+    ("vcpu", ScriptField::Vcpu),
+];
+
+/// A set of fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ScriptFields(u64);
+
+impl ScriptFields {
+    /// Creates a set from a list.
+    pub fn of(list: &[ScriptField]) -> Self {
+        let mut fields = Self::default();
+        list.iter().for_each(|field| fields.set(*field, true));
+        fields
+    }
+
+    /// Whether the set contains a field.
+    pub fn has(self, field: ScriptField) -> bool {
+        self.0 >> field as u32 & 1 == 1
+    }
+
+    /// Whether the set contains one of these fields.
+    pub fn has_any(self, list: &[ScriptField]) -> bool {
+        list.iter().any(|field| self.has(*field))
+    }
+
+    /// Whether the set is empty. If so, events of this kind are not printed.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Adds or removes a field.
+    pub fn set(&mut self, field: ScriptField, on: bool) {
+        let bit = 1 << field as u32;
+        if on { self.0 |= bit } else { self.0 &= !bit }
+    }
+}

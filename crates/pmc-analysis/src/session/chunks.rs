@@ -1,0 +1,72 @@
+//! Iterates over all samples of a recording: by chunk, in any order and on several threads. With stack
+//! unwinding, in time order on one thread.
+//!
+//! Receives the per-thread state and the function to apply to each sample; returns the final states. Decides
+//! only which thread reads which chunk.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::order::{self, SampleUnwinding};
+use super::{Session, Timestamp};
+use pmc_perfdata::perfdata::{self, Buffer, Chunk};
+use pmc_perfdata::record::{RawRecord, kind};
+
+/// Calls `look` for every sample, on at most `workers` threads, with that thread's state from `new`. Passes
+/// the sample's position in the file and its unwound chain (empty without `unwinding`). A single worker sees
+/// the samples in file order. With `unwinding`, one worker sees them in time order. Calls `progress` with the
+/// number of newly processed samples.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(super) fn walk<T: Send>(
+    session: &Session,
+    unwinding: Option<SampleUnwinding<'_>>,
+    workers: usize,
+    new: impl Fn() -> T + Sync,
+    look: impl Fn(&mut T, &RawRecord<'_>, Timestamp, &[u64]) + Sync,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Vec<T>, perfdata::PerfdataError> {
+    if unwinding.is_some() {
+        let mut own = new();
+        let is_sample = |kind| kind == kind::SAMPLE;
+        order::records_unwound(session, true, unwinding, is_sample, |raw, place, unwound| {
+            look(&mut own, raw, place.position, unwound);
+            progress(1);
+            Ok::<(), perfdata::PerfdataError>(())
+        })?;
+        return Ok(vec![own]);
+    }
+    let mut start = 0;
+    let chunks: Vec<(Timestamp, &Chunk)> = session
+        .index
+        .chunks
+        .iter()
+        .map(|chunk| {
+            let here = start;
+            start += chunk.bytes();
+            (here, chunk)
+        })
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = |_| {
+        let mut own = new();
+        let mut buffer = Buffer::default();
+        while let Some((position, chunk)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if chunk.samples == 0 {
+                continue;
+            }
+            let mut at = *position;
+            for raw in session.reader.load(chunk, &mut buffer)? {
+                if raw.kind == kind::SAMPLE {
+                    look(&mut own, &raw, at, &[]);
+                }
+                at += raw.bytes.len() as u64;
+            }
+            progress(chunk.samples.into());
+        }
+        Ok(own)
+    };
+    (0..workers.min(chunks.len()).max(1)).into_par_iter().map(work).collect()
+}

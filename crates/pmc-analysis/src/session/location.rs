@@ -1,0 +1,141 @@
+//! Maps addresses to modules and offsets.
+//!
+//! Receives recorded addresses, each with its epoch; returns [`CodeLocation`]s. Knows which words of a raw
+//! chain are addresses, and their CPU modes.
+
+use std::hash::{Hash, Hasher};
+use std::num::{NonZeroU32, NonZeroU64};
+
+use super::{Epoch, History, ModuleKind};
+use pmc_perfdata::record::{ChainEntry, RecordWords};
+use pmc_symbols::address::Avma;
+use pmc_sys::abi::{CpuMode, context};
+
+/// A position in code. Packed, since there are many thousands of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CodeLocation {
+    /// File offset for modules with a file (and the vdso), otherwise the memory address. For a caller's frame
+    /// it is the return address minus 1, so that it lies inside the call.
+    pub offset: u64,
+    /// The complement of the data address, since the highest address is never used.
+    data: Option<NonZeroU64>,
+    /// The module's number plus 1.
+    module: Option<NonZeroU32>,
+    /// The CPU mode of the code.
+    pub level: CpuMode,
+}
+
+const _: () = assert!(size_of::<CodeLocation>() == 24);
+
+impl CodeLocation {
+    /// The module's index in [`History::modules`]; `None` if nothing was mapped.
+    pub fn module(&self) -> Option<u32> {
+        self.module.map(|number| number.get() - 1)
+    }
+
+    /// Another offset in the same module.
+    #[must_use]
+    pub fn at(self, offset: u64) -> Self {
+        Self { offset, ..self }
+    }
+
+    /// The data address, if this is a location of data.
+    pub fn data(&self) -> Option<u64> {
+        self.data.map(|complement| !complement.get())
+    }
+}
+
+/// A recorded address with its context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampledAddress {
+    /// The epoch of the process, or of the kernel for kernel addresses.
+    pub epoch: Epoch,
+    /// The CPU mode in which it was recorded.
+    pub level: CpuMode,
+    /// The address itself.
+    pub address: u64,
+    /// Whether it is data instead of code.
+    pub is_data: bool,
+    /// Whether it is a return address, so that the lookup must use the call before it.
+    pub in_call: bool,
+}
+
+impl SampledAddress {
+    /// A code address.
+    pub fn code(epoch: Epoch, level: CpuMode, address: u64) -> Self {
+        let epoch = if level == CpuMode::User { epoch } else { Epoch::KERNEL };
+        Self { epoch, level, address, is_data: false, in_call: false }
+    }
+
+    /// An address whose highest bit tells whether it is the kernel's, as for branches and data.
+    pub fn by_half(epoch: Epoch, address: u64, is_data: bool) -> Self {
+        let level = if address >> 63 == 0 { CpuMode::User } else { CpuMode::Kernel };
+        Self { is_data, ..Self::code(epoch, level, address) }
+    }
+
+    /// The same address, as a return address if `in_call`.
+    pub fn returned_to(self, in_call: bool) -> Self {
+        Self { in_call, ..self }
+    }
+}
+
+impl Hash for SampledAddress {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let kind = u64::from(self.in_call) << 1 | u64::from(self.is_data);
+        state.write_u64(self.address);
+        state.write_u64(u64::from(self.epoch.0) << 8 | (self.level as u64) << 2 | kind);
+    }
+}
+
+/// Looks up an address.
+pub fn locate(history: &History, at: SampledAddress) -> CodeLocation {
+    let address = if at.in_call { at.address.saturating_sub(1) } else { at.address };
+    let data = NonZeroU64::new(!at.address).filter(|_| at.is_data);
+    let is_known = matches!(at.level, CpuMode::User | CpuMode::Kernel);
+    let Some(mapped) = history.find(at.epoch, Avma(address)).filter(|_| is_known) else {
+        return CodeLocation { offset: address, data, module: None, level: at.level };
+    };
+    let by_offset =
+        matches!(history.modules()[mapped.module as usize].kind, ModuleKind::File | ModuleKind::Vdso);
+    let offset = mapped.mapping.file_offset(Avma(address)).filter(|_| by_offset);
+    CodeLocation {
+        offset: offset.map_or(address, |offset| offset.0),
+        data,
+        module: NonZeroU32::new(mapped.module.wrapping_add(1)),
+        level: at.level,
+    }
+}
+
+/// Iterates over a raw stack, innermost first, and calls `visit` with CPU mode, address, and whether it is a
+/// return address. Visits at most `most` addresses.
+pub fn walk(words: RecordWords<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, bool)) {
+    let mut level = CpuMode::Unknown;
+    let mut is_caller = false;
+    let mut count = 0;
+    for word in words.iter() {
+        match ChainEntry::from(word) {
+            ChainEntry::Context(context) => {
+                // The first address of a context is where execution left it, not a return address. A repeated
+                // marker precedes callers from another stack.
+                is_caller &= level == context.mode();
+                level = context.mode();
+            }
+            ChainEntry::Address(address) => {
+                if count == most {
+                    return;
+                }
+                count += 1;
+                visit(level, address, is_caller);
+                is_caller = true;
+            }
+        }
+    }
+}
+
+/// Whether some callers of a raw stack come from another stack of its thread. A repeated marker of the same
+/// context precedes them. perf does not know this convention, and ignores the marker.
+pub fn is_joined(words: RecordWords<'_>) -> bool {
+    let mut markers = words.iter().filter(|word| *word >= context::MAX);
+    let mut before = markers.next();
+    markers.any(|marker| before.replace(marker) == Some(marker))
+}

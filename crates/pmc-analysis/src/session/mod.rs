@@ -1,0 +1,154 @@
+//! A recording as a whole: its processes, mappings, and samples aggregated by stack.
+//!
+//! Receives an open [`Reader`]. Pass 1 ([`Session::open`]) reads the side-band records and creates the
+//! [`History`]. Pass 2 ([`samples`]) reads the samples in any order, in parallel, and returns distinct stacks
+//! with their sums. Decides which process, thread name and mapping a sample belongs to. Leaves function names
+//! to `symbol`, and aggregation by name to `profile`.
+//!
+//! ```text
+//!   records --pass 1--> side-band, sorted by time --> History (epochs, names, modules)
+//!      |                                                 |
+//!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, offset)
+//! ```
+
+pub mod call_chain;
+mod chunks;
+pub mod deferred;
+pub mod distinct_addresses;
+pub mod history;
+pub mod intern;
+pub mod live;
+pub mod location;
+pub mod module;
+pub mod order;
+pub mod parallelism;
+pub mod resolver;
+pub mod running_processes;
+pub mod sample_attribute;
+pub mod samples;
+mod sideband;
+pub mod space;
+mod timeline;
+
+use rustc_hash::FxHashMap;
+
+pub use call_chain::{CallChains, Unwind, UnwindSample};
+pub use history::{AddedSymbol, CommId, Epoch, History, Timestamp};
+pub use location::CodeLocation;
+pub use module::{Module, ModuleKind};
+pub use resolver::{ResolvedStacks, StackStore};
+pub use running_processes::RunningProcesses;
+pub use samples::{SampleQuery, SampleValue, Samples};
+
+use pmc_perfdata::perfdata::{self, Reader, RecordingIndex, RecordingNote};
+use pmc_perfdata::record::Thread;
+use pmc_perfdata::record::layouts::CounterRead;
+use pmc_sys::abi::sample_type;
+
+/// Facts from the side-band about the quality of the recording.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SidebandFacts {
+    /// Records of any kind lost because the ring buffer was full (`LOST`).
+    pub lost_records: u64,
+    /// Lost samples (`LOST_SAMPLES`).
+    pub lost_samples: u64,
+    /// Samples lost according to the events' counters (`PERF_FORMAT_LOST` in `READ`).
+    pub lost_by_events: u64,
+    /// Number of times that the kernel throttled an event for the rest of a tick.
+    pub throttled: u64,
+    /// Nanoseconds during which pmc yielded the hardware events to a reservation.
+    pub yielded_ns: u64,
+}
+
+/// A counter's final value when its thread ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadCount {
+    /// The thread.
+    pub thread: Thread,
+    /// The counter's value.
+    pub read: CounterRead,
+    /// Time of the value; 0 if the recorder wrote it at the end.
+    pub timestamp: Timestamp,
+}
+
+/// Details of mappings that a session keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MappingDetail {
+    /// What naming addresses needs.
+    Names,
+    /// Also the access that they allow. The parts of a file with different access become different modules.
+    Access,
+}
+
+/// A recording after reading its side-band.
+#[derive(Debug)]
+pub struct Session {
+    /// The file.
+    pub reader: Reader,
+    /// Its chunks and the number of records of each kind.
+    pub index: RecordingIndex,
+    /// The processes and mappings.
+    pub history: History,
+    /// The losses.
+    pub facts: SidebandFacts,
+    /// Final values of threads' counters.
+    pub reads: Vec<ThreadCount>,
+    /// Deferred parts of call chains.
+    pub deferred: deferred::Deferred,
+    /// Context switches.
+    pub switches: parallelism::Switches,
+    /// Paths of cgroups by number; untrusted bytes.
+    pub cgroups: FxHashMap<u64, Vec<u8>>,
+    /// Whether timestamps are times; otherwise they are offsets in the file.
+    pub has_time: bool,
+}
+
+impl Session {
+    /// Runs pass 1.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn open(reader: Reader) -> Result<Self, perfdata::PerfdataError> {
+        Self::open_with(reader, MappingDetail::Names)
+    }
+
+    /// Runs pass 1 and keeps these details of the mappings.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn open_with(reader: Reader, detail: MappingDetail) -> Result<Self, perfdata::PerfdataError> {
+        // The symbolizer reports a failure to start the threads.
+        let _ = pmc_symbols::worker_threads::start();
+        let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & sample_type::TIME != 0);
+        let mut collected = sideband::Sideband::new(has_time);
+        let index = reader.scan(|raw| collected.add(raw, reader.layouts()))?;
+        let list = reader.features().build_ids.iter().flat_map(|list| &list.0);
+        let mut modules = module::Modules::with_build_ids(list.map(|row| (&row.name[..], &row.id[..])));
+        if detail == MappingDetail::Access {
+            modules.keep_access();
+        }
+        let found = collected.finish(modules);
+        Ok(Self {
+            reader,
+            index,
+            history: found.history,
+            facts: found.facts,
+            reads: found.reads,
+            deferred: found.deferred,
+            switches: found.switches,
+            cgroups: found.cgroups,
+            has_time,
+        })
+    }
+
+    /// Returns a record's timestamp, given its time in nanoseconds and the number of bytes of records before
+    /// it.
+    pub fn timestamp(&self, time: Option<u64>, position: Timestamp) -> Timestamp {
+        if self.has_time { time.unwrap_or(0) } else { position }
+    }
+
+    /// Notes about the file for the user.
+    pub fn notes(&self) -> &[RecordingNote] {
+        &self.index.notes
+    }
+}

@@ -1,0 +1,153 @@
+//! Attributes of samples that distinguish rows, in addition to event, stack and name.
+//!
+//! Decides which attributes exist and how to read each from a sample. `profile` formats them.
+
+use pmc_perfdata::record::Sample;
+use pmc_perfdata::record::sample::BranchEntry;
+use pmc_sys::abi::sample_type;
+
+/// Bytes in a cache line, on the machines that pmc supports.
+const CACHE_LINE: u64 = 64;
+
+/// An attribute of samples that distinguishes rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleAttribute {
+    /// The process.
+    Pid,
+    /// The thread.
+    Tid,
+    /// The CPU.
+    Cpu,
+    /// The time, in slices of this many nanoseconds.
+    Time(u64),
+    /// The cgroup's number.
+    Cgroup,
+    /// The cost that the hardware measured.
+    Weight,
+    /// The period.
+    Period,
+    /// The address of the data.
+    Addr,
+    /// The tracepoint's payload: its number in `payloads` of [`super::samples`], or `u64::MAX`.
+    Payload,
+    /// The origin of a branch: an address, later the number of its location.
+    From,
+    /// The flags of a branch.
+    BranchFlags,
+    /// The data: an address, later the number of its location.
+    Data,
+    /// The data's cache line, represented in the same way.
+    DataLine,
+    /// The origin of a branch as a plain address.
+    FromAddr,
+    /// The target of a branch as a plain address.
+    ToAddr,
+    /// The memory level that provided the data.
+    DataSrc,
+    /// The physical address of the data.
+    PhysAddr,
+    /// Page size of the data, in bytes.
+    DataPage,
+    /// Page size of the code, in bytes.
+    CodePage,
+    /// Cycles from dispatch to retirement.
+    InsLatency,
+    /// Cycles in a pipeline stage.
+    StageCycles,
+    /// Number of running threads of the workload.
+    Parallelism,
+    /// Transaction flags.
+    Transaction,
+    /// The function that `--parent` searches for. Filled in by `profile`, not from the sample.
+    Parent,
+}
+
+impl SampleAttribute {
+    /// Whether it is an address that becomes a location.
+    pub fn is_place(self) -> bool {
+        matches!(self, Self::From | Self::Data | Self::DataLine)
+    }
+
+    /// Whether it requires parsing beyond a sample's first fields.
+    pub(super) fn is_late(self) -> bool {
+        matches!(
+            self,
+            Self::Cgroup
+                | Self::Payload
+                | Self::DataSrc
+                | Self::PhysAddr
+                | Self::DataPage
+                | Self::CodePage
+                | Self::InsLatency
+                | Self::StageCycles
+                | Self::Transaction
+        )
+    }
+}
+
+/// Values for a sample's attributes that are not in its own fields.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Occurrence {
+    pub(super) time: Option<u64>,
+    pub(super) period: u64,
+    pub(super) weight: u64,
+    /// The counted branch, if rows count branches.
+    pub(super) branch: Option<BranchEntry>,
+    /// Number of running threads, if known.
+    pub(super) running: Option<u32>,
+}
+
+/// Returns the words of a sample's attributes, in their order. `payload` assigns a number to a tracepoint's
+/// payload.
+pub(super) fn attribute_words(
+    attributes: &[SampleAttribute],
+    sample: &Sample<'_>,
+    occurrence: Occurrence,
+    words: &mut Vec<u64>,
+    mut payload: impl FnMut(&[u8]) -> u64,
+) {
+    words.clear();
+    let thread = sample.thread().unwrap_or_default();
+    let asks_parts = attributes.iter().any(|attribute| attribute.is_late());
+    let parts = if asks_parts { sample.parts() } else { None }.unwrap_or_default();
+    let branch = occurrence.branch;
+    let more = |pick: fn((u16, u16)) -> u16| {
+        parts.weight.and_then(|weight| weight.more()).map_or(0, |more| u64::from(pick(more)))
+    };
+    words.extend(attributes.iter().map(|attribute| match attribute {
+        SampleAttribute::Pid => thread.pid as u64,
+        SampleAttribute::Tid => thread.tid as u64,
+        SampleAttribute::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
+        SampleAttribute::Time(slice) => occurrence.time.unwrap_or(0) / (*slice).max(1),
+        SampleAttribute::Cgroup => parts.cgroup.unwrap_or(0),
+        SampleAttribute::Weight => occurrence.weight,
+        SampleAttribute::Period => occurrence.period,
+        SampleAttribute::Addr => sample.addr().unwrap_or(0),
+        SampleAttribute::Payload => parts.raw.map_or(u64::MAX, &mut payload),
+        SampleAttribute::From | SampleAttribute::FromAddr => branch.map_or(u64::MAX, |branch| branch.from),
+        SampleAttribute::ToAddr => branch.map_or(u64::MAX, |branch| branch.to),
+        SampleAttribute::BranchFlags => branch.map_or(u64::MAX, |branch| branch.flags.0),
+        SampleAttribute::DataLine => sample.addr().map_or(u64::MAX, |addr| addr & !(CACHE_LINE - 1)),
+        SampleAttribute::Data => sample.addr().unwrap_or(u64::MAX),
+        SampleAttribute::DataSrc => parts.data_src.unwrap_or(u64::MAX),
+        SampleAttribute::PhysAddr => parts.phys_addr.unwrap_or(u64::MAX),
+        SampleAttribute::DataPage => parts.data_page_size.unwrap_or(u64::MAX),
+        SampleAttribute::CodePage => parts.code_page_size.unwrap_or(u64::MAX),
+        SampleAttribute::InsLatency => more(|(latency, _)| latency),
+        SampleAttribute::StageCycles => more(|(_, cycles)| cycles),
+        SampleAttribute::Parallelism => occurrence.running.map_or(u64::MAX, u64::from),
+        SampleAttribute::Transaction => parts.transaction.unwrap_or(0),
+        SampleAttribute::Parent => u64::MAX,
+    }));
+}
+
+/// Returns the costs that the hardware measured for a sample; see
+/// [`SampleValue::weights`](super::samples::SampleValue::weights). 0 if there are none.
+pub(super) fn weights_of(sample: &Sample<'_>) -> [u64; 3] {
+    if sample.layout().sample_type() & (sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) == 0 {
+        return [0; 3];
+    }
+    let Some(weight) = sample.parts().and_then(|parts| parts.weight) else { return [0; 3] };
+    let (second, third) = weight.more().unwrap_or_default();
+    [weight.value(), second.into(), third.into()]
+}

@@ -1,0 +1,352 @@
+//! Finds out which uses of pmc work on this machine for this user, by opening the events that each use needs.
+//!
+//! Takes [`MachineFacts`], a tracepoint's ID, and a [`Kernel`] that answers requests (the real kernel, or a
+//! fake one in tests). Returns a [`Capability`] for each use. Settings are not used to predict results; they
+//! only explain the kernel's refusals.
+//!
+//! ```text
+//! software event --opens--> ring --mapped--> hardware event --opens--> works
+//!      | | in user mode only    | in small only        | refused
+//!      | +--> limited: kernel mode missing             +--> limited: hardware events missing
+//!      | refused                +--> limited: large rings missing
+//!      v
+//!    not
+//! ```
+
+use super::facts::MachineFacts;
+use super::refusal::{Explanation, Refusal};
+use super::request::sampling::{self, CallGraph, DEFAULT_STACK, Rate, SampleOptions, SampleRole};
+use super::request::{CounterFlags, Levels, Mode, OpenRequest, allocate};
+use super::target::TargetSlot;
+use crate::event::EventSpec;
+use pmc_sys::abi::attr::kind;
+use pmc_sys::abi::branch_sample_type;
+use pmc_sys::abi::generic::{CPU_CLOCK, CPU_CYCLES};
+use pmc_sys::sys::header_page::HeaderPage;
+use pmc_sys::sys::page_size;
+use pmc_sys::sys::perf::EventFd;
+
+/// Whether a use works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ability {
+    /// The use works fully.
+    Works,
+    /// The use works partially.
+    Limited,
+    /// The use does not work.
+    Not,
+}
+
+/// The result for one use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capability {
+    /// The command to type.
+    pub command: &'static str,
+    /// The purpose of the command.
+    pub purpose: &'static str,
+    /// Whether the command works.
+    pub ability: Ability,
+    /// The missing parts, and the reasons. An empty name means the whole use.
+    pub missing: Vec<(&'static str, Explanation)>,
+}
+
+/// Accepts or refuses requests, as the kernel does.
+pub trait Kernel {
+    /// Opens an event, maps a ring of `pages` pages (none if `pages` is 0), and closes both.
+    ///
+    /// # Errors
+    /// The refusal of the call that failed.
+    fn accepts(
+        &mut self,
+        request: &mut OpenRequest,
+        slot: TargetSlot,
+        ring_pages: usize,
+    ) -> Result<(), Box<Refusal>>;
+}
+
+/// The running kernel. It takes about 35 ms to close a tracepoint, so tracepoints stay open until this
+/// value is dropped.
+#[derive(Debug, Default)]
+pub struct ThisKernel {
+    held: Vec<EventFd>,
+}
+
+impl ThisKernel {
+    /// Whether a tracepoint is still open.
+    pub fn is_slow_to_close(&self) -> bool {
+        !self.held.is_empty()
+    }
+}
+
+impl Kernel for ThisKernel {
+    fn accepts(
+        &mut self,
+        request: &mut OpenRequest,
+        slot: TargetSlot,
+        ring_pages: usize,
+    ) -> Result<(), Box<Refusal>> {
+        let event = request.open(slot, None, None)?;
+        if ring_pages > 0
+            && let Err(error) = HeaderPage::map_with_ring(&event, ring_pages)
+        {
+            return Err(ring_refused(request, ring_pages, &error));
+        }
+        if request.attr().kind() == kind::TRACEPOINT {
+            self.held.push(event);
+        }
+        Ok(())
+    }
+}
+
+fn ring_refused(request: &OpenRequest, pages: usize, error: &std::io::Error) -> Box<Refusal> {
+    let bytes = (pages as u64 + 1) * page_size() as u64;
+    Box::new(Refusal::of_ring(request.event(), request.attr().clone(), bytes, error))
+}
+
+/// How a use measures its events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EventUse {
+    Count,
+    Sample,
+    CopyStack,
+    Branches,
+    Tracepoint,
+}
+
+/// Scope of a use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CapabilityScope {
+    Own,
+    Others,
+    Cpus,
+}
+
+/// The uses to test.
+const USES: [(&str, &str, EventUse, CapabilityScope); 9] = [
+    ("stat", "count a command", EventUse::Count, CapabilityScope::Own),
+    ("stat -p", "count another user's process", EventUse::Count, CapabilityScope::Others),
+    ("stat -a", "count all CPUs", EventUse::Count, CapabilityScope::Cpus),
+    ("stat -e sched:*", "count tracepoints", EventUse::Tracepoint, CapabilityScope::Own),
+    ("record", "sample a command", EventUse::Sample, CapabilityScope::Own),
+    ("record -a", "sample all CPUs", EventUse::Sample, CapabilityScope::Cpus),
+    ("record --call-graph dwarf", "stacks without frame pointers", EventUse::CopyStack, CapabilityScope::Own),
+    ("record -b", "taken branches", EventUse::Branches, CapabilityScope::Own),
+    ("top", "watch all CPUs", EventUse::Sample, CapabilityScope::Cpus),
+];
+
+/// Ring pages for sampling: the default limit of `perf_event_mlock_kb` with 4 KiB pages.
+const RING_PAGES: usize = 128;
+/// Pages of the smallest useful ring.
+const SMALL_RING_PAGES: usize = 8;
+/// Sample frequency, in Hz.
+const FREQUENCY: u64 = 1000;
+
+/// Tests every use. `tracepoint` is the ID of a common tracepoint, or the reason why no tracepoint is
+/// available.
+pub fn capabilities(
+    kernel: &mut dyn Kernel,
+    facts: &MachineFacts,
+    tracepoint: &Result<u64, Explanation>,
+) -> Vec<Capability> {
+    USES.iter()
+        .map(|&(command, purpose, use_, scope)| {
+            let mut trial = UseTrial { kernel, facts, use_, scope, missing: Vec::new() };
+            let usable = match (use_, tracepoint) {
+                (EventUse::Tracepoint, Err(why)) => trial.lacks("", why.clone()),
+                (EventUse::Tracepoint, Ok(id)) => trial.opens("", kind::TRACEPOINT, *id),
+                (EventUse::Branches, _) => trial.opens("", kind::HARDWARE, CPU_CYCLES),
+                _ => trial.climb(),
+            };
+            let ability = match (usable, trial.missing.is_empty()) {
+                (false, _) => Ability::Not,
+                (true, false) => Ability::Limited,
+                (true, true) => Ability::Works,
+            };
+            Capability { command, purpose, ability, missing: trial.missing }
+        })
+        .collect()
+}
+
+struct UseTrial<'a> {
+    kernel: &'a mut dyn Kernel,
+    facts: &'a MachineFacts,
+    use_: EventUse,
+    scope: CapabilityScope,
+    missing: Vec<(&'static str, Explanation)>,
+}
+
+impl UseTrial<'_> {
+    /// Follows the steps in the module's diagram. Returns `false` if the first step fails.
+    fn climb(&mut self) -> bool {
+        let mut clock = match self.request(kind::SOFTWARE, CPU_CLOCK) {
+            Ok(clock) => clock,
+            Err(refusal) => return self.refused("", &refusal),
+        };
+        let slot = self.slot();
+        if let Err(refusal) = self.kernel.accepts(&mut clock, slot, 0) {
+            return self.refused("", &refusal);
+        }
+        let samples = matches!(self.use_, EventUse::Sample | EventUse::CopyStack);
+        if samples && let Err(large) = self.kernel.accepts(&mut clock, slot, RING_PAGES) {
+            if let Err(small) = self.kernel.accepts(&mut clock, slot, SMALL_RING_PAGES) {
+                return self.refused("", &small);
+            }
+            self.refused("large rings", &large);
+        }
+        if let Some(refusal) = clock.kernel_refusal(slot) {
+            self.refused("kernel mode", &refusal);
+        }
+        self.opens("hardware events", kind::HARDWARE, CPU_CYCLES);
+        true
+    }
+
+    fn opens(&mut self, missing: &'static str, kind: u32, config: u64) -> bool {
+        let slot = self.slot();
+        let opened = self.request(kind, config).and_then(|mut one| self.kernel.accepts(&mut one, slot, 0));
+        opened.map_or_else(|refusal| self.refused(missing, &refusal), |()| true)
+    }
+
+    fn refused(&mut self, missing: &'static str, refusal: &Refusal) -> bool {
+        self.lacks(missing, refusal.explain(self.facts))
+    }
+
+    fn lacks(&mut self, missing: &'static str, why: Explanation) -> bool {
+        self.missing.push((missing, why));
+        false
+    }
+
+    fn slot(&self) -> TargetSlot {
+        match self.scope {
+            CapabilityScope::Own => TargetSlot::OURSELVES,
+            CapabilityScope::Others => TargetSlot { tid: Some(1), cpu: None },
+            CapabilityScope::Cpus => {
+                TargetSlot { tid: None, cpu: Some(self.facts.online.first().unwrap_or(0)) }
+            }
+        }
+    }
+
+    /// Returns the request that the use makes for this event.
+    fn request(&self, kind: u32, config: u64) -> Result<OpenRequest, Box<Refusal>> {
+        let spec = EventSpec::generic(kind, config);
+        let (system, cpu) = (self.scope == CapabilityScope::Cpus, self.slot().cpu);
+        if matches!(self.use_, EventUse::Count | EventUse::Tracepoint) {
+            let mode = if system { Mode::SystemCounting } else { Mode::TaskCounting };
+            return allocate(&spec, mode, CounterFlags::default(), cpu);
+        }
+        let allowed = self.facts.settings.max_sample_rate.unwrap_or(FREQUENCY);
+        let branches = branch_sample_type::USER | branch_sample_type::ANY;
+        let options = SampleOptions {
+            rate: Rate::Frequency(allowed.clamp(1, FREQUENCY)),
+            call_graph: match self.use_ {
+                EventUse::CopyStack => Some(CallGraph::Dwarf(DEFAULT_STACK)),
+                EventUse::Branches => None,
+                _ => Some(CallGraph::Fp),
+            },
+            branches: (self.use_ == EventUse::Branches).then_some(branches),
+            levels: if self.use_ == EventUse::Branches { Levels::User } else { Levels::AsWritten },
+            inherit: false,
+            ..SampleOptions::default()
+        };
+        sampling::request(&spec, &options, SampleRole { leads: true, system, ..SampleRole::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counter::refusal::RefusalKind;
+    use crate::kit::test_data;
+    use pmc_sys::abi::Attr;
+    use pmc_sys::abi::attr::Flag;
+    use pmc_sys::host::Host;
+    use pmc_sys::sys::credentials::Credentials;
+    use pmc_sys::sys::errno;
+
+    /// A fake kernel whose answers follow a rule.
+    struct Rule<F>(F);
+
+    impl<F: FnMut(&Attr, TargetSlot, usize) -> Result<(), i32>> Kernel for Rule<F> {
+        fn accepts(
+            &mut self,
+            request: &mut OpenRequest,
+            slot: TargetSlot,
+            ring: usize,
+        ) -> Result<(), Box<Refusal>> {
+            request.negotiate(slot, false, |attr| {
+                (self.0)(attr, slot, 0).map_err(std::io::Error::from_raw_os_error)
+            })?;
+            let mapped = if ring > 0 { (self.0)(request.attr(), slot, ring) } else { Ok(()) };
+            mapped.map_err(|errno| ring_refused(request, ring, &std::io::Error::from_raw_os_error(errno)))
+        }
+    }
+
+    fn tried(
+        machine: &str,
+        uid: u32,
+        rule: impl FnMut(&Attr, TargetSlot, usize) -> Result<(), i32>,
+    ) -> Vec<Capability> {
+        let bits = if uid == 0 { u64::MAX } else { 0 };
+        let facts = MachineFacts::read(
+            &Host::rooted(test_data(&format!("host/{machine}"))),
+            Credentials { uid, capabilities: bits, ..Credentials::default() },
+        );
+        capabilities(&mut Rule(rule), &facts, &Ok(77))
+    }
+
+    fn of<'a>(all: &'a [Capability], command: &str) -> &'a Capability {
+        all.iter().find(|one| one.command == command).unwrap()
+    }
+
+    #[test]
+    fn kernel_with_all_features() {
+        let all = tried("two-sockets", 0, |_, _, _| Ok(()));
+        assert!(all.iter().all(|one| one.ability == Ability::Works), "{all:?}");
+    }
+
+    #[test]
+    fn machine_without_hardware_counters() {
+        let all = tried("vm-without-pmu", 0, |attr, _, _| {
+            if attr.kind() == kind::HARDWARE { Err(errno::ENOENT) } else { Ok(()) }
+        });
+        let stat = of(&all, "stat");
+        assert_eq!(stat.ability, Ability::Limited);
+        assert_eq!(stat.missing[0].0, "hardware events");
+        assert!(stat.missing[0].1.cause.contains("virtual machine"));
+        assert_eq!(of(&all, "record -b").ability, Ability::Not);
+        assert_eq!(of(&all, "stat -e sched:*").ability, Ability::Works);
+    }
+
+    #[test]
+    fn user_with_paranoid_level_2() {
+        let all = tried("two-sockets", 1000, |attr, slot, _| {
+            let own = slot == TargetSlot::OURSELVES;
+            if own && attr.get(Flag::ExcludeKernel) { Ok(()) } else { Err(errno::EACCES) }
+        });
+        let stat = of(&all, "stat");
+        assert_eq!(stat.ability, Ability::Limited);
+        assert_eq!(stat.missing.len(), 1);
+        assert_eq!(stat.missing[0].0, "kernel mode");
+        for command in ["stat -a", "top", "stat -p"] {
+            let one = of(&all, command);
+            assert_eq!(one.ability, Ability::Not, "{command}");
+            assert_eq!(one.missing[0].1.kind, RefusalKind::NoPrivilege);
+        }
+        assert_eq!(of(&all, "record").ability, Ability::Limited);
+    }
+
+    #[test]
+    fn user_without_ring_memory() {
+        let all =
+            tried(
+                "two-sockets",
+                1000,
+                |_, _, ring| {
+                    if ring > SMALL_RING_PAGES { Err(errno::EPERM) } else { Ok(()) }
+                },
+            );
+        let record = of(&all, "record");
+        assert_eq!((record.ability, record.missing[0].0), (Ability::Limited, "large rings"));
+        assert!(record.missing[0].1.remedy.contains("-m"));
+        assert_eq!(of(&all, "stat").ability, Ability::Works);
+    }
+}

@@ -1,0 +1,497 @@
+//! The causes of refusals: one function for each errno, which checks the facts in order of importance.
+//!
+//! Source of the errnos: `kernel/events/core.c`, `arch/x86/events/core.c`, `drivers/perf/arm_pmu.c`,
+//! `perf_event_open(2)`.
+
+use super::RefusalKind::*;
+use super::missing_feature::contradiction;
+use super::privilege::{access, perm};
+use super::{FailedCall, OmittableFeature, Refusal, RefusalText, explained};
+use crate::counter::facts::{KnownPmu, MachineFacts};
+use pmc_sys::abi::Attr;
+use pmc_sys::abi::attr::{Flag, kind};
+use pmc_sys::sys::credentials::Seccomp;
+use pmc_sys::sys::errno;
+
+/// Returns the explanation of this errno.
+pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
+    // If the CPU is missing, that is the cause, regardless of the kernel's errno.
+    if refusal.call == FailedCall::Open
+        && let Some(explained) = refusal.slot.cpu.and_then(|cpu| missing_cpu(cpu, facts))
+    {
+        return explained;
+    }
+    match number {
+        errno::ENOENT => noent(refusal, facts),
+        errno::EINVAL => inval(refusal, facts),
+        errno::E2BIG => explained(
+            BadRequest,
+            format!(
+                "this kernel does not support a requested field: the request has {} bytes",
+                refusal.attr.size()
+            ),
+            "omit config3, config4 and the terms that use them, or use a newer kernel",
+        ),
+        errno::EACCES => access(refusal, facts),
+        errno::EPERM => perm(refusal, facts),
+        errno::ESRCH => explained(
+            NotFound,
+            match refusal.slot.tid {
+                Some(tid) => format!("thread {tid} does not exist or has ended"),
+                None => "the process has ended".to_owned(),
+            },
+            "find the process with ps -eL",
+        ),
+        errno::EBADF => match (refusal.slot.cpu, refusal.group_before) {
+            (Some(_), 0) => explained(
+                BadRequest,
+                "the directory is not a cgroup that supports perf events",
+                "name a cgroup of the unified hierarchy below /sys/fs/cgroup, or of the perf_event controller",
+            ),
+            _ => explained(BadRequest, "the group leader is not a perf event", ""),
+        },
+        errno::EOPNOTSUPP => notsupp(refusal, facts),
+        errno::EBUSY => match refusal.call {
+            FailedCall::Map { .. } => explained(Busy, "another event uses the ring buffer of this event", ""),
+            _ => explained(
+                Busy,
+                format!("another program uses {} exclusively", pmu_words(&refusal.attr, facts)),
+                "end the other measurement first; pmc info names the processes with open perf events",
+            ),
+        },
+        errno::ENODEV => nodev(refusal, facts),
+        errno::EMFILE => explained(
+            OutOfDescriptors,
+            match facts.open_files {
+                Some(most) => format!(
+                    "all {most} descriptors of this process are in use, and each event needs one per CPU or \
+                     thread"
+                ),
+                None => {
+                    "all descriptors of this process are in use, and each event needs one per CPU or thread"
+                        .to_owned()
+                }
+            },
+            "raise the limit (ulimit -n), or count fewer events, CPUs or threads",
+        ),
+        errno::ENFILE => {
+            explained(OutOfDescriptors, "the machine has no descriptors left", "raise sysctl fs.file-max")
+        }
+        errno::ENOSPC => match refusal.attr.kind() {
+            kind::BREAKPOINT => explained(
+                Busy,
+                "all breakpoint registers of the CPU are in use",
+                "use fewer mem: events (x86 has four registers), or end the debugger that uses them",
+            ),
+            _ => explained(
+                Busy,
+                "the PMU has no room left for this event",
+                "count fewer events of this PMU at the same time",
+            ),
+        },
+        errno::EOVERFLOW => explained(
+            BadRequest,
+            match (refusal.attr.sample_max_stack(), facts.settings.max_stack) {
+                (asked, Some(most)) if asked > 0 => {
+                    format!("{asked} frames were requested, but kernel.perf_event_max_stack is {most}")
+                }
+                _ => "the requested call chain is deeper than kernel.perf_event_max_stack".to_owned(),
+            },
+            "request fewer frames, or raise kernel.perf_event_max_stack",
+        ),
+        errno::ENOSYS => nosys(refusal, facts),
+        errno::ENOMEM => match refusal.call {
+            FailedCall::Map { bytes } => explained(
+                OutOfMemory,
+                format!("the kernel cannot allocate {bytes} bytes for a ring buffer"),
+                "use smaller ring and AUX buffers (-m RING,AREA), or fewer CPUs",
+            ),
+            _ => explained(
+                OutOfMemory,
+                "the kernel has no memory for another event",
+                "count fewer events, CPUs or threads",
+            ),
+        },
+        errno::EFAULT => match facts.pmu_of(&refusal.attr) {
+            Some(pmu) if is_probe(pmu) && refusal.attr.config1_text().is_none() => no_probe_text(pmu),
+            _ => explained(Other, "the kernel could not read the request's memory: this is a bug in pmc", ""),
+        },
+        errno::EINTR | errno::EAGAIN => {
+            explained(Busy, "the kernel was interrupted while setting up the event", "try again")
+        }
+        errno::ENXIO => explained(NoHardware, "the event's device is absent or disabled", ""),
+        _ => explained(
+            Other,
+            "the reason is unknown: the kernel gives none, and nothing on this machine explains it",
+            "",
+        ),
+    }
+}
+
+fn is_probe(pmu: &KnownPmu) -> bool {
+    matches!(pmu.name.as_str(), "uprobe" | "kprobe")
+}
+
+/// `uprobe/config1=1/`: a number, although the kernel reads text from that address.
+fn no_probe_text(pmu: &KnownPmu) -> RefusalText {
+    let what = if pmu.name == "uprobe" { "file" } else { "function" };
+    explained(
+        BadRequest,
+        format!(
+            "config1 of the PMU `{}` is the address of the {what}'s name in memory, not a number",
+            pmu.name
+        ),
+        match pmu.name.as_str() {
+            "uprobe" => "use uprobe:PATH:SYMBOL or uprobe:PATH:0xOFFSET",
+            _ => "use kprobe:FUNCTION or kprobe:MODULE:FUNCTION",
+        },
+    )
+}
+
+/// A CPU that is offline or does not exist.
+fn missing_cpu(cpu: u32, facts: &MachineFacts) -> Option<RefusalText> {
+    if facts.online.is_empty() || facts.online.contains(cpu) {
+        return None;
+    }
+    let remedy = format!("choose from the online CPUs: {}", facts.online);
+    let known = facts.possible.is_empty() || facts.possible.contains(cpu);
+    let why = if known { "is offline" } else { "does not exist on this machine" };
+    Some(explained(CpuOffline, format!("CPU {cpu} {why}"), remedy))
+}
+
+/// No PMU handles this type, or the PMU does not support the event.
+fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
+    let attr = &refusal.attr;
+    let pmu = facts.pmu_of(attr);
+    match (attr.kind(), pmu) {
+        (kind::HARDWARE | kind::HW_CACHE | kind::RAW, None) => no_core_pmu(attr, facts),
+        (kind::HARDWARE | kind::HW_CACHE | kind::RAW, Some(pmu)) => {
+            if let Some(other) = wrong_core(pmu, refusal.slot.cpu, facts) {
+                return other;
+            }
+            let what = if attr.kind() == kind::RAW {
+                "event with this code"
+            } else {
+                "event with this generic name"
+            };
+            explained(
+                NoHardware,
+                format!("the PMU `{}` of this CPU has no {what}", pmu.name),
+                "choose an available event: pmc list hw cache pmu",
+            )
+        }
+        (kind::SOFTWARE, _) => explained(
+            NoHardware,
+            format!("this kernel has no software event number {}", attr.config()),
+            "choose an available event: pmc list sw",
+        ),
+        (kind::TRACEPOINT, _) => explained(
+            NoHardware,
+            "this kernel has no such tracepoint",
+            "choose an existing tracepoint: pmc list tracepoint",
+        ),
+        (kind::BREAKPOINT, _) => explained(NoHardware, "this kernel or CPU has no hardware breakpoints", ""),
+        (_, Some(pmu)) => {
+            if let Some(other) = wrong_core(pmu, refusal.slot.cpu, facts) {
+                return other;
+            }
+            match attr.config1_text() {
+                Some(path) if pmu.name == "uprobe" => explained(
+                    BadRequest,
+                    format!("{} does not exist", path.to_string_lossy()),
+                    "name the program or library by its full path",
+                ),
+                Some(function) => explained(
+                    BadRequest,
+                    format!("the kernel has no function {}", function.to_string_lossy()),
+                    "look for it in /proc/kallsyms",
+                ),
+                None => explained(
+                    NoHardware,
+                    format!("the PMU `{}` has no event with config {:#x}", pmu.name, attr.config()),
+                    format!("choose an existing event: pmc list {}", pmu.name),
+                ),
+            }
+        }
+        (number, None) => explained(
+            NoHardware,
+            format!(
+                "no PMU of type {number} is registered: its driver is not loaded, or this machine lacks it"
+            ),
+            "pmc info shows the available PMUs",
+        ),
+    }
+}
+
+/// There is no core PMU. This is common in virtual machines; elsewhere the interrupt or the driver is
+/// missing.
+fn no_core_pmu(attr: &Attr, facts: &MachineFacts) -> RefusalText {
+    const SOFTWARE: &str = "count software events such as task-clock and page-faults";
+    if let Some(named) =
+        Some((attr.config() >> 32) as u32).filter(|&named| named != 0 && attr.kind() != kind::RAW)
+    {
+        return explained(
+            NoHardware,
+            format!("the request names a PMU of type {named}, which is not registered"),
+            "pmc info shows the available PMUs",
+        );
+    }
+    match (facts.virtual_machine, &facts.hypervisor) {
+        (true, Some(name)) => explained(
+            NoHardware,
+            format!("this virtual machine has no hardware counters (hypervisor: {name})"),
+            format!("enable the virtual PMU in the hypervisor, or {SOFTWARE}"),
+        ),
+        (true, None) => explained(
+            NoHardware,
+            "this virtual machine has no hardware counters",
+            format!("enable the virtual PMU in the hypervisor, or {SOFTWARE}"),
+        ),
+        (false, _) => explained(
+            NoHardware,
+            "the kernel has not registered a PMU for the cores of this machine",
+            format!("look for `Performance Events` or `PMU` in dmesg, or {SOFTWARE}"),
+        ),
+    }
+}
+
+/// The CPU's core type differs from the PMU's.
+fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &MachineFacts) -> Option<RefusalText> {
+    let (cpu, cpus) = (cpu?, pmu.cpus.as_ref()?);
+    if cpus.contains(cpu) {
+        return None;
+    }
+    let own = facts.core_pmus().find(|other| other.cpus.as_ref().is_some_and(|cpus| cpus.contains(cpu)));
+    let owner = own.map(|other| format!(" (`{}` counts it)", other.name)).unwrap_or_default();
+    Some(explained(
+        NoHardware,
+        format!("CPU {cpu} is not a core of the PMU `{}`{owner}", pmu.name),
+        format!("count on CPUs {cpus}, or name the other PMU"),
+    ))
+}
+
+/// Part of the request is invalid.
+fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
+    let attr = &refusal.attr;
+    if let Some((cause, remedy)) = contradiction(attr) {
+        return explained(BadRequest, cause, remedy);
+    }
+    if let Some(feature) = refusal.culprit {
+        let late = matches!(
+            feature,
+            OmittableFeature::LateConfig | OmittableFeature::LateFlags | OmittableFeature::InheritThread
+        );
+        return explained(if late { BadRequest } else { NoCapability }, feature.cause(), feature.remedy());
+    }
+    let pmu = facts.pmu_of(attr);
+    if let Some(pmu) = pmu.filter(|pmu| is_probe(pmu) && attr.config1_text().is_none()) {
+        return no_probe_text(pmu);
+    }
+    if attr.get(Flag::Freq) {
+        if let Some(most) = facts.settings.max_sample_rate.filter(|&most| attr.period() > most) {
+            return explained(
+                BadRequest,
+                format!(
+                    "{} samples per second were requested, but kernel.perf_event_max_sample_rate is {most}",
+                    attr.period()
+                ),
+                format!("use at most {most} (-F max), or raise the setting"),
+            );
+        }
+    } else if attr.period() >> 63 == 1 {
+        return explained(BadRequest, "the period exceeds 2^63", "choose a smaller period");
+    }
+    if let (Some(pmu), Some(_)) = (pmu.filter(|pmu| pmu.cpumask.is_some()), refusal.slot.tid) {
+        return explained(
+            BadRequest,
+            format!("the PMU `{}` counts for a whole package or device and cannot follow a task", pmu.name),
+            "count system-wide: -a, or -C with a list of CPUs",
+        );
+    }
+    if refusal.group_before > 0 {
+        if attr.get(Flag::Pinned) || attr.get(Flag::Exclusive) {
+            return explained(
+                BadRequest,
+                "only the first event of a group can be pinned or exclusive",
+                "use D and e on the first event",
+            );
+        }
+        return explained(
+            NoHardware,
+            format!(
+                "the group does not fit on the PMU: it accepted {} events, but not this one",
+                refusal.group_before
+            ),
+            "split the group, or add :W to count its events individually if the group does not fit",
+        );
+    }
+    match (attr.kind(), pmu) {
+        (kind::TRACEPOINT, _) => explained(
+            NoHardware,
+            format!("this kernel has no tracepoint number {}", attr.config()),
+            "choose an existing tracepoint: pmc list tracepoint",
+        ),
+        // Addresses with the top bit set are kernel addresses on every processor that pmc supports.
+        (kind::BREAKPOINT, _) if attr.bp_type() & 4 != 0 && attr.config1() >> 63 == 1 => explained(
+            BadRequest,
+            "the kernel does not allow a breakpoint on its own code here: x86 requires CONFIG_KPROBES, \
+             arm64 allows it on whole CPUs only, and some functions are excluded",
+            "count on whole CPUs (-a), or use kprobe:FUNCTION",
+        ),
+        (kind::BREAKPOINT, _) => explained(
+            BadRequest,
+            "the CPU cannot watch this address, length or kind of access",
+            "use a length of 1, 2, 4 or 8, and an address that is a multiple of it; omit the length with :x",
+        ),
+        (_, Some(pmu)) if pmu.name == "kprobe" => explained(
+            BadRequest,
+            "the kernel does not allow a probe there: the function must not be probed (kernel entry, \
+             tracing and exception code), or no instruction starts at this offset",
+            "probe a function that calls it; /sys/kernel/debug/kprobes/blacklist lists the forbidden \
+             functions",
+        ),
+        (_, Some(pmu)) if attr.config1_text().is_some() => explained(
+            BadRequest,
+            format!(
+                "the PMU `{}` cannot place a probe there: not a regular file, or no instruction starts at \
+                 this offset",
+                pmu.name
+            ),
+            "use the file offset of the function's first instruction",
+        ),
+        (kind::HARDWARE | kind::HW_CACHE, Some(pmu)) => explained(
+            NoHardware,
+            format!("the PMU `{}` of this CPU does not support this generic event", pmu.name),
+            "choose an available event: pmc list hw cache",
+        ),
+        (_, Some(pmu)) if !pmu.is_core() && OmittableFeature::Levels.left_out(attr).is_some() => explained(
+            BadRequest,
+            format!(
+                "the PMU `{}` does not support config {:#x} for only some privilege levels",
+                pmu.name,
+                attr.config()
+            ),
+            "omit the modifiers u, k and h: few PMUs besides core PMUs support privilege levels",
+        ),
+        (_, Some(pmu)) => explained(
+            BadRequest,
+            format!("the PMU `{}` does not support config {:#x}", pmu.name, attr.config()),
+            format!("compare with its events: pmc list --long {}", pmu.name),
+        ),
+        (_, None) => explained(
+            BadRequest,
+            "the kernel rejects the request as invalid, without a reason",
+            "show the request with -vv",
+        ),
+    }
+}
+
+/// The PMU lacks a feature.
+fn notsupp(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
+    if let Some((cause, remedy)) = contradiction(&refusal.attr) {
+        return explained(BadRequest, cause, remedy);
+    }
+    if let Some(feature) = refusal.culprit {
+        return explained(NoCapability, feature.cause(), feature.remedy());
+    }
+    let (attr, pmu) = (&refusal.attr, pmu_words(&refusal.attr, facts));
+    for feature in [OmittableFeature::BranchStack, OmittableFeature::Precise, OmittableFeature::Sampling] {
+        let used = match feature {
+            OmittableFeature::BranchStack => attr.branch_sample_type() != 0,
+            OmittableFeature::Precise => attr.precise_ip() > 0,
+            _ => attr.period() != 0,
+        };
+        if !used {
+            continue;
+        }
+        let cause = match feature {
+            OmittableFeature::BranchStack => format!("{pmu} does not record branch stacks"),
+            OmittableFeature::Precise => {
+                format!("{pmu} does not support precise sampling at level {}", attr.precise_ip())
+            }
+            _ => format!("{pmu} has no interrupt: it can count but not sample"),
+        };
+        return explained(NoCapability, cause, feature.remedy());
+    }
+    explained(NoCapability, format!("{pmu} lacks a feature that this request requires"), "")
+}
+
+/// The CPU or the driver is gone.
+fn nodev(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
+    match (refusal.slot.cpu, facts.pmu_of(&refusal.attr)) {
+        (cpu, Some(pmu)) => wrong_core(pmu, cpu, facts).unwrap_or_else(|| {
+            explained(
+                NoHardware,
+                format!("the PMU `{}` exists but does not respond: its device may be gone", pmu.name),
+                "",
+            )
+        }),
+        (Some(cpu), None) => {
+            explained(CpuOffline, format!("CPU {cpu} went offline, or does not have this PMU"), "")
+        }
+        (None, None) => no_core_pmu(&refusal.attr, facts),
+    }
+}
+
+/// The system call does not exist or is hidden: no perf events.
+fn nosys(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
+    if refusal.attr.sample_stack_user() > 0 && facts.settings.paranoid.is_some() {
+        return explained(
+            NoCapability,
+            "this architecture's kernel cannot copy user stacks",
+            "use --call-graph fp",
+        );
+    }
+    match (facts.settings.paranoid, facts.credentials.seccomp) {
+        (_, Seccomp::Filter) => explained(
+            NoPerfEvents,
+            "a seccomp filter, as used by sandboxes and container runtimes, hides perf_event_open",
+            "run outside the sandbox, or with a profile that allows perf_event_open",
+        ),
+        (None, _) => explained(
+            NoPerfEvents,
+            "this kernel was built without perf events (CONFIG_PERF_EVENTS), or is not a real Linux kernel",
+            "boot another kernel; gVisor and WSL 1 do not support perf events",
+        ),
+        _ => explained(NoPerfEvents, "the kernel does not provide perf_event_open", ""),
+    }
+}
+
+/// The event was enabled, but was never on a counter.
+pub(super) fn never_ran(attr: &Attr, facts: &MachineFacts) -> RefusalText {
+    let Some(pmu) = facts.pmu_of(attr) else {
+        return explained(Other, "nothing ran while it was enabled", "measure something that runs longer");
+    };
+    if !pmu.is_core() {
+        return explained(
+            Busy,
+            format!("it never had a counter of the PMU `{}`, or nothing ran during that time", pmu.name),
+            "count fewer events of this PMU at the same time",
+        );
+    }
+    let mut holders = Vec::new();
+    if facts.settings.nmi_watchdog == Some(true) {
+        holders.push("the NMI watchdog uses one on each CPU".to_owned());
+    }
+    holders.extend(facts.reservation.clone());
+    let cause = match holders.is_empty() {
+        true => format!(
+            "it never had a counter of the PMU `{}`: all were in use, or nothing ran during that time",
+            pmu.name
+        ),
+        false => format!("it never had a counter of the PMU `{}`: {}", pmu.name, holders.join("; ")),
+    };
+    let remedy = if facts.settings.nmi_watchdog == Some(true) {
+        "free one with `sysctl kernel.nmi_watchdog=0`, or count fewer events"
+    } else {
+        "count fewer events or run longer; pmc info shows which processes use counters"
+    };
+    explained(Busy, cause, remedy)
+}
+
+/// Returns words for the PMU in a sentence: "the PMU `cpu`", or "this kind of event".
+fn pmu_words(attr: &Attr, facts: &MachineFacts) -> String {
+    facts
+        .pmu_of(attr)
+        .map_or_else(|| "this kind of event".to_owned(), |pmu| format!("the PMU `{}`", pmu.name))
+}

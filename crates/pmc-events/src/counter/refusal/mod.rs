@@ -1,0 +1,255 @@
+//! Explains why an event cannot be counted here. Turns the kernel's errno and the facts of the machine into a
+//! kind, a cause and a remedy.
+//!
+//! A [`Refusal`] holds the request and the kernel's answer. It is explained only when it is shown, since
+//! collecting the facts reads many files. Its kinds are those of FreeBSD's `pmc_allocate(3)` and a few
+//! additional kinds for Linux. An explanation names a cause only if a fact supports it; otherwise it says
+//! that the kernel gives no reason.
+//!
+//! ```text
+//! Refusal { event, attr, slot, errno } --isolate: retried without each feature--> culprit
+//!        | + Facts
+//!        v
+//! causes (one function per errno) --> Explanation { errno, kind, cause, remedy } --> Error | a row's reason
+//! ```
+
+mod causes;
+mod missing_feature;
+mod privilege;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+
+use self::missing_feature::culprit;
+use super::facts::MachineFacts;
+use super::target::TargetSlot;
+use pmc_sys::abi::Attr;
+use pmc_sys::error::Error;
+use pmc_sys::sys::{errno, errno_name};
+
+pub use self::missing_feature::OmittableFeature;
+
+/// The kind of a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RefusalKind {
+    /// The kernel considers the request invalid (FreeBSD: EINVAL).
+    BadRequest,
+    /// The machine has no counter for the event, or it is disabled (FreeBSD: ENXIO).
+    NoHardware,
+    /// The hardware lacks a feature of the request, such as an interrupt for sampling (FreeBSD:
+    /// EOPNOTSUPP).
+    NoCapability,
+    /// The user lacks privileges (FreeBSD: EPERM).
+    NoPrivilege,
+    /// The process or thread is gone (FreeBSD: ESRCH).
+    NotFound,
+    /// Another user holds the counter (FreeBSD, NetBSD: EBUSY).
+    Busy,
+    /// The CPU is offline or missing.
+    CpuOffline,
+    /// No file descriptor is left.
+    OutOfDescriptors,
+    /// No memory is left, or the limit on locked memory is reached.
+    OutOfMemory,
+    /// The kernel has no perf events, or hides them.
+    NoPerfEvents,
+    /// Any other errno.
+    Other,
+}
+
+impl RefusalKind {
+    /// The errno that FreeBSD's `pmc_allocate(3)` returns for this kind.
+    pub fn freebsd_errno(self) -> Option<&'static str> {
+        Some(match self {
+            Self::BadRequest => "EINVAL",
+            Self::NoHardware | Self::CpuOffline | Self::NoPerfEvents => "ENXIO",
+            Self::NoCapability => "EOPNOTSUPP",
+            Self::NoPrivilege => "EPERM",
+            Self::NotFound => "ESRCH",
+            Self::Busy => "EBUSY",
+            Self::OutOfMemory => "ENOMEM",
+            Self::OutOfDescriptors | Self::Other => return None,
+        })
+    }
+
+    /// The word for this kind in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::BadRequest => "bad-request",
+            Self::NoHardware => "no-hardware",
+            Self::NoCapability => "no-capability",
+            Self::NoPrivilege => "no-privilege",
+            Self::NotFound => "not-found",
+            Self::Busy => "busy",
+            Self::CpuOffline => "cpu-offline",
+            Self::OutOfDescriptors => "out-of-descriptors",
+            Self::OutOfMemory => "out-of-memory",
+            Self::NoPerfEvents => "no-perf-events",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// An event that is not counted: the request, the target and the kernel's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The event's name.
+    pub event: String,
+    /// The requested attributes.
+    pub attr: Attr,
+    /// The slot in which the event should count.
+    pub slot: TargetSlot,
+    /// The call that failed.
+    pub call: FailedCall,
+    /// The kernel's errno; `None` if no system call failed.
+    pub errno: Option<i32>,
+    /// Number of members of the event's kernel group that were already open; 0 for leaders and single events.
+    /// If it is not 0, the group as a whole may not fit.
+    pub group_before: usize,
+    /// The feature without which the kernel accepts the request, if known: see [`Refusal::isolate`].
+    pub culprit: Option<OmittableFeature>,
+    /// Kind, cause and remedy, if known without the machine's facts.
+    known: Option<RefusalText>,
+}
+
+impl Refusal {
+    /// Creates the refusal of an event that the kernel did not open in this slot.
+    pub fn new(event: &str, attr: Attr, slot: TargetSlot, error: &io::Error) -> Self {
+        let errno = error.raw_os_error();
+        let known = errno.is_none().then(|| (RefusalKind::Other, error.to_string(), String::new()));
+        let event = event.to_owned();
+        Self { event, attr, slot, call: FailedCall::Open, errno, group_before: 0, culprit: None, known }
+    }
+
+    /// Creates the refusal of a ring that the kernel did not map. `bytes` includes the header page.
+    pub fn of_ring(event: &str, attr: Attr, bytes: u64, error: &io::Error) -> Self {
+        Self { call: FailedCall::Map { bytes }, ..Self::new(event, attr, TargetSlot::OURSELVES, error) }
+    }
+
+    /// Creates the refusal of an event that pmc rejects without asking the kernel. `errno` is the equivalent
+    /// error number.
+    pub fn before_the_kernel(
+        event: &str,
+        attr: Attr,
+        errno: impl Into<Option<i32>>,
+        (kind, cause, remedy): (RefusalKind, &str, &str),
+    ) -> Self {
+        Self {
+            event: event.to_owned(),
+            attr,
+            slot: TargetSlot::OURSELVES,
+            call: FailedCall::Open,
+            errno: errno.into(),
+            group_before: 0,
+            culprit: None,
+            known: Some((kind, cause.to_owned(), remedy.to_owned())),
+        }
+    }
+
+    /// Sets the number of members of its kernel group that were already open.
+    #[must_use]
+    pub fn after(self, group_before: usize) -> Self {
+        Self { group_before, ..self }
+    }
+
+    /// Whether the thread or the CPU is gone. The event is then not the cause of the refusal.
+    pub fn is_gone(&self) -> bool {
+        match self.errno {
+            Some(errno::ESRCH) => self.slot.tid.is_some(),
+            Some(errno::ENODEV) => self.slot.cpu.is_some(),
+            _ => false,
+        }
+    }
+
+    /// For an ambiguous errno, finds the rejected part. Tries the request on pmc's own process without each
+    /// [`OmittableFeature`] in turn.
+    #[must_use]
+    pub fn isolate(mut self) -> Self {
+        let says_no_more = matches!(self.errno, Some(errno::EINVAL | errno::EOPNOTSUPP));
+        if says_no_more && self.call == FailedCall::Open && self.group_before == 0 && self.known.is_none() {
+            let slot = if self.slot.tid.is_some() { TargetSlot::OURSELVES } else { self.slot };
+            self.culprit = culprit(&self.attr, |attr| slot.opens(attr).is_ok());
+        }
+        self
+    }
+
+    /// Explains the refusal from facts only.
+    pub fn explain(&self, facts: &MachineFacts) -> Explanation {
+        let errno = match self.errno {
+            // The kernel checks privileges first, but they do not help if the hardware is missing.
+            Some(errno::EACCES) if facts.lacks_hardware(&self.attr) => Some(errno::ENOENT),
+            errno => errno,
+        };
+        let (kind, cause, remedy) = match (&self.known, errno) {
+            (Some(known), _) => known.clone(),
+            (None, errno) => causes::of(errno.unwrap_or_default(), self, facts),
+        };
+        Explanation { errno, kind, cause, remedy }
+    }
+
+    /// Returns the CPU on which the event was refused, as the end of a sentence: ` on CPU 3`. Empty for a
+    /// task.
+    pub fn on_cpu(&self) -> String {
+        match self.slot {
+            TargetSlot { tid: None, cpu: Some(cpu) } => format!(" on CPU {cpu}"),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The system call that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailedCall {
+    /// `perf_event_open(2)`.
+    Open,
+    /// `mmap(2)` of a ring of this many bytes.
+    Map {
+        /// Size of the ring including its header page.
+        bytes: u64,
+    },
+}
+
+/// Why an event is not counted, as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// The kernel's errno; `None` if no system call failed (the event never got a counter).
+    pub errno: Option<i32>,
+    /// The kind of the refusal.
+    pub kind: RefusalKind,
+    /// The cause: one clause without a full stop.
+    pub cause: String,
+    /// What to try: an imperative clause. Empty if there is no known remedy.
+    pub remedy: String,
+}
+
+impl Explanation {
+    /// The name of the errno, such as `ENOENT`.
+    pub fn errno_name(&self) -> Option<&'static str> {
+        self.errno.and_then(errno_name)
+    }
+
+    /// Converts the explanation to an error. `doing` names the attempt: `opening cycles on CPU 3`.
+    pub fn into_error(self, doing: impl Into<String>) -> Error {
+        let mut error = match self.errno {
+            Some(number) => Error::io(doing, io::Error::from_raw_os_error(number)),
+            None => Error::new(doing),
+        };
+        error = error.why(self.cause);
+        if self.remedy.is_empty() { error } else { error.try_this(self.remedy) }
+    }
+}
+
+/// Explains why an event that was opened and enabled was never on a counter (`time_running` is 0, or a
+/// pinned event reads nothing).
+pub fn never_ran(attr: &Attr, facts: &MachineFacts) -> Explanation {
+    let (kind, cause, remedy) = causes::never_ran(attr, facts);
+    Explanation { errno: None, kind, cause, remedy }
+}
+
+/// Kind, cause and remedy.
+type RefusalText = (RefusalKind, String, String);
+
+fn explained(kind: RefusalKind, cause: impl Into<String>, remedy: impl Into<String>) -> RefusalText {
+    (kind, cause.into(), remedy.into())
+}

@@ -1,0 +1,177 @@
+//! Errors in event text: the position, what was expected, and suggestions.
+//!
+//! Takes spans from `syntax` and `resolve`; returns an [`Error`] whose detail shows the text with carets.
+
+use std::fmt;
+use std::ops::Range;
+
+use pmc_sys::error::Error;
+use pmc_sys::text;
+
+/// A byte range of the event text, `start..end`.
+pub type TextSpan = Range<usize>;
+
+/// Columns of the text to show around the word.
+const SHOWN: usize = 90;
+
+/// An error in event text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseError {
+    /// The whole text.
+    pub text: String,
+    /// The invalid word; may be empty if something is missing.
+    pub span: TextSpan,
+    /// The error, as one clause without a full stop.
+    pub message: String,
+    /// The expected text.
+    pub expected: Option<String>,
+    /// Similar names, the nearest first.
+    pub suggestions: Vec<String>,
+    /// The usual cause.
+    pub cause: Option<String>,
+    /// A remedy.
+    pub remedy: Option<String>,
+}
+
+/// A parse error not yet attached to its text.
+#[derive(Debug, Clone)]
+pub(super) struct Fault(Box<ParseError>);
+
+/// Shorthand for this folder.
+pub(super) type ParseResult<T, E = Fault> = std::result::Result<T, E>;
+
+impl Fault {
+    pub(super) fn at(span: &TextSpan, message: impl Into<String>) -> Self {
+        Self(Box::new(ParseError {
+            text: String::new(),
+            span: span.clone(),
+            message: message.into(),
+            expected: None,
+            suggestions: Vec::new(),
+            cause: None,
+            remedy: None,
+        }))
+    }
+
+    pub(super) fn expected(mut self, what: impl Into<String>) -> Self {
+        self.0.expected = Some(what.into());
+        self
+    }
+
+    pub(super) fn why(mut self, cause: impl Into<String>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
+    pub(super) fn try_this(mut self, remedy: impl Into<String>) -> Self {
+        self.0.remedy = Some(remedy.into());
+        self
+    }
+
+    /// Converts an error in an alias's text to an error of the alias `word`, with the same cause and
+    /// remedy.
+    pub(super) fn of_alias(self, word: &str, span: &TextSpan, means: &str) -> Self {
+        let ParseError { message, cause, remedy, .. } = *self.within(means);
+        let own = format!("`{word}` means `{means}`: {message}");
+        let mut fault = Self::at(span, own);
+        (fault.0.cause, fault.0.remedy) = (cause, remedy);
+        fault
+    }
+
+    /// Adds the names nearest to the word.
+    pub(super) fn meant<'a>(mut self, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
+        // A word longer than any name is not a typo, and comparing it would be slow.
+        if word.len() <= 100 {
+            self.0.suggestions = text::nearest(word, candidates, 3).into_iter().map(str::to_owned).collect();
+        }
+        self
+    }
+
+    pub(super) fn within(mut self, text: &str) -> Box<ParseError> {
+        text.clone_into(&mut self.0.text);
+        let wrong = &mut self.0;
+        let parts = [Some(&mut wrong.message), wrong.expected.as_mut(), wrong.remedy.as_mut()];
+        parts.into_iter().flatten().for_each(shorten);
+        self.0
+    }
+}
+
+/// Cuts the middle out of a message that quotes a very long word.
+fn shorten(sentence: &mut String) {
+    const LONGEST: usize = 1000;
+    if sentence.len() > LONGEST {
+        let start: String = sentence.chars().take(LONGEST / 4).collect();
+        let end: String = sentence.chars().rev().take(LONGEST / 4).collect();
+        *sentence = format!("{start} … {}", end.chars().rev().collect::<String>());
+    }
+}
+
+impl ParseError {
+    /// The text, with carets below the word; empty if there is no text to show.
+    pub fn drawing(&self) -> String {
+        if self.text.trim().is_empty() {
+            return String::new();
+        }
+        let clean = |part: &str| text::clean(part).into_owned();
+        let cut = |at: usize| {
+            (0..=at.min(self.text.len())).rev().find(|&i| self.text.is_char_boundary(i)).unwrap_or(0)
+        };
+        let (start, end) = (cut(self.span.start), cut(self.span.end.max(self.span.start)));
+        // Only the part around the word is shown of a long text.
+        let from = if end <= SHOWN { 0 } else { cut(start.saturating_sub(SHOWN / 3)) };
+        let to = if self.text.len() <= from + SHOWN {
+            self.text.len()
+        } else {
+            cut((from + SHOWN).max(start + 1))
+        };
+        let end = end.min(to);
+        let before = format!("{}{}", if from > 0 { "…" } else { "" }, clean(&self.text[from..start]));
+        let word = clean(&self.text[start..end]);
+        let after = format!("{}{}", clean(&self.text[end..to]), if to < self.text.len() { "…" } else { "" });
+        let carets = "^".repeat(text::width(&word).max(1));
+        format!("{before}{word}{after}\n{}{carets}", " ".repeat(text::width(&before)))
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Error::from(self.clone()).fmt(f)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+impl From<Box<ParseError>> for Error {
+    fn from(wrong: Box<ParseError>) -> Self {
+        Self::from(*wrong)
+    }
+}
+
+impl From<ParseError> for Error {
+    fn from(wrong: ParseError) -> Self {
+        let mut detail = wrong.drawing();
+        if let Some(expected) = &wrong.expected {
+            if !detail.is_empty() {
+                detail.push('\n');
+            }
+            detail.push_str("expected ");
+            detail.push_str(expected);
+        }
+        let mut error = Self::usage(wrong.message).detail(detail);
+        if let Some(cause) = wrong.cause {
+            error = error.why(cause);
+        }
+        match wrong.suggestions.as_slice() {
+            [] => {}
+            [one] => error = error.try_this(format!("did you mean `{one}`?")),
+            [rest @ .., last] => {
+                let rest: Vec<String> = rest.iter().map(|s| format!("`{s}`")).collect();
+                error = error.try_this(format!("did you mean {} or `{last}`?", rest.join(", ")));
+            }
+        }
+        if let Some(remedy) = wrong.remedy {
+            error = error.try_this(remedy);
+        }
+        error
+    }
+}

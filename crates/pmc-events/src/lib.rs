@@ -1,0 +1,10 @@
+//! From the text of events to running counters.
+//!
+//! - [`event`]: resolves event text, as perf and FreeBSD write it, into `perf_event_attr`.
+//! - [`counter`]: opens counters, groups and sampling rings for a target, and explains the kernel's refusals.
+
+pub mod counter;
+pub mod event;
+#[cfg(test)]
+#[path = "../../../tests/kit/unit.rs"]
+mod kit;

@@ -1,0 +1,76 @@
+//! Keeps an existing recording as `NAME.old`.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::super::PerfdataError;
+use super::super::magic::{MAGIC, is_magic};
+use pmc_sys::sys::file_map::open_regular;
+use pmc_sys::sys::output_file::{self, ExistingFile};
+
+/// Returns the files of a recording of this user in perf's directory form (`perf record --threads`): `data`
+/// and `data.N`. Returns `None` for everything else. A directory with other files is the user's own, and pmc
+/// must not move or remove it.
+pub(super) fn recording_files(directory: &Path) -> Option<Vec<PathBuf>> {
+    let meta = fs::symlink_metadata(directory).ok()?;
+    if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    let mut magic = [0; MAGIC.len()];
+    open_regular(&directory.join("data"), false).and_then(|mut data| data.read_exact(&mut magic)).ok()?;
+    let is_number = |n: &str| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit());
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).ok()? {
+        let entry = entry.ok()?;
+        let name = entry.file_name();
+        let name = name.to_str()?;
+        let is_recorded = name == "data" || name.strip_prefix("data.").is_some_and(is_number);
+        if !is_recorded || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            return None;
+        }
+        files.push(entry.path());
+    }
+    (magic == MAGIC).then_some(files)
+}
+
+/// Renames the existing recording to `NAME.old`, in place of an older recording.
+///
+/// # Errors
+/// When `NAME.old` is not a recording, or when the recording cannot be renamed.
+pub(super) fn keep(recording: &Path) -> Result<(), PerfdataError> {
+    let mut old = recording.as_os_str().to_owned();
+    old.push(".old");
+    let old = Path::new(&old);
+    make_room(old, recording.is_dir()).map_err(PerfdataError::keep(old))?;
+    fs::rename(recording, old).map_err(PerfdataError::keep(old))
+}
+
+/// Prepares `old` for a rename. A file can replace another file in one step. An old directory must be removed
+/// first, and so must an old file that a directory is to replace.
+fn make_room(old: &Path, for_directory: bool) -> io::Result<()> {
+    let there = output_file::look(old)?;
+    match there.standing {
+        // The user's own symbolic link points to another path.
+        _ if there.path != old => Err(rustix::io::Errno::EXIST.into()),
+        ExistingFile::Nothing => Ok(()),
+        ExistingFile::File { .. } if is_other_file(old) => Err(rustix::io::Errno::EXIST.into()),
+        ExistingFile::File { .. } | ExistingFile::OthersLink if for_directory => fs::remove_file(old),
+        ExistingFile::File { .. } | ExistingFile::OthersLink => Ok(()),
+        ExistingFile::Fifo | ExistingFile::Special => {
+            for file in recording_files(old).ok_or(rustix::io::Errno::EXIST)? {
+                fs::remove_file(file)?;
+            }
+            fs::remove_dir(old)
+        }
+    }
+}
+
+/// Whether the file contains something other than a recording. An unreadable file, such as root's recording,
+/// does not count: the directory's owner may replace it.
+fn is_other_file(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = open_regular(path, false).and_then(|file| file.take(8).read_to_end(&mut start));
+    read.is_ok() && !start.is_empty() && !is_magic(&start)
+}

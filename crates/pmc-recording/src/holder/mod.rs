@@ -1,0 +1,18 @@
+//! The holder: keeps events and their rings open for its clients, without a controlling process.
+//!
+//! ```text
+//!   accept ─► request, in time ─► may this user? ─► entries: add, read, copy, rename, remove ─► answer
+//!                                                     │
+//!                                                     └► run directory: published, withdrawn, lost
+//! ```
+//! Receives a run directory. Communicates only by answering requests. [`serve`] contains the loop. It also
+//! enforces access rights and time limits. [`entry`] opens an event and copies its rings. [`cpus`] notices
+//! CPUs that go online or offline, and [`directory_watch`] notices when the run directory is removed. The
+//! kernel writes to the rings, so a holder sleeps while there are no requests.
+
+mod cpus;
+mod directory_watch;
+mod entry;
+mod serve;
+
+pub use serve::hold;

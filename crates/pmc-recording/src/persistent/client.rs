@@ -1,0 +1,295 @@
+//! Sends requests to a holder: finds its socket, starts a holder if none runs, and checks its identity.
+//!
+//! Receives a run directory and a request; returns the answer, or a refusal as an [`Error`].
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+use super::PersistentEntry;
+use super::directory::{RunDirectory, is_called};
+use super::message::{HolderAnswer, HolderRequest, LONGEST_ANSWER, LONGEST_REQUEST, receive, send};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::host::Host;
+use pmc_sys::host::persistent::RUN_DIRECTORY;
+use pmc_sys::sys::signal;
+
+/// Maximum time to wait for an answer: opening tracepoints on every CPU of a large machine takes seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time to wait for a new holder to start listening.
+const START: Duration = Duration::from_secs(10);
+
+/// Returns the run directories to search: this user's, then root's.
+pub fn directories(host: &Host) -> Vec<RunDirectory> {
+    host.run_directories().into_iter().map(RunDirectory::at).collect()
+}
+
+/// Finds a published entry by name or id. Also returns its run directory.
+///
+/// # Errors
+/// If there is no such entry. The error lists the existing and the lost entries.
+pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, PersistentEntry)> {
+    let all = directories(host);
+    if let Some(found) = all.iter().find_map(|at| Some((at.clone(), at.entry(word)?))) {
+        return Ok(found);
+    }
+    let names: Vec<String> =
+        all.iter().flat_map(RunDirectory::entries).map(|entry| entry.definition.name).collect();
+    let lost = all.iter().flat_map(RunDirectory::lost).find(|lost| is_called(&lost.entry, word));
+    let error = Error::new(format!("no persistent event `{word}`"));
+    let error = match (lost, names.is_empty()) {
+        (Some(lost), _) => error.why(format!("it was lost: {}", lost.why)),
+        (None, true) => error.why("nothing is"),
+        (None, false) => error.why(format!("these are: {}", names.join(", "))),
+    };
+    Err(error.try_this(format!("pmc persist add {word} -e EVENT")))
+}
+
+/// Sends a request to the running holder.
+///
+/// # Errors
+/// If there is no holder, if it refuses, or if the connection fails.
+pub fn ask(directory: &RunDirectory, request: &HolderRequest) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
+    ask_for(directory, request, PATIENCE)
+}
+
+/// Sends a request to the running holder, and waits for the answer no longer than `patience`.
+///
+/// # Errors
+/// As [`ask`].
+pub fn ask_for(
+    directory: &RunDirectory,
+    request: &HolderRequest,
+    patience: Duration,
+) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
+    match exchange(directory, request, &[], patience) {
+        Ok(Some(answer)) => refused(answer),
+        Ok(None) => Err(gone(directory)),
+        Err(error) => Err(not_asked(directory, error)),
+    }
+}
+
+/// A request in flight. The sender may do other work until the answer arrives.
+pub struct PendingRequest {
+    directory: RunDirectory,
+    socket: OwnedFd,
+}
+
+impl PendingRequest {
+    /// Sends the request.
+    ///
+    /// # Errors
+    /// As [`ask`].
+    pub fn send(directory: &RunDirectory, request: &HolderRequest) -> Result<Self> {
+        let sent = send_request(directory, request, &[], Instant::now() + PATIENCE);
+        let socket = sent.map_err(|error| not_asked(directory, error))?;
+        Ok(Self { directory: directory.clone(), socket })
+    }
+
+    /// Returns the answer if it arrives within `patience` and before a signal that ends pmc. Returns the
+    /// answer only once.
+    ///
+    /// # Errors
+    /// As [`ask`].
+    pub fn answer(&self, patience: Duration) -> Result<Option<(HolderAnswer, Vec<OwnedFd>)>> {
+        match receive_answer(&self.socket, Instant::now() + patience) {
+            Ok(Some(answer)) => refused(answer).map(Some),
+            Ok(None) => Err(gone(&self.directory)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::Interrupted) => {
+                Ok(None)
+            }
+            Err(error) => Err(not_asked(&self.directory, error)),
+        }
+    }
+}
+
+fn not_asked(directory: &RunDirectory, error: io::Error) -> Error {
+    if is_absent(&error) {
+        return Error::new("no holder of persistent events is running")
+            .why(format!("no process listens on {}", directory.socket().display()))
+            .try_this("pmc persist add NAME -e EVENT starts one");
+    }
+    asking(directory, error)
+}
+
+/// Sends a request to the holder, and starts a holder if none runs. Also starts a new holder if the old one
+/// is ending because its last entry was removed.
+///
+/// # Errors
+/// As [`ask`]; if no holder can be started.
+pub fn ask_or_start(
+    directory: &RunDirectory,
+    request: &HolderRequest,
+) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
+    hand_over(directory, request, &[])
+}
+
+/// Like [`ask_or_start`], but also sends descriptors. They are only sent to a holder of root or of this user.
+///
+/// # Errors
+/// As [`ask_or_start`].
+pub fn hand_over(
+    directory: &RunDirectory,
+    request: &HolderRequest,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
+    let begun = Instant::now();
+    let mut started: Option<Child> = None;
+    loop {
+        match exchange(directory, request, descriptors, PATIENCE) {
+            Ok(Some(answer)) => return refused(answer),
+            Ok(None) => {}
+            Err(error) if is_absent(&error) => {}
+            Err(error) => return Err(asking(directory, error)),
+        }
+        if begun.elapsed() > START {
+            let said = std::fs::read_to_string(directory.log()).unwrap_or_default();
+            let error = Error::new("the holder of persistent events does not start");
+            return Err(if said.is_empty() { error } else { error.detail(said) });
+        }
+        let is_running = started.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)));
+        if !is_running {
+            started = Some(start(directory)?);
+        }
+        sleep(Duration::from_millis(10));
+    }
+}
+
+/// Starts a holder that ends when it has no more entries.
+fn start(directory: &RunDirectory) -> Result<Child> {
+    directory.make()?;
+    let log = directory.log();
+    let log = File::create(&log).map_err(|error| Error::io(format!("creating {}", log.display()), error))?;
+    let program = std::env::current_exe().map_err(|error| Error::io("finding pmc itself", error))?;
+    let mut command = Command::new(program);
+    command.args(["persist", "hold", "--until-empty"]).env(RUN_DIRECTORY, directory.path());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    command.spawn().map_err(|error| Error::io("starting the holder of persistent events", error))
+}
+
+fn exchange(
+    directory: &RunDirectory,
+    request: &HolderRequest,
+    descriptors: &[BorrowedFd<'_>],
+    patience: Duration,
+) -> io::Result<Option<(HolderAnswer, Vec<OwnedFd>)>> {
+    let until = Instant::now() + patience;
+    receive_answer(&send_request(directory, request, descriptors, until)?, until)
+}
+
+fn send_request(
+    directory: &RunDirectory,
+    request: &HolderRequest,
+    descriptors: &[BorrowedFd<'_>],
+    until: Instant,
+) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let address = SocketAddrUnix::new(directory.socket())?;
+    // If a holder does not accept connections, its backlog fills up, and there is no descriptor to poll.
+    while let Err(error) = connect(&socket, &address) {
+        if error != rustix::io::Errno::AGAIN {
+            return Err(error.into());
+        }
+        let soon = Instant::now() + Duration::from_millis(10);
+        match wait(None, soon) {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut && soon < until => {}
+            waited => return waited.and(Err(io::ErrorKind::TimedOut.into())).map(|()| socket),
+        }
+    }
+    // Do not trust the listener of another user, which could send any answer. Only root may connect to it,
+    // because root has named the directory, but without sending descriptors.
+    let (holder, own) = (socket_peercred(&socket)?.uid, rustix::process::geteuid());
+    let may_be_others = own.is_root() && descriptors.is_empty();
+    if !holder.is_root() && !may_be_others && holder != own {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens on this socket"));
+    }
+    match send(&socket, request, LONGEST_REQUEST, descriptors) {
+        // The holder may have sent an answer and closed the connection before it received the request.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(socket),
+        sent => sent.map(|()| socket),
+    }
+}
+
+fn receive_answer(socket: &OwnedFd, until: Instant) -> io::Result<Option<(HolderAnswer, Vec<OwnedFd>)>> {
+    wait(Some(socket), until)?;
+    match receive(socket, LONGEST_ANSWER) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
+        answer => answer,
+    }
+}
+
+/// Waits until the socket is readable. A stopped holder never answers, so a signal that pmc catches also ends
+/// the wait. The signal stays pending for the loop that handles it.
+///
+/// # Errors
+/// `TimedOut`, or `Interrupted` if such a signal ends the wait.
+fn wait(socket: Option<&OwnedFd>, until: Instant) -> io::Result<()> {
+    let signals = signal::pending(&[signal::INT, signal::TERM, signal::HUP])?;
+    loop {
+        let mut fds = vec![PollFd::new(&signals, PollFlags::IN)];
+        fds.extend(socket.map(|socket| PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)));
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+        match poll(&mut fds, Some(&left)) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            // If both are ready, the answer takes precedence over the signal.
+            Ok(_) if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) => return Ok(()),
+            Ok(_) => return Err(io::ErrorKind::Interrupted.into()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
+fn refused((answer, descriptors): (HolderAnswer, Vec<OwnedFd>)) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
+    match answer {
+        HolderAnswer::Refused(refused) => Err(refused.into()),
+        answer => Ok((answer, descriptors)),
+    }
+}
+
+fn gone(directory: &RunDirectory) -> Error {
+    Error::new(format!("the holder at {} ended before it responded", directory.path().display()))
+        .try_this("pmc persist list shows held and lost entries")
+}
+
+fn asking(directory: &RunDirectory, error: io::Error) -> Error {
+    let error_kind = error.kind();
+    let stopped = "the holder process is stopped or busy; see pmc persist list";
+    match error_kind {
+        io::ErrorKind::TimedOut => {
+            return Error::new(format!("the holder at {} does not respond", directory.path().display()))
+                .why(stopped);
+        }
+        io::ErrorKind::Interrupted => {
+            return Error::new(format!(
+                "interrupted before the holder at {} responded",
+                directory.path().display()
+            ))
+            .why(stopped);
+        }
+        _ => {}
+    }
+    let error = Error::io(format!("asking the holder at {}", directory.socket().display()), error);
+    match error_kind {
+        io::ErrorKind::PermissionDenied => error.why("it is another user's"),
+        _ => error,
+    }
+}
+
+/// Returns the error for an answer that does not match the request.
+pub fn misunderstood() -> Error {
+    Error::new("unexpected answer from the holder").why("the holder may be another version of pmc")
+}

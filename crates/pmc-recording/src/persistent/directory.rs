@@ -1,0 +1,488 @@
+//! The run directory of a holder.
+//!
+//! ```text
+//! type                 persistent: a word instead of the kernel's number
+//! format/persistent    attr5:23
+//! events/NAME          persistent,config=ID
+//! held/ID              the event: an Entry as JSON
+//! lost                 events of earlier holders: a Lost as JSON, one per line
+//! next-id              the id of the next entry
+//! socket, lock, log    the holder's socket; its lock; its messages since its start
+//! ```
+//! Files are written under another name and then renamed, so readers never see an incomplete file. All users
+//! may read the published files; only the holder's user may write.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::de::DeserializeOwned;
+
+use super::{LostEntry, PersistentEntry};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::host::persistent::has_holder;
+use pmc_sys::host::pmu::PERSISTENT;
+use pmc_sys::sort;
+use pmc_sys::sys::lock;
+
+/// Maximum size of a published file in bytes. A larger file is invalid.
+const LONGEST: u64 = 1 << 20;
+/// Maximum length of a name.
+const LONGEST_NAME: usize = 64;
+/// The reason that is shown for lost entries whose holder no longer runs.
+const KILLED: &str = "its holder was killed";
+/// Suffixes of the files by which sysfs describes events. Entry names must not end with them.
+const DESCRIPTIONS: [&str; 4] = [".scale", ".unit", ".snapshot", ".per-pkg"];
+
+/// A run directory of any user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDirectory {
+    path: PathBuf,
+}
+
+/// Validates an entry name: it must be a valid word in an event and a valid file name. It must not be a
+/// number, because a number means an id.
+///
+/// # Errors
+/// Returns the reason why the name is invalid.
+pub fn check_name(name: &str) -> Result<()> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let wrong = match name {
+        "" => "it is empty",
+        _ if name.len() > LONGEST_NAME => "it has more than 64 characters",
+        _ if !name.chars().all(is_word) => {
+            "it contains characters other than letters, digits, `_`, `-` and `.`"
+        }
+        _ if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
+            "it does not start with a letter"
+        }
+        _ if name == PERSISTENT => "the PMU's only term has this name",
+        _ if DESCRIPTIONS.iter().any(|end| name.ends_with(end)) => {
+            "sysfs uses this extension for event descriptions"
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::usage(format!("`{name}` is not a valid name for a persistent event")).why(wrong))
+}
+
+impl RunDirectory {
+    /// Returns the run directory with this path.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The directory's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the user whose holder publishes in this directory.
+    pub fn owner(&self) -> Option<u32> {
+        fs::metadata(&self.path).ok().map(|about| about.uid())
+    }
+
+    /// Returns the path of the holder's socket.
+    pub fn socket(&self) -> PathBuf {
+        self.path.join("socket")
+    }
+
+    /// Returns the path of the holder's log.
+    pub fn log(&self) -> PathBuf {
+        self.path.join("log")
+    }
+
+    /// Returns the entries that a holder keeps open, sorted by id. Returns none if the holder has ended, even
+    /// if its files remain.
+    pub fn entries(&self) -> Vec<PersistentEntry> {
+        if has_holder(&self.path) { self.published() } else { Vec::new() }
+    }
+
+    /// Returns the published entries, sorted by id. Skips invalid files.
+    fn published(&self) -> Vec<PersistentEntry> {
+        let ids = fs::read_dir(self.path.join("held")).into_iter().flatten().flatten();
+        let mut all: Vec<PersistentEntry> = ids.filter_map(|file| json(&file.path())).collect();
+        sort::by_key(&mut all, |entry| entry.id);
+        all
+    }
+
+    /// Returns the entry with this name or id.
+    pub fn entry(&self, word: &str) -> Option<PersistentEntry> {
+        self.entries().into_iter().find(|entry| is_called(entry, word))
+    }
+
+    /// Returns the lost entries of earlier holders. These are the entries in the file `lost`, and those that
+    /// a killed holder has left behind.
+    pub fn lost(&self) -> Vec<LostEntry> {
+        let text = read(&self.path.join("lost")).unwrap_or_default();
+        let mut lost: Vec<LostEntry> =
+            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        if !has_holder(&self.path) {
+            let found = clock_gettime(ClockId::Realtime).tv_sec;
+            let killed = |entry| LostEntry { entry, found, why: KILLED.to_owned() };
+            lost.extend(self.published().into_iter().map(killed));
+        }
+        lost
+    }
+
+    /// Creates the directory if needed, writable by this user only.
+    ///
+    /// # Errors
+    /// If it cannot be created, or if other users may write to it.
+    pub fn make(&self) -> Result<()> {
+        let path = &self.path;
+        let make = DirBuilder::new().recursive(true).mode(0o755).create(path);
+        make.map_err(|error| Error::create("PMC_PERSISTENT_DIR=… for", path, error))?;
+        let about = fs::metadata(path).map_err(|error| doing("looking at", path, error))?;
+        let own = rustix::process::geteuid().as_raw();
+        if about.uid() != own || about.mode() & 0o022 != 0 {
+            return Err(Error::new(format!("other users can write to {}", path.display()))
+                .why("other users could impersonate the holder")
+                .try_this(format!("chmod go-w {}, or set PMC_PERSISTENT_DIR", path.display())));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a word is this entry's name or id.
+pub fn is_called(entry: &PersistentEntry, word: &str) -> bool {
+    entry.definition.name == word || word.parse() == Ok(entry.id)
+}
+
+/// A run directory in which this process publishes until it ends.
+#[derive(Debug)]
+pub struct Publisher {
+    directory: RunDirectory,
+    next_id: u64,
+    /// Locked as long as this process lives.
+    lock: File,
+}
+
+impl Publisher {
+    /// Claims the directory; `None` if another holder has claimed it. Removes all entries that earlier
+    /// holders left behind, and reports them as lost.
+    ///
+    /// # Errors
+    /// The errors of [`RunDirectory::make`] and of the kernel.
+    pub fn claim(directory: RunDirectory, now: i64) -> Result<Option<Self>> {
+        directory.make()?;
+        let Some(lock) = take_lock(&directory)? else { return Ok(None) };
+        let left = directory.published();
+        let after = left.iter().map(|entry| entry.id + 1).max().unwrap_or(1);
+        let kept = read(&directory.path.join("next-id")).and_then(|text| text.trim().parse().ok());
+        let publisher = Self { next_id: after.max(kept.unwrap_or(1)), directory, lock };
+        publisher.lose(&left, now, KILLED)?;
+        for folder in FOLDERS {
+            let _ = fs::remove_dir_all(publisher.directory.path.join(folder));
+        }
+        publisher.lay_out()?;
+        Ok(Some(publisher))
+    }
+
+    /// Creates missing directories. Does not change existing directories, because clients may be reading
+    /// them.
+    fn lay_out(&self) -> Result<()> {
+        for folder in FOLDERS {
+            let folder = self.directory.path.join(folder);
+            let make = DirBuilder::new().recursive(true).mode(0o755).create(&folder);
+            make.map_err(|error| doing("making", &folder, error))?;
+        }
+        self.write("format/persistent", "attr5:23\n")?;
+        self.write("type", "persistent\n")
+    }
+
+    /// Whether all files exist that clients need to find the holder and these entries.
+    pub fn is_whole<'a>(&self, entries: impl Iterator<Item = &'a PersistentEntry>) -> bool {
+        let path = |name: &str| self.directory.path.join(name);
+        let mut published = entries.flat_map(files_of);
+        self.has_lock()
+            && ["socket", "type", "format/persistent"].into_iter().all(|name| path(name).exists())
+            && published.all(|name| path(&name).exists())
+    }
+
+    /// Publishes everything again after the run directory or parts of it were removed. The parent of the run
+    /// directory must still exist.
+    ///
+    /// # Errors
+    /// As [`claim`](Self::claim); if another holder has claimed the directory in the meantime.
+    pub fn restore<'a>(&mut self, entries: impl Iterator<Item = &'a PersistentEntry>) -> Result<()> {
+        let path = self.directory.path.clone();
+        if !path.parent().is_some_and(Path::is_dir) {
+            return Err(Error::new(format!("{} was removed, together with its directory", path.display())));
+        }
+        self.directory.make()?;
+        if !self.has_lock() {
+            let taken = || Error::new(format!("another holder has {}", path.display()));
+            self.lock = take_lock(&self.directory)?.ok_or_else(taken)?;
+        }
+        self.lay_out()?;
+        self.write("next-id", &format!("{}\n", self.next_id))?;
+        entries.into_iter().try_for_each(|entry| self.publish(entry))
+    }
+
+    /// Whether the file that this process has locked is still at its path.
+    fn has_lock(&self) -> bool {
+        let same =
+            |(one, other): (fs::Metadata, fs::Metadata)| (one.dev(), one.ino()) == (other.dev(), other.ino());
+        let found = fs::metadata(self.directory.path.join("lock"));
+        found.and_then(|found| Ok((found, self.lock.metadata()?))).is_ok_and(same)
+    }
+
+    /// Returns the directories that clients read.
+    pub fn folders(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        std::iter::once(self.directory.path.clone())
+            .chain(FOLDERS.iter().map(|folder| self.directory.path.join(folder)))
+    }
+
+    /// The run directory.
+    pub fn directory(&self) -> &RunDirectory {
+        &self.directory
+    }
+
+    /// Returns the id of a new entry. An id is never used twice, even by later holders.
+    ///
+    /// # Errors
+    /// If the next id cannot be saved. No id is returned in this case.
+    pub fn take_id(&mut self) -> Result<u64> {
+        let id = self.next_id;
+        self.write("next-id", &format!("{}\n", id + 1))?;
+        self.next_id = id + 1;
+        Ok(id)
+    }
+
+    /// Publishes an entry. Removes its name from the lost entries.
+    ///
+    /// # Errors
+    /// The kernel's error; in that case no part of the entry is published.
+    pub fn publish(&self, entry: &PersistentEntry) -> Result<()> {
+        let text = serde_json::to_string(entry).map_err(|error| Error::new(error.to_string()))?;
+        let name = &entry.definition.name;
+        let mut files = vec![(format!("held/{}", entry.id), text + "\n")];
+        if let Some((scale, unit)) = &entry.unit {
+            files.push((format!("events/{name}.scale"), format!("{scale}\n")));
+            files.push((format!("events/{name}.unit"), format!("{unit}\n")));
+        }
+        files.push((format!("events/{name}"), format!("persistent,config={}\n", entry.id)));
+        let written = files.iter().try_for_each(|(file, text)| self.write(file, text));
+        if written.is_err() {
+            self.withdraw(entry);
+        }
+        written?;
+        self.forget(name);
+        Ok(())
+    }
+
+    /// Removes an entry's files.
+    pub fn withdraw(&self, entry: &PersistentEntry) {
+        for file in files_of(entry) {
+            let _ = fs::remove_file(self.directory.path.join(file));
+        }
+    }
+
+    /// Publishes an entry under another name.
+    ///
+    /// # Errors
+    /// The kernel's error. In this case, the entry keeps its name.
+    pub fn rename(&self, before: &PersistentEntry, after: &PersistentEntry) -> Result<()> {
+        if let Err(error) = self.publish(after) {
+            return Err(self.publish(before).err().unwrap_or(error));
+        }
+        let is_event = |file: &String| file.starts_with("events/");
+        for file in files_of(before).iter().filter(|file| is_event(file)) {
+            let _ = fs::remove_file(self.directory.path.join(file));
+        }
+        Ok(())
+    }
+
+    /// Reports these entries as lost.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn lose(&self, entries: &[PersistentEntry], now: i64, why: &str) -> Result<()> {
+        let mut lost = self.directory.lost();
+        lost.extend(entries.iter().map(|entry| LostEntry {
+            entry: entry.clone(),
+            found: now,
+            why: why.to_owned(),
+        }));
+        entries.iter().for_each(|entry| self.withdraw(entry));
+        if entries.is_empty() { Ok(()) } else { self.write_lost(&lost) }
+    }
+
+    /// Removes the lost entries with this name or id. Returns whether there were any.
+    pub fn forget(&self, name: &str) -> bool {
+        let lost = self.directory.lost();
+        let rest: Vec<LostEntry> =
+            lost.iter().filter(|lost| !is_called(&lost.entry, name)).cloned().collect();
+        rest.len() < lost.len() && self.write_lost(&rest).is_ok()
+    }
+
+    fn write_lost(&self, lost: &[LostEntry]) -> Result<()> {
+        /// Maximum number of lost entries to keep. Without a limit, repeated kills could fill the disk.
+        const MOST: usize = 100;
+        let lines = lost[lost.len().saturating_sub(MOST)..]
+            .iter()
+            .filter_map(|lost| serde_json::to_string(lost).ok());
+        self.write("lost", &lines.map(|line| line + "\n").collect::<String>())
+    }
+
+    /// Writes a file atomically.
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.directory.path.join(name);
+        let beside = self.directory.path.join(".new");
+        let write = || -> io::Result<()> {
+            let mut file =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(0o444).open(&beside)?;
+            file.write_all(text.as_bytes())?;
+            file.set_permissions(fs::Permissions::from_mode(0o444))?;
+            fs::rename(&beside, &path)
+        };
+        write().map_err(|error| {
+            let _ = fs::remove_file(&beside);
+            doing("writing", &path, error)
+                .try_this("free some space in its file system, or set PMC_PERSISTENT_DIR")
+        })
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        if !self.has_lock() {
+            return;
+        }
+        for name in ["type", "format/persistent"] {
+            let _ = fs::remove_file(self.directory.path.join(name));
+        }
+    }
+}
+
+/// The subdirectories of a run directory.
+const FOLDERS: [&str; 3] = ["events", "held", "format"];
+
+/// Returns the files that publish an entry.
+fn files_of(entry: &PersistentEntry) -> Vec<String> {
+    let name = &entry.definition.name;
+    let mut files = vec![format!("events/{name}"), format!("held/{}", entry.id)];
+    if entry.unit.is_some() {
+        files.extend([".scale", ".unit"].map(|what| format!("events/{name}{what}")));
+    }
+    files
+}
+
+/// Locks a run directory; `None` while another holder has the lock.
+fn take_lock(directory: &RunDirectory) -> Result<Option<File>> {
+    let path = directory.path.join("lock");
+    let open = OpenOptions::new().write(true).create(true).truncate(false).mode(0o644).open(&path);
+    let file = open.map_err(|error| doing("opening", &path, error))?;
+    Ok(lock::take_for_description(&file, lock::LockKind::Write).is_ok().then_some(file))
+}
+
+fn doing(what: &str, path: &Path, error: io::Error) -> Error {
+    Error::io(format!("{what} {}", path.display()), error)
+}
+
+fn read(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_str(&read(path)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{EntryDefinition, RingMode, SharingLevel};
+    use super::*;
+
+    fn entry(id: u64, name: &str) -> PersistentEntry {
+        let definition = EntryDefinition {
+            name: name.to_owned(),
+            event: "page-faults".to_owned(),
+            pages: None,
+            mode: RingMode::Overwrite,
+            cpus: None,
+            pids: Vec::new(),
+            call_graph: false,
+            filter: None,
+            counts_only: false,
+            share: SharingLevel::Nothing,
+        };
+        let attr = vec!["0x1".to_owned()];
+        let (ended, unit) = (None, None);
+        PersistentEntry {
+            id,
+            definition,
+            since: 7,
+            ring_bytes: 4096,
+            rings: 1,
+            user_only: false,
+            ended,
+            unit,
+            attr,
+        }
+    }
+
+    #[test]
+    fn entry_names_must_be_words_not_numbers() {
+        for name in ["faults", "a.b-c_d", "_x1"] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", "1", "7up", "-x", ".x", "a/b", "a,b", "a b", "persistent", "x.scale", "ü", "../x"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+        assert!(check_name(&"x".repeat(65)).is_err());
+    }
+
+    #[test]
+    fn ids_are_never_reused_and_leftover_entries_are_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let claim = || Publisher::claim(RunDirectory::at(folder.path().join("run")), 1).unwrap();
+        let mut first = claim().expect("nobody has it");
+        assert!(claim().is_none(), "one holder at a time");
+        for name in ["a", "b"] {
+            let id = first.take_id().unwrap();
+            first.publish(&entry(id, name)).unwrap();
+        }
+        let at = RunDirectory::at(folder.path().join("run"));
+        assert_eq!(read(&at.path.join("events/b")).as_deref(), Some("persistent,config=2\n"));
+        first.withdraw(&entry(2, "b"));
+        drop(first);
+        let mut second = claim().expect("the first has ended");
+        let lost: Vec<(u64, String)> =
+            at.lost().into_iter().map(|lost| (lost.entry.id, lost.entry.definition.name)).collect();
+        assert_eq!(lost, [(1, "a".to_owned())]);
+        assert!(at.entries().is_empty());
+        assert_eq!(second.take_id().unwrap(), 3);
+        // Publishing a name again removes it from the lost entries.
+        second.publish(&entry(3, "a")).unwrap();
+        assert!(at.lost().is_empty());
+        second.rename(&entry(3, "a"), &entry(3, "c")).unwrap();
+        assert_eq!(
+            (at.entry("c"), at.entry("3"), at.entry("a")),
+            (Some(entry(3, "c")), Some(entry(3, "c")), None)
+        );
+        assert!(!at.path.join("events/a").exists());
+    }
+
+    #[test]
+    fn restore_keeps_files_that_clients_may_be_reading() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = RunDirectory::at(folder.path().join("run"));
+        let mut publisher = Publisher::claim(at.clone(), 1).unwrap().expect("nobody has it");
+        let held = entry(1, "a");
+        publisher.publish(&held).unwrap();
+        let inode = || fs::metadata(at.path.join("held")).unwrap().ino();
+        // While the file is open, its inode number is not reused.
+        let _open = File::open(at.path.join("held")).unwrap();
+        let before = inode();
+        for removed in ["lock", "held/1", "type"] {
+            fs::remove_file(at.path.join(removed)).unwrap();
+            publisher.restore(std::iter::once(&held)).unwrap();
+            assert_eq!(inode(), before, "{removed}");
+            assert_eq!(at.entries(), std::slice::from_ref(&held), "{removed}");
+        }
+    }
+}

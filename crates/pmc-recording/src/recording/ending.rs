@@ -1,0 +1,54 @@
+//! The reason that ends a measurement: the command's end, a signal, an order, or a timeout.
+//!
+//! Receives these events as they happen. Decides whether the measurement is over and how the process exits.
+//! All commands that measure use this module.
+
+use pmc_sys::sys::process::{CommandOutcome, Ended, RunningCommand};
+use pmc_sys::sys::signal;
+
+/// The reasons to end that have occurred so far.
+#[derive(Debug, Default)]
+pub(crate) struct EndConditions {
+    pub(crate) outcome: Option<CommandOutcome>,
+    pub(crate) stopped: bool,
+    pub(crate) timed_out: bool,
+    first_signal: Option<i32>,
+    /// Whether a second signal arrived; if so, stop waiting for the command.
+    pub(crate) insisted: bool,
+    /// Whether a holder has taken over the events. The command continues to run.
+    pub(crate) handed_over: bool,
+}
+
+impl EndConditions {
+    /// Whether the measurement is over.
+    pub(crate) fn over(&self) -> bool {
+        self.outcome.is_some() || self.stopped || self.timed_out || self.insisted || self.handed_over
+    }
+
+    /// Handles a signal. The first signal is forwarded to the command, which can then end gracefully. A
+    /// second signal, or the first one without a command, ends the measurement immediately.
+    pub(crate) fn signal(&mut self, caught: signal::CaughtSignal, command: Option<&RunningCommand>) {
+        if caught.signal == signal::CHLD {
+            return;
+        }
+        match command {
+            Some(command) if self.first_signal.is_none() => {
+                // The terminal sends its signals to the command as well.
+                if !caught.from_terminal {
+                    command.kill(caught.signal);
+                }
+            }
+            _ => self.insisted = true,
+        }
+        self.first_signal = self.first_signal.or(Some(caught.signal));
+    }
+
+    /// Returns the signal with which pmc should end itself; `None` if the command handled the signal and
+    /// exited.
+    pub(crate) fn interrupted(&self) -> Option<i32> {
+        match self.outcome {
+            Some(CommandOutcome { ended: Ended::Exited(_), .. }) => None,
+            _ => self.first_signal,
+        }
+    }
+}

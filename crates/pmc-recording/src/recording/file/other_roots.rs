@@ -1,0 +1,152 @@
+//! Files that are visible only in another root directory: in a chroot or in another mount namespace.
+//!
+//! Receives the mappings of a round while most of their processes still run, and looks at each file through
+//! `/proc/PID/root`. After the last process in such a root has ended, its files cannot be opened any more. So
+//! each build-id is written immediately, in a copy of the mapping that follows the original. Copies of the
+//! files go into the build-id cache, where reports find them. Files without a build-id remain unresolved.
+//!
+//! ```text
+//!   MMAP2 ──► /proc/PID/root is not ours ──► open PATH below it ──► MMAP2 by build-id
+//!                                                        '── another thread ──► ~/.debug
+//! ```
+//! If a process maps a file and ends before the round is drained, the file is missed. A command usually
+//! enters its chroot at its start, so the recorder drains often at the beginning of a recording.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{Builder, JoinHandle};
+
+use rustc_hash::FxHashMap;
+
+use pmc_perfdata::record::{MappedFileId, RawRecord, Record, kind, write_by_build_id};
+use pmc_symbols::symbol::{BuildId, BuildIdCache, identify};
+use pmc_sys::error::{Result, Warning, say};
+use pmc_sys::sys::file_map::open_regular;
+
+/// Maximum number of files to look at, for recordings with very many containers.
+const MOST: usize = 5000;
+
+/// Mount namespace, device and inode of a root directory.
+type RootDirectoryId = (u64, u64, u64);
+
+/// The state of other root directories.
+#[derive(Debug)]
+pub(super) struct OtherRoots {
+    own: Option<RootDirectoryId>,
+    /// The root directory of each process in this round.
+    of: FxHashMap<i32, Option<RootDirectoryId>>,
+    /// Build-ids by root and path; `None` if the file has none, or if it is also visible in our root.
+    known: FxHashMap<(RootDirectoryId, Vec<u8>), Option<BuildId>>,
+    /// Whether files are copied into the cache.
+    keeps: bool,
+    keeper: Option<FileCopyThread>,
+}
+
+/// A thread that copies files, because draining the rings must not wait for the disk.
+#[derive(Debug)]
+struct FileCopyThread {
+    files: Sender<(PathBuf, BuildId, File)>,
+    thread: JoinHandle<Result<()>>,
+}
+
+impl OtherRoots {
+    pub(super) fn new(keeps: bool) -> Self {
+        let (of, known) = (FxHashMap::default(), FxHashMap::default());
+        Self { own: root_of("self"), of, known, keeps, keeper: None }
+    }
+
+    /// Handles a record. For a mapping whose file is in another root, appends the same mapping with its
+    /// build-id.
+    #[inline]
+    pub(super) fn note(&mut self, record: &RawRecord<'_>, out: &mut Vec<u8>) {
+        if record.kind == kind::MMAP2 {
+            self.mapping(record, out);
+        }
+    }
+
+    /// Ends a round, and forgets the roots of processes, which may change.
+    pub(super) fn end_round(&mut self) {
+        self.of.clear();
+    }
+
+    /// Waits until all files are copied. Warns about files that could not be copied.
+    pub(super) fn finish(&mut self) {
+        let Some(FileCopyThread { files, thread }) = self.keeper.take() else { return };
+        drop(files);
+        if let Ok(Err(error)) = thread.join() {
+            say::warn(&Warning::FilesNotKept { why: error.headline() });
+        }
+    }
+
+    fn mapping(&mut self, record: &RawRecord<'_>, out: &mut Vec<u8>) {
+        let Some(Record::Mmap2(mapping)) = record.parse() else { return };
+        let (pid, name) = (mapping.map.thread.pid, mapping.map.name);
+        if pid <= 0 || mapping.is_data() || !identify::is_path(name) {
+            return;
+        }
+        let root = *self.of.entry(pid).or_insert_with(|| root_of(&pid.to_string()));
+        let Some(root) = root.filter(|root| self.own.is_some_and(|own| own != *root)) else { return };
+        let id = match self.known.get(&(root, name.to_vec())) {
+            Some(id) => *id,
+            None if self.known.len() >= MOST => None,
+            None => {
+                let id = self.look(pid, name);
+                self.known.insert((root, name.to_vec()), id);
+                id
+            }
+        };
+        match (id, mapping.file) {
+            (Some(id), MappedFileId::Inode { .. }) => write_by_build_id(record, id.bytes(), out),
+            (None, _) | (_, MappedFileId::BuildId(_)) => {}
+        }
+    }
+
+    /// Returns the build-id of a file that only its process sees, and copies the file.
+    fn look(&mut self, pid: i32, name: &[u8]) -> Option<BuildId> {
+        let path = Path::new(OsStr::from_bytes(name));
+        let theirs = format!("/proc/{pid}/root");
+        let file = open_regular(&Path::new(&theirs).join(path.strip_prefix("/").ok()?), true).ok()?;
+        let identity = |about: fs::Metadata| (about.dev(), about.ino());
+        if fs::metadata(path).map(identity).ok() == file.metadata().map(identity).ok() {
+            return None;
+        }
+        let id = identify::of_open(&file)?;
+        if self.keeps {
+            self.keep(path, id, file);
+        }
+        Some(id)
+    }
+
+    fn keep(&mut self, path: &Path, id: BuildId, file: File) {
+        if self.keeper.is_none() {
+            self.keeper = FileCopyThread::start();
+        }
+        if let Some(FileCopyThread { files, .. }) = &self.keeper {
+            // If the copying thread has failed, sending fails too. The thread's error is reported at the end.
+            let _ = files.send((path.to_owned(), id, file));
+        }
+    }
+}
+
+impl FileCopyThread {
+    /// Starts the thread; `None` if there is no cache directory or the thread cannot be started.
+    fn start() -> Option<Self> {
+        let cache = BuildIdCache::usual()?;
+        let (files, taken) = channel::<(PathBuf, BuildId, File)>();
+        let keep =
+            move || taken.iter().try_for_each(|(path, id, file)| cache.keep_copy(&path, id, &file).map(drop));
+        let thread = Builder::new().name("keep files".to_owned()).spawn(keep).ok()?;
+        Some(Self { files, thread })
+    }
+}
+
+/// Returns the root of a process; `None` if it has ended or we may not look at it.
+fn root_of(process: &str) -> Option<RootDirectoryId> {
+    let root = fs::metadata(format!("/proc/{process}/root/")).ok()?;
+    let namespace = fs::metadata(format!("/proc/{process}/ns/mnt")).ok()?;
+    Some((namespace.ino(), root.dev(), root.ino()))
+}

@@ -1,0 +1,574 @@
+//! Writes a recording's file (or stream, or series of files), and tallies its records.
+//!
+//! Receives ring memory and synthesized records; tallies them ([`RecordTally`]) and passes them to the
+//! [`Writer`]. Begins another file on request. The measurement loop reads the rings, and [`super::features`]
+//! makes the feature sections.
+
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashSet;
+
+use super::other_roots::OtherRoots;
+use super::{features, rotation};
+use crate::recording::misattributed_samples;
+use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
+use crate::recording::unwinding::{ChainEndCounts, UnwindWorker, UnwoundRound};
+use pmc_events::counter::rings::TracePiece;
+use pmc_perfdata::perfdata::feature::MetaInfo;
+use pmc_perfdata::perfdata::{self, Features, RecordTally, RecordedEvent, WriteOptions, Writer};
+use pmc_perfdata::record::encode::Encoder;
+use pmc_perfdata::record::layouts::fallback_event_id;
+use pmc_perfdata::record::unwound::{StrippedFields, write_without_padding};
+use pmc_perfdata::record::{Aux, Auxtrace, Layouts, RawRecord, Record, kind, walk};
+use pmc_sys::abi::{aux_flag, sample_type};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::{arch, clock, standard_output};
+
+/// The events of a recording, as the kernel writes their samples and as the file contains them.
+pub struct OutputEvents {
+    /// The events as the kernel writes them.
+    pub(crate) taken: Vec<RecordedEvent>,
+    /// The events as they are written to the file: those unwound while recording have call chains.
+    pub written: Vec<RecordedEvent>,
+    /// Events for samples that keep their stack copies; see [`unwinding`](crate::recording::unwinding).
+    fallback_events: Vec<RecordedEvent>,
+    lost: Option<StrippedFields>,
+    joins: bool,
+}
+
+impl OutputEvents {
+    /// Decides which events are unwound while recording.
+    pub fn new(plan: &SamplePlan, taken: Vec<RecordedEvent>) -> Self {
+        let options = &plan.options;
+        let lost = StrippedFields::new(options.fields & sample_type::ADDR != 0, options.user_regs.is_some());
+        let mut fallback_events = Vec::new();
+        let mut written = taken.clone();
+        for event in written.iter_mut().filter(|_| plan.unwinds) {
+            let Some(plain) = lost.attr(&event.attr) else { continue };
+            let ids = event.ids.iter().map(|&id| fallback_event_id(id)).collect();
+            let name = Some(format!("{} (stack copies)", event.name()));
+            fallback_events.push(RecordedEvent {
+                attr: std::mem::replace(&mut event.attr, plain),
+                ids,
+                name,
+            });
+        }
+        let lost = (!fallback_events.is_empty()).then_some(lost);
+        Self { taken, written, fallback_events, lost, joins: plan.joins }
+    }
+}
+
+/// The destination of the records.
+pub struct RecordOutput<'a> {
+    plan: &'a FilePlan,
+    events: OutputEvents,
+    /// Features that were known at the start of the recording.
+    features: Features,
+    /// Layouts of the records in the file.
+    layouts: Layouts,
+    writer: Option<Writer>,
+    pub(crate) tally: RecordTally,
+    /// Totals of the previous files of the series.
+    pub(crate) before: Totals,
+    joint: Vec<u8>,
+    /// For each ring, the id of the event that its misattributed samples belong to.
+    owners: Vec<Option<u64>>,
+    round: Encoder,
+    /// Finished files, if the recording is rotated.
+    pub(crate) files: Vec<PathBuf>,
+    unwinding: Option<UnwindWorker>,
+    /// Layouts of the records in the rings, if stacks are unwound.
+    taken: Layouts,
+    /// Misattributed samples that were dropped before unwinding.
+    left_out: u64,
+    /// Bytes of trace data in all files, and number of truncations.
+    traced: u64,
+    truncated: u64,
+    /// Rings that reported a truncated trace or lost records since the last query.
+    cut: Vec<usize>,
+    /// Number of samples with stack copies in this file, and in all files.
+    kept: (u64, u64),
+    /// Counts of how the unwound call chains end.
+    ends: ChainEndCounts,
+    /// CPU time of this process in nanoseconds. The first field is the time at the recording's start. The
+    /// other two are the time since then for reading unwind tables, and for everything else.
+    started_cpu_ns: u64,
+    tables_cpu_ns: u64,
+    samples_cpu_ns: u64,
+    /// When to write build-ids next, the interval after that, and the number of build-ids last written.
+    next_note: Instant,
+    each_note: Duration,
+    noted: usize,
+    known_ids: features::KnownIds,
+    /// Files to add to the build-id cache.
+    pub(crate) identified: FxHashSet<features::FileBuildId>,
+    other_roots: OtherRoots,
+    /// Total count of each event; empty if unknown.
+    pub(crate) counted: Vec<u64>,
+}
+
+/// Time until build-ids are first written.
+const FIRST_NOTE: Duration = Duration::from_secs(1);
+
+/// The totals of a recording.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals {
+    /// Samples in the file.
+    pub samples: u64,
+    /// Samples that could not be written. The other counts do not include these samples.
+    pub unwritten: u64,
+    /// Records that the kernel lost.
+    pub lost: u64,
+    /// Number of times that the kernel throttled an event.
+    pub throttled: u64,
+    /// Bytes of trace data.
+    pub traced: u64,
+    /// Number of times that the trace area was full.
+    pub truncated: u64,
+    /// Size of the recording in bytes.
+    pub bytes: u64,
+    /// CPU time from the start to the last sample, in nanoseconds. Excludes one-time work: opening events,
+    /// reading unwind tables, and keeping files.
+    pub cpu_ns: u64,
+}
+
+/// Default maximum length of a call chain: the kernel's default of `kernel.perf_event_max_stack`.
+const LONGEST: u16 = 127;
+
+/// Returns the number of samples in a file.
+fn samples_in(path: &Path) -> u64 {
+    let index = perfdata::Reader::open(path).and_then(|reader| reader.scan(|_| {}));
+    index.map_or(0, |index| index.count(kind::SAMPLE))
+}
+
+/// Notes that a trace was truncated. Also notes lost records, because the record that reports a truncation
+/// may be among them.
+fn note_cut(record: &RawRecord<'_>, ring: usize, truncated: &mut u64, cut: &mut Vec<usize>) {
+    let is_cut = |aux: Aux| aux.flags & aux_flag::TRUNCATED != 0 && aux.flags & aux_flag::OVERWRITE == 0;
+    match record.kind {
+        kind::AUX => {
+            let is_cut = matches!(record.parse(), Some(Record::Aux(aux)) if is_cut(aux));
+            *truncated += u64::from(is_cut);
+            cut.extend(is_cut.then_some(ring));
+        }
+        kind::LOST => cut.push(ring),
+        _ => {}
+    }
+}
+
+fn layouts(events: &[RecordedEvent]) -> Layouts {
+    Layouts::new(events.iter().map(|event| (&event.attr, event.ids.as_slice())))
+}
+
+impl<'a> RecordOutput<'a> {
+    /// Begins the file, which is readable from now on.
+    ///
+    /// # Errors
+    /// If the file cannot be created or its header cannot be written.
+    pub fn create(
+        plan: &'a FilePlan,
+        max_stack: Option<u16>,
+        events: OutputEvents,
+        features: Features,
+        owners: Vec<Option<u64>>,
+    ) -> Result<Self> {
+        let taken = layouts(&events.taken);
+        let unwinding = match events.lost {
+            Some(lost) => {
+                let most = max_stack.unwrap_or(LONGEST).into();
+                Some(UnwindWorker::start(taken.clone(), lost, most, events.joins)?)
+            }
+            None => None,
+        };
+        let mut round = Encoder::new(0);
+        round.finished_round();
+        let mut output = Self {
+            plan,
+            layouts: layouts(&[events.written.as_slice(), &events.fallback_events].concat()),
+            events,
+            features,
+            writer: None,
+            tally: RecordTally::new(plan.build_ids == BuildIdChoice::Hit),
+            before: Totals::default(),
+            joint: Vec::new(),
+            owners,
+            round,
+            files: Vec::new(),
+            unwinding,
+            taken,
+            left_out: 0,
+            traced: 0,
+            truncated: 0,
+            cut: Vec::new(),
+            kept: (0, 0),
+            ends: ChainEndCounts::default(),
+            started_cpu_ns: 0,
+            tables_cpu_ns: 0,
+            samples_cpu_ns: 0,
+            next_note: Instant::now() + FIRST_NOTE,
+            each_note: FIRST_NOTE,
+            noted: 0,
+            known_ids: features::KnownIds::default(),
+            identified: FxHashSet::default(),
+            other_roots: OtherRoots::new(plan.keeps_files),
+            counted: Vec::new(),
+        };
+        output.writer = Some(output.begin(true)?);
+        Ok(output)
+    }
+
+    /// Moves the file into place when the recording starts, and renames an existing file to `.old`.
+    pub(crate) fn take_place(&mut self) -> Result<(), perfdata::PerfdataError> {
+        self.started_cpu_ns = clock::process_cpu_ns();
+        self.writer.as_mut().map_or(Ok(()), Writer::take_place)
+    }
+
+    fn begin(&self, hold: bool) -> Result<Writer> {
+        let options = WriteOptions {
+            compress: self.plan.compress,
+            spare: self.events.fallback_events.clone(),
+            hold,
+            whole: false,
+            stream: Some(standard_output::name()),
+        };
+        let path = &self.plan.path;
+        Ok(Writer::create(path, &self.events.written, &self.features, options)?)
+    }
+
+    /// Returns the size of the `sample_id` after each record, in bytes.
+    pub(crate) fn trailer(&self) -> usize {
+        self.layouts.iter().next().map_or(0, |layout| layout.trailer_size())
+    }
+
+    /// Writes synthesized records of the state before the recording.
+    pub(crate) fn tell(&mut self, records: &[u8]) -> Result<(), perfdata::PerfdataError> {
+        if let Some(unwinding) = &mut self.unwinding {
+            unwinding.tell(records);
+        }
+        self.take(&[records])
+    }
+
+    /// Writes whole records, in one slice or in two. A record may span both slices.
+    pub(crate) fn take(&mut self, slices: &[&[u8]]) -> Result<(), perfdata::PerfdataError> {
+        let Self { tally, layouts, joint, writer, .. } = self;
+        walk(slices, joint, |record| tally.note(record, layouts));
+        writer.as_mut().map_or(Ok(()), |writer| writer.append(slices))
+    }
+
+    /// Writes the contents of a ring.
+    pub(crate) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::PerfdataError> {
+        let owner = self.owners.get(ring).copied().flatten();
+        if let Some(unwinding) = &mut self.unwinding {
+            let Self { taken, joint, left_out, truncated, cut, other_roots, .. } = self;
+            let out = unwinding.round();
+            out.reserve(slices.iter().map(|slice| slice.len()).sum());
+            walk(slices, joint, |record| match taken.sample(record) {
+                Some((_, sample)) => write_without_padding(record, &sample, out),
+                None if misattributed_samples::is_one(record, taken) => {
+                    *left_out += u64::from(!misattributed_samples::mend(record, owner, out));
+                }
+                None => {
+                    note_cut(record, ring, truncated, cut);
+                    out.extend_from_slice(record.bytes);
+                    other_roots.note(record, out);
+                }
+            });
+            return Ok(());
+        }
+        let before = self.tally.strangers;
+        let mut by_id = Vec::new();
+        let Self { tally, layouts, joint, truncated, cut, other_roots, .. } = self;
+        walk(slices, joint, |record| {
+            note_cut(record, ring, truncated, cut);
+            tally.note(record, layouts);
+            other_roots.note(record, &mut by_id);
+        });
+        let strangers = tally.strangers - before;
+        if strangers == 0 {
+            self.writer.as_mut().map_or(Ok(()), |writer| writer.append(slices))?;
+        } else {
+            self.write_mended(owner, slices)?;
+        }
+        if by_id.is_empty() { Ok(()) } else { self.take(&[&by_id]) }
+    }
+
+    /// Writes the contents of a ring, and assigns misattributed samples to their owner.
+    fn write_mended(&mut self, owner: Option<u64>, slices: &[&[u8]]) -> Result<(), perfdata::PerfdataError> {
+        let Self { tally, layouts, joint, writer, .. } = self;
+        let Some(writer) = writer else { return Ok(()) };
+        let mut mended = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum());
+        walk(slices, joint, |record| {
+            if !misattributed_samples::is_one(record, layouts) {
+                mended.extend_from_slice(record.bytes);
+            } else if !misattributed_samples::mend(record, owner, &mut mended) {
+                tally.samples -= 1;
+                tally.lost += 1;
+            }
+        });
+        writer.append(&[&mended])
+    }
+
+    /// Returns the rings with traces that were, or may have been, truncated since the last call.
+    pub(crate) fn cut_traces(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.cut)
+    }
+
+    /// Writes a piece of a trace, in one slice or two.
+    pub(crate) fn take_trace(
+        &mut self,
+        piece: TracePiece,
+        slices: &[&[u8]],
+    ) -> Result<(), perfdata::PerfdataError> {
+        let len: u64 = slices.iter().map(|slice| slice.len() as u64).sum();
+        let padding = [0; 8];
+        let padding = &padding[..(len.next_multiple_of(8) - len) as usize];
+        let any = |number: Option<u32>| number.unwrap_or(u32::MAX);
+        let mut record = Encoder::new(0);
+        record.auxtrace(&Auxtrace {
+            size: len + padding.len() as u64,
+            offset: piece.offset,
+            // The time of this read on the clock that Intel PT uses. PT's packets contain only the low bits
+            // of that clock.
+            reference: arch::clock_reading(),
+            idx: piece.ring as u32,
+            // Decoders attribute the CPU's trace to this thread until a record says otherwise.
+            tid: any(piece.slot.tid),
+            cpu: any(piece.slot.cpu),
+        });
+        let pieces = [slices, &[padding]].concat();
+        if let Some(writer) = &mut self.writer {
+            writer.append_trace(record.bytes(), &pieces)?;
+            self.traced += len;
+        }
+        Ok(())
+    }
+
+    /// Whether every ring must be read a second time before the round ends.
+    pub(crate) fn begin_second_pass(&mut self) -> bool {
+        self.unwinding.as_mut().map(UnwindWorker::second_pass).is_some()
+    }
+
+    /// Returns the descriptor that becomes readable when stacks have been unwound.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.unwinding.as_ref().map(UnwindWorker::as_fd)
+    }
+
+    /// Writes the records that were unwound in the meantime.
+    fn collect(&mut self) -> Result<()> {
+        while let Some(unwinding) = &mut self.unwinding {
+            // If too many records are in flight, wait for some of them before reading the rings.
+            let next = if unwinding.is_full() { unwinding.wait()? } else { unwinding.next()? };
+            match next {
+                Some(done) => self.take_done(done)?,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn take_done(&mut self, done: UnwoundRound) -> Result<()> {
+        self.kept.0 += done.kept;
+        self.kept.1 += done.kept;
+        self.ends += done.ends;
+        self.tables_cpu_ns = done.tables_cpu_ns;
+        if let (true, Some(writer)) = (done.kept > 0, &mut self.writer) {
+            writer.show_spare()?;
+        }
+        if !done.records.is_empty() {
+            self.take(&[&done.records])?;
+            self.write_round()?;
+        }
+        Ok(())
+    }
+
+    /// Waits until everything in flight is unwound. With `is_last`, also writes the records that were held
+    /// back, and accepts no more records.
+    pub(crate) fn finish_unwinding(&mut self, is_last: bool) -> Result<()> {
+        let Some(unwinding) = &mut self.unwinding else { return Ok(()) };
+        if is_last {
+            let all = unwinding.last()?;
+            self.unwinding = None;
+            return all.into_iter().try_for_each(|done| self.take_done(done));
+        }
+        unwinding.end_round();
+        while let Some(done) = self.unwinding.as_mut().map(UnwindWorker::wait).transpose()?.flatten() {
+            self.take_done(done)?;
+        }
+        Ok(())
+    }
+
+    /// Returns counts of how the unwound call chains end.
+    pub(crate) fn ends(&self) -> ChainEndCounts {
+        self.ends
+    }
+
+    /// Returns the number of samples that keep their stack copies.
+    pub(crate) fn kept(&self) -> u64 {
+        self.kept.1
+    }
+
+    /// Ends a round, after all rings were read.
+    pub(crate) fn end_round(&mut self) -> Result<()> {
+        self.other_roots.end_round();
+        match &mut self.unwinding {
+            Some(unwinding) => unwinding.end_round(),
+            None => self.write_round()?,
+        }
+        Ok(())
+    }
+
+    fn write_round(&mut self) -> Result<(), perfdata::PerfdataError> {
+        let Self { writer, round, .. } = self;
+        writer.as_mut().map_or(Ok(()), |writer| writer.append(&[round.bytes()]))
+    }
+
+    /// Called when the rings have been read and there are no more records for now.
+    pub(crate) fn tick(&mut self) -> Result<()> {
+        self.collect()?;
+        self.note_build_ids()?;
+        self.writer.as_mut().map_or(Ok(()), Writer::tick)?;
+        Ok(())
+    }
+
+    /// Writes the build-ids known so far as records, for readers of a killed recorder's file. Writes them
+    /// after one second, then after two more, four more, and so on. This keeps the cost low in long
+    /// recordings.
+    fn note_build_ids(&mut self) -> Result<(), perfdata::PerfdataError> {
+        let now = Instant::now();
+        if now < self.next_note {
+            return Ok(());
+        }
+        self.each_note *= 2;
+        self.next_note = now + self.each_note;
+        let files = features::identified(&self.tally, self.plan.build_ids, &mut self.known_ids);
+        let rows = features::build_ids(&files);
+        if rows.len() <= self.noted {
+            return Ok(());
+        }
+        self.noted = rows.len();
+        let mut records = Vec::new();
+        rows.iter().for_each(|row| row.write_record(kind::HEADER_BUILD_ID, &mut records));
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.append(&[&records]))
+    }
+
+    /// Writes the records of a backward ring, which has the newest record first. The last record may be
+    /// incomplete.
+    pub(crate) fn take_snapshot(
+        &mut self,
+        ring: usize,
+        slices: &[&[u8]],
+    ) -> Result<(), perfdata::PerfdataError> {
+        let bytes = slices.concat();
+        let mut records = pmc_perfdata::record::Records::new(&bytes);
+        records.by_ref().for_each(drop);
+        // The bytes after the last whole record were partly overwritten.
+        let whole = bytes.len() - records.rest().len();
+        self.take_ring(ring, &[&bytes[..whole]])
+    }
+
+    /// Returns the size of this file so far, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, Writer::bytes)
+    }
+
+    /// Returns the totals so far, over this file and all previous files.
+    pub(crate) fn totals(&self) -> Totals {
+        Totals {
+            samples: self.before.samples + self.tally.samples,
+            unwritten: self.before.unwritten,
+            lost: self.before.lost + self.tally.lost + self.left_out,
+            throttled: self.before.throttled + self.tally.throttled,
+            traced: self.traced,
+            truncated: self.truncated,
+            bytes: self.before.bytes + self.bytes(),
+            cpu_ns: self.samples_cpu_ns,
+        }
+    }
+
+    /// Ends this file and begins the next.
+    pub(crate) fn switch(&mut self) -> Result<()> {
+        self.finish_unwinding(false)?;
+        self.finish_file()?;
+        self.kept.0 = 0;
+        // Keep the counts that the kernel reported for ended threads, because they are needed at the end of
+        // the whole recording.
+        let reads = std::mem::take(&mut self.tally.reads);
+        self.tally = RecordTally::new(self.plan.build_ids == BuildIdChoice::Hit);
+        self.tally.reads = reads;
+        self.writer = Some(self.begin(false)?);
+        (self.next_note, self.each_note, self.noted) = (Instant::now() + FIRST_NOTE, FIRST_NOTE, 0);
+        Ok(())
+    }
+
+    /// Ends the recording.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        // End the file even if writing has failed.
+        let settled = self.finish_unwinding(true);
+        let cpu_ns = clock::process_cpu_ns().saturating_sub(self.started_cpu_ns);
+        self.samples_cpu_ns = cpu_ns.saturating_sub(self.tables_cpu_ns);
+        self.other_roots.finish();
+        settled.and(self.finish_file())
+    }
+
+    fn finish_file(&mut self) -> Result<()> {
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let mut features = self.features.clone();
+        if let (true, Some(list)) = (self.kept.0 > 0, &mut features.event_desc) {
+            list.0.extend(
+                self.events
+                    .fallback_events
+                    .iter()
+                    .map(|event| (event.attr.clone(), event.name(), event.ids.clone())),
+            );
+        }
+        let identified = features::identified(&self.tally, self.plan.build_ids, &mut self.known_ids);
+        features::at_the_end(&mut features, &self.tally, &identified);
+        if !self.counted.is_empty() {
+            features.meta_info = Some(MetaInfo::of_counts(&self.counted));
+        }
+        if self.plan.keeps_files {
+            self.identified.extend(identified);
+        }
+        let (records, is_cut) = (writer.bytes(), writer.is_cut());
+        let finished = writer.finish(&features);
+        let mut totals = self.totals();
+        totals.bytes = self.before.bytes + *finished.as_ref().unwrap_or(&records);
+        if is_cut {
+            let missing = self.tally.samples.saturating_sub(samples_in(&self.plan.path));
+            totals.samples -= missing;
+            totals.unwritten += missing;
+        }
+        self.before = Totals { lost: totals.lost - self.left_out, ..totals };
+        self.tally = RecordTally::new(false);
+        finished?;
+        if self.plan.rotation.is_some() || self.plan.snapshots || self.plan.is_stamped {
+            self.rename()?;
+        }
+        Ok(())
+    }
+
+    /// Renames each file of a series to contain its time, and removes the oldest files beyond the limit.
+    fn rename(&mut self) -> Result<()> {
+        let base: &Path = &self.plan.path;
+        let mut name = rotation::name(base);
+        let mut again = 0;
+        while name.exists() {
+            again += 1;
+            name = format!("{}.{again}", rotation::name(base).display()).into();
+        }
+        std::fs::rename(base, &name).map_err(|error| {
+            Error::io(format!("renaming {} to {}", base.display(), name.display()), error)
+        })?;
+        self.files.push(name);
+        if let Some(most) = self.plan.most_files {
+            while self.files.len() > most.max(1) {
+                let oldest = self.files.remove(0);
+                std::fs::remove_file(&oldest)
+                    .map_err(|error| Error::io(format!("removing {}", oldest.display()), error))?;
+            }
+        }
+        Ok(())
+    }
+}

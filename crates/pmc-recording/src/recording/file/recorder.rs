@@ -1,0 +1,655 @@
+//! Performs a recording from the first record to the last: handles the rings whenever the loop wakes.
+//!
+//! Receives open rings, a [`RecordOutput`] that has begun, and the plans; returns a [`RecordingResult`].
+//! Decides when rings are drained and when a file is full. Reports progress through the [`StatusLine`] only.
+//! The loop itself is [`drive`](crate::recording::drive).
+//!
+//! ```text
+//!   prepare: synthesized records ─► work: drain, FINISHED_ROUND; rotate; status ─► stop ─► drain, finish
+//! ```
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use super::counted;
+use super::features::FileBuildId;
+use super::output::{RecordOutput, Totals};
+use super::pace::DrainPace;
+use super::result::RecordingResult;
+use super::rotation::Schedule;
+use crate::recording::attached::HandedOverEntry;
+use crate::recording::beside::CombinedMeasurement;
+use crate::recording::control::Control;
+use crate::recording::counting::{CountPlan, Counting, Observer};
+use crate::recording::drive::{LoopContext, Measurement, MeasurementHandler, drive};
+use crate::recording::ending::EndConditions;
+use crate::recording::plan::{FilePlan, MeasurementScope, SamplePlan};
+use crate::recording::reservation::{EventChoice, EventSwitch};
+use crate::recording::sources::RecordSources;
+use crate::recording::synthesize::{self, SynthesisOptions};
+use crate::recording::{handover, launch, open};
+use pmc_events::counter::change::EventChange;
+use pmc_events::counter::request::sampling::CallGraph;
+use pmc_events::counter::reservation::Watcher;
+use pmc_events::counter::rings::{Instance, InstanceReading, Rings, by_thread};
+use pmc_perfdata::record::encode::Encoder;
+use pmc_perfdata::record::{StatCount, StatRound, Task, Thread, Throttle, kind, walk};
+use pmc_sys::abi::attr::Flag;
+use pmc_sys::abi::{Attr, read_format, sample_type};
+use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::host::process::ThreadInfo as Alive;
+use pmc_sys::host::{CpuList, Host};
+use pmc_sys::sort;
+use pmc_sys::sys::clock;
+use pmc_sys::sys::process::{self, PausedChild};
+use pmc_sys::sys::signal::Signals;
+use pmc_sys::units::{Count, PerfTime};
+
+/// Maximum time to wait for unpublished records.
+const MOST_WAIT: Duration = Duration::from_secs(1);
+
+/// Receives progress updates while recording.
+pub trait StatusLine {
+    /// Shows the totals up to `now`, in nanoseconds of the monotonic clock.
+    fn show(&mut self, now: u64, totals: &Totals);
+}
+
+/// Ignores progress updates.
+impl StatusLine for () {
+    fn show(&mut self, _: u64, _: &Totals) {}
+}
+
+/// A recording that is ready to start.
+pub struct PreparedRecording<'a> {
+    /// The machine.
+    pub host: &'a Host,
+    /// What to sample.
+    pub plan: &'a SamplePlan,
+    /// How to write it.
+    pub file: &'a FilePlan,
+    /// The open rings.
+    pub sources: RecordSources,
+    /// Rings of the trigger events, which start another file.
+    pub triggers: Option<Rings>,
+    /// Recorded threads, if the scope names running tasks.
+    pub threads: Vec<Alive>,
+    /// The file, after its header was written.
+    pub output: RecordOutput<'a>,
+    /// The command, forked and waiting at its start gate.
+    pub held: Option<PausedChild>,
+    /// The signals that end the recording.
+    pub signals: &'a Signals,
+    /// Commands from another process (`--control`).
+    pub control: Option<&'a mut Control>,
+    /// Reports reservations by other programs (`--reserve=yield`).
+    pub watcher: Option<&'a mut Watcher>,
+    /// Shows progress.
+    pub status: &'a mut dyn StatusLine,
+    /// The holder's entry that owns the events until the command runs.
+    pub attached: Option<HandedOverEntry>,
+    /// Events to count during the recording, and the observer of their counts.
+    pub counted: Option<(CountPlan, &'a mut dyn Observer)>,
+}
+
+impl PreparedRecording<'_> {
+    /// Records until the end.
+    ///
+    /// # Errors
+    /// If the command cannot be started (status 126 or 127), or if waiting fails. The [`RecordingResult`]
+    /// contains the write error, if any.
+    pub fn run(self) -> Result<RecordingResult> {
+        let Self { host, plan, file, sources, triggers, threads, output, held, .. } = self;
+        let Self { signals, control, watcher, status, attached, counted, .. } = self;
+        let run_schedule = &plan.run_schedule;
+        let counting = counted.map(|(counted, observer)| {
+            Counting::open(counted, host, run_schedule, held.as_ref(), watcher.is_some(), observer)
+        });
+        let counting = counting.transpose()?;
+        let mut recorder = Recorder {
+            host,
+            plan,
+            file,
+            sources,
+            attached,
+            triggers,
+            pids: synthesize::pids(&threads),
+            roots: threads.iter().map(|thread| (thread.tid, thread.pid)).collect(),
+            command: held.as_ref().map(PausedChild::pid),
+            pace: DrainPace::new(output.descriptor().is_some()),
+            output,
+            status,
+            next_drain: 0,
+            drains: 0,
+            schedule: Schedule::new(file),
+            readings: Vec::new(),
+            gaps: Vec::new(),
+            is_yielding: false,
+            failed: None,
+            is_full: false,
+            is_detached: false,
+        };
+        let (signals, stop) = (Some(signals), None);
+        let context = LoopContext { host, run_schedule, held, threads, signals, control, stop, watcher };
+        let measured = match counting {
+            None => drive(&mut recorder, context)?,
+            Some(counting) => {
+                let mut both = CombinedMeasurement::new(recorder, counting);
+                let measured = drive(&mut both, context)?;
+                recorder = both.recording;
+                measured
+            }
+        };
+        if recorder.sources.rings.slow_to_close() > 0 {
+            // The kernel closes tracepoints slowly. A child process waits for that in the background.
+            process::close_behind();
+        }
+        let mut identified: Vec<FileBuildId> = recorder.output.identified.drain().collect();
+        sort::by(&mut identified, |a, b| a.file.cmp(&b.file));
+        Ok(RecordingResult {
+            identified,
+            files: match recorder.output.files.as_slice() {
+                [] => vec![file.path.clone()],
+                several => several.to_vec(),
+            },
+            totals: recorder.output.totals(),
+            drains: recorder.drains,
+            readings: recorder.readings,
+            elapsed_ns: measured.now - measured.start,
+            yielded_ns: measured.activity.yielded_ns(measured.now),
+            was_ever_on: measured.activity.was_ever_on(),
+            outcome: measured.ending.outcome,
+            interrupted: measured.ending.interrupted(),
+            failed: recorder.failed,
+            is_full: recorder.is_full,
+            timed_out: measured.ending.timed_out,
+            is_handed_over: measured.ending.handed_over,
+            kept: recorder.output.kept(),
+            ends: recorder.output.ends(),
+        })
+    }
+}
+
+/// A recording in progress. Times are nanoseconds of the monotonic clock.
+struct Recorder<'a> {
+    host: &'a Host,
+    plan: &'a SamplePlan,
+    file: &'a FilePlan,
+    sources: RecordSources,
+    attached: Option<HandedOverEntry>,
+    triggers: Option<Rings>,
+    /// Recorded processes, if the scope names running tasks.
+    pids: Vec<u32>,
+    /// The recorded threads, each with its process.
+    roots: HashMap<u32, u32>,
+    /// The command's pid.
+    command: Option<u32>,
+    output: RecordOutput<'a>,
+    status: &'a mut dyn StatusLine,
+    pace: DrainPace,
+    /// Number of drains that found records.
+    drains: u64,
+    next_drain: u64,
+    schedule: Schedule,
+    readings: Vec<InstanceReading>,
+    /// Records of gaps (`--reserve=yield`) that are not written yet.
+    gaps: Vec<u8>,
+    is_yielding: bool,
+    failed: Option<Error>,
+    is_full: bool,
+    /// Whether a holder has taken over the events.
+    is_detached: bool,
+}
+
+impl EventSwitch for Recorder<'_> {
+    fn start(&mut self) -> Result<()> {
+        self.sources.start()?;
+        self.triggers.as_ref().map_or(Ok(()), Rings::start).map_err(open::starting)
+    }
+
+    fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
+        self.sources.switch(on, events)?;
+        self.triggers.as_ref().map_or(Ok(()), |rings| open::switch(rings, on, events))
+    }
+
+    fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
+        self.sources.switch_named(on, name, events)
+    }
+
+    fn change(&self, change: EventChange, name: Option<&str>, is_on: bool) -> Result<(), String> {
+        self.sources.rings().change(change, name, is_on)
+    }
+
+    fn requests(&self) -> Vec<(&str, &Attr)> {
+        self.sources.requests()
+    }
+
+    fn takes_counters(&self) -> bool {
+        self.sources.takes_counters()
+    }
+
+    fn yielding(&mut self, is_yielding: bool) {
+        if is_yielding {
+            say::warn(&Warning::CountersLeftAlone);
+        }
+        self.is_yielding = is_yielding;
+        self.mark_gap(is_yielding);
+    }
+}
+
+impl MeasurementHandler for Recorder<'_> {
+    fn rings(&mut self) -> Option<&mut Rings> {
+        Some(&mut self.sources.rings)
+    }
+
+    fn triggers(&mut self) -> Option<&mut Rings> {
+        self.triggers.as_mut()
+    }
+
+    fn waker(&self) -> Option<BorrowedFd<'_>> {
+        self.output.descriptor()
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        self.failed = self.synthesize().err();
+        Ok(())
+    }
+
+    fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
+        // The command runs now, so this recording has everything it needs from the holder.
+        self.attached.take().map_or(Ok(()), HandedOverEntry::remove_entry)?;
+        if self.failed.is_none() {
+            self.failed = self.output.take_place().err().map(Error::from);
+        }
+        measurement.ending.stopped = self.failed.is_some();
+        self.next_drain = measurement.start + self.sources.pace(self.pace.advance());
+        self.schedule.begin(measurement.start);
+        Ok(())
+    }
+
+    /// Even if some rings do not fill, all rings are drained at this time.
+    fn due(&self) -> Option<u64> {
+        Some(self.schedule.next_at().map_or(self.next_drain, |at| at.min(self.next_drain)))
+    }
+
+    fn snapshot(&mut self) {
+        self.schedule.ask_for();
+    }
+
+    fn detach(&mut self, is_on: bool) -> bool {
+        match self.hand_over(is_on) {
+            Ok(()) => {
+                self.is_detached = true;
+                if let Some(pid) = self.command {
+                    let name = launch::comm(&self.plan.run_schedule.command);
+                    say::note(format!("{name} continues as process {pid}; pmc does not wait for it"));
+                }
+            }
+            Err(error) => say::warn(&Warning::NotHandedOver { why: error.to_string() }),
+        }
+        self.is_detached
+    }
+
+    fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
+        if self.is_detached {
+            return Ok(());
+        }
+        let now = measurement.now;
+        self.next_drain = now + self.sources.pace(self.pace.advance());
+        self.apply_triggers();
+        self.failed = self.drain().and_then(|()| self.rotate_if_due(now)).err();
+        self.handle_gone_holders();
+        let totals = self.output.totals();
+        self.is_full = self.file.max_size.is_some_and(|most| totals.bytes >= most);
+        measurement.ending.stopped |= self.is_full || self.failed.is_some();
+        self.status.show(now, &totals);
+        Ok(())
+    }
+
+    fn stop(&mut self, _: &EndConditions) -> Result<()> {
+        say::wipe_status();
+        if self.is_detached {
+            return Ok(());
+        }
+        if let Err(error) = self.sources.switch(false, EventChoice::All) {
+            self.failed.get_or_insert(error);
+        }
+        Ok(())
+    }
+
+    /// Reads the remaining records and ends the file.
+    fn finish(&mut self, measurement: &mut Measurement) -> Result<()> {
+        if self.failed.is_none() {
+            self.failed = self.take_rest().err();
+        }
+        self.handle_gone_holders();
+        self.readings = self.sources.read();
+        for InstanceReading { instance, count, .. } in &mut self.readings {
+            // For children the kernel adds only their time on this CPU.
+            let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
+            count.enabled_ns = count.enabled_ns.max(told);
+        }
+        let is_whole = !(self.is_detached || self.failed.is_some() || self.is_full);
+        if let Some(outcome) = measurement.ending.outcome.filter(|_| is_whole)
+            && counted::samples_all(self.plan, self.file, self.sources.rings())
+        {
+            self.output.counted = counted::by_command(&self.sources.events(), &self.readings, outcome);
+        }
+        if self.failed.is_none() {
+            let elapsed_ns = measurement.now - measurement.start;
+            let written = self.write_own_counts().and_then(|()| self.write_lost());
+            self.failed = written.and_then(|()| self.write_totals(elapsed_ns)).err();
+        }
+        let finished = self.output.finish();
+        if self.failed.is_none() {
+            self.failed = finished.err();
+        }
+        Ok(())
+    }
+
+    fn waits_for_command(&self, _: &EndConditions) -> bool {
+        true
+    }
+}
+
+impl Recorder<'_> {
+    /// Writes throttle records, like the kernel's, when the hardware events go off or on.
+    fn mark_gap(&mut self, is_off: bool) {
+        let time = PerfTime(self.plan.options.clock.and_then(clock::read).map_or(0, |(now, _)| now));
+        let mut out = Encoder::new(self.output.trailer());
+        for (_, _, ids) in self.sources.rings.events().filter(|(spec, ..)| spec.takes_counter()) {
+            ids.iter().for_each(|&id| out.throttle(&Throttle { time, id, stream_id: 0 }, is_off));
+        }
+        self.gaps.extend_from_slice(out.bytes());
+    }
+
+    fn write_gaps(&mut self) -> Result<()> {
+        let gaps = std::mem::take(&mut self.gaps);
+        if gaps.is_empty() { Ok(()) } else { Ok(self.output.take(&[&gaps])?) }
+    }
+
+    /// Handles holders that deliver no more records. The command and the other events continue. If nothing
+    /// else is recorded, the recording ends.
+    fn handle_gone_holders(&mut self) {
+        for (event, error) in self.sources.newly_gone() {
+            if self.sources.are_gone() && self.command.is_none() {
+                self.failed.get_or_insert(error);
+            } else {
+                say::warn(&Warning::HeldEventGone { event, why: error.headline().to_owned() });
+            }
+        }
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        self.write_gaps()?;
+        let Self { sources, output, .. } = self;
+        let bytes = sources.drain(|ring, slices| output.take_ring(ring, slices))?;
+        self.drains += u64::from(bytes > 0);
+        if bytes > 0 && output.begin_second_pass() {
+            sources.drain(|ring, slices| output.take_ring(ring, slices))?;
+        }
+        let cut = output.cut_traces();
+        sources.rings.drain_traces(&cut, |piece, slices| output.take_trace(piece, slices))?;
+        // A backward ring may contain older records than the other rings, so there are no rounds.
+        if bytes > 0 && !sources.rings.has_backward() {
+            output.end_round()?;
+        }
+        output.tick()
+    }
+
+    fn take_rest(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_yielding) {
+            self.mark_gap(false);
+        }
+        self.write_gaps()?;
+        let Self { sources, output, .. } = self;
+        if self.is_detached {
+            output.end_round()?;
+            return output.finish_unwinding(true);
+        }
+        sources.drain(|ring, slices| output.take_ring(ring, slices))?;
+        let rings = &mut sources.rings;
+        // Wait for unpublished records, but only for a limited time.
+        let begun = Instant::now();
+        while rings.has_unpublished() && begun.elapsed() < MOST_WAIT {
+            std::thread::sleep(Duration::from_millis(10));
+            rings.drain(|ring, slices| output.take_ring(ring, slices))?;
+        }
+        if rings.is_torn() {
+            say::warn(&Warning::RecordsTorn);
+        }
+        rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
+        self.take_traces()?;
+        self.output.end_round()?;
+        self.output.finish_unwinding(true)
+    }
+
+    /// Reads new trace data, including areas that are only read on demand.
+    fn take_traces(&mut self) -> Result<()> {
+        let Self { sources, output, plan, .. } = self;
+        sources.rings.drain_traces(&[], |piece, slices| output.take_trace(piece, slices))?;
+        if plan.trace.as_ref().is_some_and(|trace| !trace.in_samples) {
+            sources.rings.copy_traces(|piece, slices| output.take_trace(piece, slices))?;
+        }
+        Ok(())
+    }
+
+    /// Hands the events over to this user's holder, which continues where the file ends.
+    fn hand_over(&mut self, is_on: bool) -> Result<()> {
+        let refuse = |why: &str| Err(Error::new(why));
+        if !self.sources.are_own() {
+            return refuse("some events already belong to a holder");
+        }
+        if self.plan.trace.is_some() {
+            return refuse("a holder does not store traces");
+        }
+        if self.sources.rings.is_mixed() {
+            return refuse(
+                "some measure whole CPUs and others processes, but an entry can contain only one kind",
+            );
+        }
+        if !is_on {
+            return refuse(
+                "some are disabled (-D, --control, --reserve=yield), and a holder would never enable them",
+            );
+        }
+        if self.sources.rings.has_limits() {
+            return refuse("some events stop after a number of samples (nr=), which the holder cannot count");
+        }
+        self.drain()?;
+        let rings = self.sources.rings();
+        let descriptors: Vec<BorrowedFd<'_>> = rings.all_descriptors().collect();
+        let [name, _] = handover::names(std::process::id());
+        handover::give(self.host, name, handover::describe(rings, &self.plan.scope), &descriptors)
+    }
+
+    /// Writes the counts of the threads on which the events were opened, if counts are logged (`-s`,
+    /// `log-exit`). The kernel reports the counts of threads that inherited the events when they end, but not
+    /// the counts of these threads. Their count is the total minus the reported counts, and includes children
+    /// that are still running.
+    fn write_own_counts(&mut self) -> Result<()> {
+        let events = self.sources.events();
+        let own = |reading: &InstanceReading| {
+            let told = self.output.tally.reads.get(&reading.instance.id).copied().unwrap_or_default();
+            reading.count.since(told)
+        };
+        // The thread's event was enabled on all CPUs and ran on one CPU at a time. The kernel's totals
+        // contain less enabled time of the children than the kernel reported for them, so the difference may
+        // be too small.
+        let mut ran: HashMap<(usize, Option<u32>), u64> = HashMap::new();
+        for reading in &self.readings {
+            let Instance { event, slot, .. } = reading.instance;
+            *ran.entry((event, slot.tid)).or_default() += own(reading).running_ns;
+        }
+        let mut record = Encoder::new(self.output.trailer());
+        for reading in &self.readings {
+            let Instance { event, id, slot, .. } = reading.instance;
+            let attr = &events[event].attr;
+            let Some(tid) = slot.tid.filter(|_| attr.get(Flag::InheritStat)) else { continue };
+            let Count { value, enabled_ns, running_ns } = own(reading);
+            if value == 0 && running_ns == 0 {
+                continue;
+            }
+            let enabled_ns = enabled_ns.max(ran[&(event, slot.tid)]);
+            let has_lost = attr.read_format() & read_format::LOST != 0;
+            let has_id = attr.sample_type() & sample_type::IDENTIFIER != 0;
+            let is_group = attr.read_format() & read_format::GROUP != 0;
+            // The read format of a group with one member, or of a single event: see perf_event_open(2).
+            let words = match is_group {
+                true => [1, enabled_ns, running_ns, value, id, reading.lost],
+                false => [value, enabled_ns, running_ns, id, reading.lost, 0],
+            };
+            let count = 4 + usize::from(is_group) + usize::from(has_lost);
+            let pid = self.roots.get(&tid).copied().unwrap_or(tid);
+            let thread = Thread { pid: pid as i32, tid: tid as i32 };
+            record.read(thread, &words[..count], has_id.then_some(id));
+        }
+        Ok(self.output.take(&[record.bytes()])?)
+    }
+
+    /// Writes the totals like `stat record`: for each event the sum over all targets.
+    fn write_totals(&mut self, elapsed_ns: u64) -> Result<()> {
+        if self.file.stat_config.is_empty() {
+            return Ok(());
+        }
+        let mut record = Encoder::new(0);
+        // The totals cover all threads. Each thread also has a separate row.
+        record.thread_map([(-1, "")].into_iter());
+        record.cpu_map(&[]);
+        record.stat_config(&self.file.stat_config);
+        let events = self.sources.events();
+        let ids: Vec<Option<u64>> = events.iter().map(|event| event.ids.first().copied()).collect();
+        let mut totals = vec![Count::default(); ids.len()];
+        by_thread(&self.readings).into_iter().for_each(|((event, _), count)| totals[event] += count);
+        // Tracker events do not count anything.
+        let counted = ids.into_iter().zip(totals).take(self.sources.sampled_events());
+        for (id, Count { value, enabled_ns: enabled, running_ns: running }) in counted {
+            let Some(id) = id else { continue };
+            record.stat(&StatCount { id, cpu: u32::MAX, thread: 0, value, enabled, running });
+        }
+        record.stat_round(StatRound { is_final: true, time: elapsed_ns });
+        Ok(self.output.take(&[record.bytes()])?)
+    }
+
+    /// Writes records of losses that the kernel has not reported, because the ring never had room again.
+    fn write_lost(&mut self) -> Result<()> {
+        let own = self.readings.iter().map(|reading| (reading.instance.id, reading.lost));
+        let lost: Vec<(u64, u64)> = own.chain(self.sources.lost_elsewhere()).collect();
+        let all: u64 = lost.iter().map(|(_, lost)| lost).sum();
+        let unwritten = all.saturating_sub(self.output.totals().lost);
+        let most = lost.iter().max_by_key(|(_, lost)| lost).filter(|_| unwritten > 0);
+        if let Some((id, _)) = most {
+            let mut record = Encoder::new(self.output.trailer());
+            record.lost(*id, unwritten);
+            self.output.take(&[record.bytes()])?;
+        }
+        Ok(())
+    }
+
+    /// Requests another file if a trigger event has occurred.
+    fn apply_triggers(&mut self) {
+        let Self { triggers: Some(triggers), schedule, .. } = self else { return };
+        let mut joint = Vec::new();
+        let Ok(_) = triggers.drain(|_, slices| {
+            walk(slices, &mut joint, |record| {
+                if record.kind == kind::SAMPLE {
+                    schedule.ask_for();
+                }
+            });
+            Ok::<(), Infallible>(())
+        });
+    }
+
+    fn rotate_if_due(&mut self, now: u64) -> Result<()> {
+        if self.schedule.is_due(now, self.output.bytes()) {
+            self.rotate()?;
+            self.schedule.begin(now);
+        }
+        Ok(())
+    }
+
+    /// Ends a file and begins the next file, which also needs synthesized records.
+    fn rotate(&mut self) -> Result<()> {
+        // Any running process may be part of the recording. Scan twice: the first scan finds processes that
+        // end during the switch, and the second scan finds processes that start during it.
+        let (host, extent) = (self.host, self.extent());
+        let mut early = Vec::new();
+        let mut out = Encoder::new(self.output.trailer());
+        let keep = |out: &Encoder| {
+            early.extend_from_slice(out.bytes());
+            Ok::<(), Error>(())
+        };
+        synthesize::processes(host, host.processes(), extent, &mut out, keep)?;
+        early.extend_from_slice(out.bytes());
+        self.drain()?;
+        self.take_traces()?;
+        // The records that a decoder needs for a trace must be in the same file.
+        let Self { sources, output, .. } = self;
+        sources.drain(|ring, slices| output.take_ring(ring, slices))?;
+        sources.rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
+        output.end_round()?;
+        output.switch()?;
+        out.clear();
+        self.synthesize_machine(&mut out)?;
+        self.output.take(&[out.bytes(), &early])?;
+        out.clear();
+        let output = &mut self.output;
+        synthesize::processes(host, host.processes(), extent, &mut out, |out| output.take(&[out.bytes()]))?;
+        Ok(output.take(&[out.bytes()])?)
+    }
+
+    fn synthesize(&mut self) -> Result<()> {
+        let mut out = Encoder::new(self.output.trailer());
+        self.synthesize_machine(&mut out)?;
+        let pids = match (&self.plan.scope, self.command) {
+            (MeasurementScope::Cpus(cpus), _) => self.synthesize_cpus(cpus, &mut out),
+            _ if self.sources.rings.is_mixed() => self.synthesize_cpus(&self.host.online_cpus(), &mut out),
+            (MeasurementScope::Command, Some(_)) if !self.plan.synthesis.tasks => Vec::new(),
+            (MeasurementScope::Command, Some(command)) => {
+                // The kernel reports the command's mappings from the exec on.
+                let [parent, thread] =
+                    [std::process::id(), command].map(|pid| Thread { pid: pid as i32, tid: pid as i32 });
+                out.fork(&Task { thread, parent, time: Default::default() });
+                out.comm(thread, b"pmc");
+                Vec::new()
+            }
+            _ => std::mem::take(&mut self.pids),
+        };
+        let pids = self.sources.add_targets(pids, self.host, &mut out)?;
+        let extent = self.extent();
+        let output = &mut self.output;
+        synthesize::processes(self.host, pids, extent, &mut out, |out| output.tell(out.bytes()))?;
+        out.finished_init();
+        Ok(output.tell(out.bytes())?)
+    }
+
+    /// Synthesizes the idle tasks. Any process, or none, may run on these CPUs.
+    fn synthesize_cpus(&self, cpus: &CpuList, out: &mut Encoder) -> Vec<u32> {
+        if self.plan.synthesis.tasks {
+            synthesize::idle(cpus, out);
+        }
+        self.host.processes()
+    }
+
+    fn synthesize_machine(&self, out: &mut Encoder) -> Result<()> {
+        // Write the ring of each id. Readers need it to interpret the values of groups.
+        self.sources.id_index(out);
+        if let Some(trace) = &self.plan.trace {
+            trace.tell(self.plan, self.sources.rings(), self.host, out)?;
+        }
+        synthesize::machine(self.host, self.plan.options.cgroups && self.plan.synthesis.cgroups, out);
+        Ok(())
+    }
+
+    fn extent(&self) -> SynthesisOptions {
+        let options = &self.plan.options;
+        let copies = options.call_graph.is_some_and(CallGraph::copies);
+        SynthesisOptions {
+            what: self.plan.synthesis,
+            // If stack copies are unwound later, the reader needs the data mappings too.
+            data_mappings: options.data_mappings || !self.plan.unwinds && copies,
+            namespaces: options.namespaces,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The result of a recording: what it contains, what was lost, and how it ended.
+
+use std::path::PathBuf;
+
+use super::features::FileBuildId;
+use super::output::Totals;
+use crate::recording::launch;
+use crate::recording::unwinding::ChainEndCounts;
+use pmc_events::counter::rings::InstanceReading;
+use pmc_sys::error::{Error, Exit};
+use pmc_sys::sys::process::CommandOutcome;
+use pmc_sys::sys::signal;
+
+/// The result of a recording.
+pub struct RecordingResult {
+    /// Paths of the recording: several if it was rotated.
+    pub files: Vec<PathBuf>,
+    /// Samples, losses and bytes.
+    pub totals: Totals,
+    /// Number of drains that found records.
+    pub drains: u64,
+    /// Count and lost records of each event instance.
+    pub readings: Vec<InstanceReading>,
+    /// Nanoseconds from enabling the events to the end; from the start if they were never enabled (`-D`).
+    pub elapsed_ns: u64,
+    /// Nanoseconds during which the hardware events were off because of a reservation.
+    pub yielded_ns: u64,
+    /// Whether the events were ever enabled (`-D -1`, `--control`).
+    pub was_ever_on: bool,
+    /// How the command ended; `None` without a command, or if it still runs.
+    pub outcome: Option<CommandOutcome>,
+    /// The signal that ended pmc.
+    pub interrupted: Option<i32>,
+    /// The write error that ended the recording. Everything before it is readable.
+    pub failed: Option<Error>,
+    /// Whether `--max-size` was reached.
+    pub is_full: bool,
+    /// Whether `--timeout` ended the recording.
+    pub timed_out: bool,
+    /// Whether a holder has taken over the events.
+    pub is_handed_over: bool,
+    /// Number of samples that still contain their stack copy, although pmc should have unwound it.
+    pub kept: u64,
+    /// Counts of how the unwound call chains end.
+    pub ends: ChainEndCounts,
+    /// Files to add to the build-id cache, sorted by name.
+    pub identified: Vec<FileBuildId>,
+}
+
+/// Returns the number of lost records: the larger of the sums in the records and in the kernel's counters.
+pub fn lost(totals: &Totals, readings: &[InstanceReading]) -> u64 {
+    totals.lost.max(readings.iter().map(|reading| reading.lost).sum())
+}
+
+impl RecordingResult {
+    /// Returns the exit status of the recording process.
+    pub fn exit(&self, has_command: bool) -> Exit {
+        match (&self.failed, self.interrupted, self.outcome) {
+            (Some(error), ..) => error.exit_status(),
+            // SIGINT is the usual way to end a recording of processes that continue to run.
+            (_, Some(signal::INT), None) if !has_command => Exit::Done,
+            (_, Some(signal), _) => Exit::Interrupted(signal),
+            (_, None, Some(outcome)) if !self.is_full && !self.timed_out => launch::exit_of(outcome.ended),
+            _ => Exit::Done,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Starts the command to be measured, and explains why there is nothing to measure.
+//!
+//! All commands that take a COMMAND or a target use this module. It converts the kernel's errors to the exit
+//! statuses of a shell.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+use super::plan::{MeasurementScope, RunSchedule};
+use super::runtime;
+use pmc_events::counter::target::TargetError;
+use pmc_events::event::EventTarget;
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::sys::errno;
+use pmc_sys::sys::process::{Ended, PausedChild, RunningCommand, Streams};
+use pmc_sys::sys::signal::{self, Signals};
+
+/// Returns the measured programs, for events that refer to a function or symbol in a program.
+pub fn subject(scope: &MeasurementScope, command: &[OsString]) -> EventTarget {
+    let (tasks, starts_it) = match scope {
+        MeasurementScope::Processes(tasks)
+        | MeasurementScope::Families(tasks)
+        | MeasurementScope::Threads(tasks) => (tasks.clone(), false),
+        MeasurementScope::User(_) => (Vec::new(), false),
+        MeasurementScope::Command | MeasurementScope::AllThreads | MeasurementScope::Cpus(_) => {
+            (Vec::new(), true)
+        }
+    };
+    EventTarget {
+        command: command.to_vec(),
+        find_program: starts_it.then_some(runtime::executed),
+        tasks,
+        cpus: matches!(scope, MeasurementScope::AllThreads | MeasurementScope::Cpus(_)),
+        library_path: std::env::var("LD_LIBRARY_PATH").unwrap_or_default(),
+    }
+}
+
+/// Catches the signals that end a measurement, SIGCHLD for the command's end, and the signals in `more`.
+///
+/// In scripts, a shell starts background jobs with SIGINT ignored (`pmc stat -a & … kill -INT $!`). pmc
+/// handles SIGINT anyway, because SIGINT ends measurements. The command does not ignore SIGINT either. A
+/// SIGHUP that nohup(1) ignores stays ignored.
+///
+/// # Errors
+/// If the kernel refuses the signal descriptor.
+pub fn signals(more: &[i32]) -> Result<Signals> {
+    signal::restore_default(&[signal::INT, signal::TERM]);
+    let usual = [signal::INT, signal::TERM, signal::HUP, signal::CHLD];
+    Signals::catch(&[&usual, more].concat()).map_err(|error| Error::io("catching signals", error))
+}
+
+/// Forks the command and stops it before its exec.
+///
+/// # Errors
+/// If the process cannot be forked.
+pub fn hold(command: &[OsString]) -> Result<PausedChild> {
+    start(command, &[], Streams::Shared)
+}
+
+/// Like [`hold`], for the command of a measurement, if it has one.
+///
+/// # Errors
+/// As for [`hold`].
+pub fn hold_for(run_schedule: &RunSchedule, streams: Streams) -> Result<Option<PausedChild>> {
+    let RunSchedule { command, environment, .. } = run_schedule;
+    (!command.is_empty()).then(|| start(command, environment, streams)).transpose()
+}
+
+fn start(
+    command: &[OsString],
+    environment: &[(OsString, OsString)],
+    streams: Streams,
+) -> Result<PausedChild> {
+    PausedChild::start_with(command, environment, streams).map_err(|error| {
+        let agains = error.raw_os_error() == Some(errno::EAGAIN);
+        let error = Error::io(format!("starting `{}`", name(command)), error);
+        if agains { error.why("the limit of processes is reached (ulimit -u)") } else { error }
+    })
+}
+
+/// Lets the command run.
+///
+/// # Errors
+/// Errors have the exit status of a shell: 127 if the command does not exist, 126 if it cannot be executed.
+pub fn release(held: PausedChild, command: &[OsString]) -> Result<RunningCommand> {
+    held.release().map_err(|error| {
+        let name = name(command);
+        let missing = matches!(error.raw_os_error(), Some(errno::ENOENT));
+        let denied = error.kind() == io::ErrorKind::PermissionDenied;
+        let format = error.raw_os_error() == Some(errno::ENOEXEC);
+        let error = Error::io(format!("running `{name}`"), error);
+        match (missing, denied, format) {
+            (true, ..) if name.contains(' ') && command.len() == 1 => {
+                error.exit(Exit::NotFound).try_this(format!("sh -c '{name}'"))
+            }
+            (true, ..) if name.contains('/') => {
+                error.exit(Exit::NotFound).why("the file does not exist, or its interpreter is missing")
+            }
+            (true, ..) => {
+                error.exit(Exit::NotFound).why("no directory in PATH contains a command with this name")
+            }
+            (_, true, _) => error
+                .exit(Exit::NotExecutable)
+                .why("this user has no permission to execute the file, or it is a directory")
+                .try_this(format!("chmod +x {name}")),
+            (_, _, true) => error
+                .exit(Exit::NotExecutable)
+                .why("the file is not a program for this machine or a script with #!"),
+            _ => error.exit(Exit::NotExecutable),
+        }
+    })
+}
+
+/// Converts a command's end to pmc's exit status.
+pub fn exit_of(ended: Ended) -> Exit {
+    match ended {
+        Ended::Exited(status) => Exit::Command(status),
+        Ended::Killed(signal) => Exit::Signal(signal),
+    }
+}
+
+/// Returns the name that the command's first thread will have: the file name of the program.
+pub(crate) fn comm(command: &[OsString]) -> String {
+    let file = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+    file.to_string_lossy().into_owned()
+}
+
+/// Returns the command's name as typed.
+pub fn name(command: &[OsString]) -> String {
+    command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Explains why there is nothing to count.
+pub fn no_target(error: TargetError) -> Error {
+    let text = error.to_string();
+    match error {
+        TargetError::NoProcess(_) | TargetError::NoThread(_) => Error::new(text)
+            .why("it has ended, or belongs to another pid namespace")
+            .try_this("ps -e, or pgrep NAME"),
+        TargetError::IdleUser(_) => Error::new(text),
+        TargetError::NoUser(_) => Error::new(text).try_this("getent passwd"),
+        TargetError::UnknownCpus => Error::new(text).try_this("mount -t sysfs sysfs /sys"),
+        TargetError::NoCpu { .. } => {
+            Error::new(text).try_this("name online CPUs with -C, or measure all with -a")
+        }
+        TargetError::NoHierarchy => Error::new(text)
+            .try_this("mount -t cgroup2 none /sys/fs/cgroup, or a v1 hierarchy with -o perf_event"),
+        TargetError::Cgroup { source, path, .. } => {
+            let missing = source.kind() == io::ErrorKind::NotFound;
+            let error = Error::io(text, source);
+            match (missing, path.parent()) {
+                (true, Some(parent)) => error
+                    .why("use paths below the mount point of the hierarchy")
+                    .try_this(format!("ls {}", parent.display())),
+                _ => error.why("the cgroup directory must be readable"),
+            }
+        }
+    }
+}

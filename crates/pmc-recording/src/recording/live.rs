@@ -1,0 +1,413 @@
+//! The live sampler: a thread that opens the events, drains their rings and keeps the current state up to
+//! date.
+//!
+//! Receives a [`LivePlan`]; returns the [`LiveState`] that it shares with its viewers. Runs until a viewer
+//! stops it or all sampled processes have ended. While the events run, the thread never blocks on files,
+//! terminals or symbols, because the rings would fill up. The loop itself is [`drive`](super::drive).
+//!
+//! ```text
+//!   rings ── half full, or half a second ──► Batch ──┐
+//!      every ring is read, then everything older     ├─ lock ─► Live.settle ─► the follower: asks for names
+//!      than the start of the reading is settled      ┘
+//! ```
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::drive::{LoopContext, Measurement, MeasurementHandler, drive};
+use super::ending::EndConditions;
+use super::live_rate::{self, RateOrder, RateOrders, RateReply, RateRequests};
+use super::plan::{MeasurementScope, SamplePlan, Synthesis};
+use super::reservation::{Activity, EventChoice, EventSwitch, reserve};
+use super::sources::{self, RecordSources};
+use super::synthesize::{self, SynthesisOptions};
+use super::{launch, open, trace};
+use pmc_analysis::session::SampleQuery;
+use pmc_analysis::session::live::{Batch, Live, LiveState, SampledEvent};
+use pmc_events::counter::change::EventChange;
+use pmc_events::counter::reservation::PreparedReservation;
+use pmc_events::counter::rings::Rings;
+use pmc_perfdata::record::Layouts;
+use pmc_perfdata::record::encode::Encoder;
+use pmc_sys::abi::Attr;
+use pmc_sys::error::{Error, Result};
+use pmc_sys::host::Host;
+use pmc_sys::host::process::ThreadInfo as Alive;
+use pmc_sys::sys::clock::monotonic_ns;
+use pmc_sys::sys::process::{Ended, PausedChild, Streams};
+
+/// The first drain intervals in nanoseconds. They are short, so the first table appears quickly.
+const FIRST_DRAINS: [u64; 3] = [20_000_000, 60_000_000, 100_000_000];
+/// Maximum time from a record's timestamp to its arrival in the ring, in nanoseconds.
+const WRITING_NS: u64 = 2_000_000;
+
+/// The events to sample, and options of the live view.
+pub struct LivePlan {
+    /// What to sample.
+    pub sample: SamplePlan,
+    /// The attributes to keep of each sample.
+    pub query: SampleQuery,
+    /// Maximum length of a call chain.
+    pub max_stack: usize,
+    /// Interval between tables.
+    pub delay: Duration,
+    /// Real-time priority of the thread that drains the rings.
+    pub realtime: Option<i32>,
+    /// Standard streams of the command, if there is one.
+    pub streams: Streams,
+}
+
+/// Called with the current state whenever records have been settled. The flag is `true` at the last call.
+pub(crate) type LiveObserver = Box<dyn FnMut(&mut Live, bool) + Send>;
+
+/// The running sampler thread.
+pub struct Sampler {
+    /// The live state, which the thread updates.
+    pub state: Arc<LiveState>,
+    /// Sends orders to change sampling rates to the sampler thread.
+    pub rates: Arc<RateOrders>,
+    stop: OwnedFd,
+    thread: Option<JoinHandle<Result<Option<Ended>>>>,
+}
+
+impl Sampler {
+    /// Opens everything and starts the thread.
+    ///
+    /// # Errors
+    /// If an event or a target cannot be opened, with the same errors as for a recording.
+    pub fn start(plan: LivePlan, follower: LiveObserver) -> Result<Self> {
+        let making = |error| Error::io("making an eventfd", error);
+        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|error| making(error.into()))?;
+        let stopped = stop.try_clone().map_err(making)?;
+        let (rates, desk) = live_rate::orders()?;
+        let (ready, is_ready) = sync_channel(1);
+        let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
+            let host = Host::live();
+            let opened = launch::hold_for(&plan.sample.run_schedule, plan.streams).and_then(|held| {
+                let (sampling, prepared) = Sampling::open(&plan, &host, held.as_ref(), desk, follower)?;
+                open::run_in_real_time(plan.realtime)?;
+                Ok((held, sampling, prepared))
+            });
+            let (held, mut sampling, mut prepared) = match opened {
+                Ok(opened) => opened,
+                Err(error) => {
+                    let _ = ready.send(Err(error));
+                    return Ok(None);
+                }
+            };
+            let state = Arc::clone(&sampling.state);
+            sampling.ready = Some(ready);
+            let context = LoopContext {
+                host: &host,
+                run_schedule: &plan.sample.run_schedule,
+                held,
+                threads: sampling.threads.clone(),
+                signals: None,
+                control: None,
+                stop: Some(stopped.as_fd()),
+                watcher: prepared.watcher.as_mut(),
+            };
+            let done = drive(&mut sampling, context);
+            state.end();
+            match (done, sampling.ready.take()) {
+                // Sampling did not begin: report the reason to the waiting caller.
+                (Err(error), Some(ready)) => {
+                    let _ = ready.send(Err(error));
+                    Ok(None)
+                }
+                (done, _) => done.map(|measured| measured.ending.outcome.map(|outcome| outcome.ended)),
+            }
+        });
+        let thread = thread.map_err(|error| Error::io("starting the sampling thread", error))?;
+        let state = wait_for(&is_ready)?;
+        Ok(Self { state, rates: Arc::new(rates), stop, thread: Some(thread) })
+    }
+
+    /// Stops the sampler. Returns how the command ended, if it has ended.
+    ///
+    /// # Errors
+    /// The error that ended the sampling earlier.
+    pub fn stop(mut self) -> Result<Option<Ended>> {
+        let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(Error::new("the sampling thread failed")),
+            None => Ok(None),
+        }
+    }
+}
+
+fn wait_for(is_ready: &Receiver<Result<Arc<LiveState>>>) -> Result<Arc<LiveState>> {
+    is_ready.recv().unwrap_or_else(|_| Err(Error::new("the sampling thread failed")))
+}
+
+/// The state of the sampler thread.
+struct Sampling<'a> {
+    plan: &'a LivePlan,
+    host: &'a Host,
+    state: Arc<LiveState>,
+    sources: RecordSources,
+    layouts: Arc<Layouts>,
+    /// For each ring, the event to which samples with another recorder's id belong.
+    owners: Vec<Option<usize>>,
+    threads: Vec<Alive>,
+    batch: Batch,
+    rates: RateRequests,
+    follower: LiveObserver,
+    /// The reason why there are no more records, although the command continues to run.
+    gone: Option<Error>,
+    first_drains: std::array::IntoIter<u64, 3>,
+    next_drain: u64,
+    /// Notified when sampling has begun.
+    ready: Option<SyncSender<Result<Arc<LiveState>>>>,
+}
+
+impl<'a> Sampling<'a> {
+    /// Opens the events. Also returns the reservation, which must be kept while the events are open.
+    fn open(
+        plan: &'a LivePlan,
+        host: &'a Host,
+        held: Option<&PausedChild>,
+        mut rates: RateRequests,
+        follower: LiveObserver,
+    ) -> Result<(Self, PreparedReservation)> {
+        let groups = open::groups(&plan.sample, host)?;
+        trace::refuse(&groups, "top shows only samples")?;
+        let events = || groups.iter().flat_map(|(group, _)| &group.events);
+        if let Some(spec) = events().find(|spec| spec.qualifiers.logs()) {
+            return Err(Error::usage(format!(
+                "{}: pmc logs counts to a file, which top does not have",
+                spec.name
+            ))
+            .try_this("pmc stat, or pmc record, with the same events"));
+        }
+        let mut sample = plan.sample.clone();
+        sources::adjust_to_held_events(&mut sample, &groups, host)?;
+        let prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), host)?;
+        let (sources, threads) = RecordSources::open(&sample, host, groups, held)?;
+        rates.open(&sources, host);
+        let all = sources.events();
+        let mut leaders: Vec<usize> = (0..all.len()).collect();
+        for group in sources.groups() {
+            group.iter().for_each(|member| leaders[*member] = group[0]);
+        }
+        let events: Vec<(SampledEvent, Vec<u64>)> = all
+            .into_iter()
+            .zip(leaders)
+            .map(|(event, leader)| (SampledEvent { name: event.name(), attr: event.attr, leader }, event.ids))
+            .collect();
+        let layouts = Arc::new(Layouts::new(events.iter().map(|(event, ids)| (&event.attr, ids.as_slice()))));
+        let owners = sources.owners().into_iter().map(|id| id.and_then(|id| layouts.event_of(id))).collect();
+        let periods = events.iter().map(|(event, _)| event.attr.period()).collect();
+        let mut live = Live::new(layouts.clone(), periods, plan.query.clone(), plan.max_stack);
+        match &plan.sample.scope {
+            MeasurementScope::Processes(ids)
+            | MeasurementScope::Families(ids)
+            | MeasurementScope::Threads(ids) => live.name(ids.iter().map(|&id| id as i32)),
+            MeasurementScope::Command => live.name(held.iter().map(|held| held.pid() as i32)),
+            _ => {}
+        }
+        let events = events.into_iter().take(sources.sampled_events()).map(|(event, _)| event).collect();
+        let sampling = Self {
+            plan,
+            host,
+            state: Arc::new(LiveState::new(live, events, plan.delay)),
+            sources,
+            layouts,
+            owners,
+            threads,
+            batch: Batch::default(),
+            rates,
+            follower,
+            gone: None,
+            first_drains: FIRST_DRAINS.into_iter(),
+            next_drain: 0,
+            ready: None,
+        };
+        Ok((sampling, prepared))
+    }
+
+    fn set_next_drain(&mut self, now: u64) {
+        self.next_drain =
+            now + self.first_drains.next().unwrap_or_else(|| self.sources.pace(self.state.settle_ns()));
+    }
+
+    /// Reads the rings without settling anything.
+    fn take(&mut self) -> Result<()> {
+        let Self { sources, batch, layouts, owners, .. } = self;
+        let taken = sources.drain(|ring, slices| {
+            batch.take(slices, layouts, owners.get(ring).copied().flatten());
+            Ok::<(), Error>(())
+        });
+        taken.map(drop)
+    }
+
+    /// Changes a sampling rate as requested. A clock is switched off during the change, so every sample has
+    /// either the old or the new rate.
+    fn change_rate(&mut self, order: &RateOrder, activity: &Activity) -> Result<RateReply> {
+        let change = match self.rates.change(order, &self.sources) {
+            Ok(change) => change,
+            Err(why) => return Ok(Err(why)),
+        };
+        let is_on = activity.is_on(None);
+        if change.clock_ns.is_some() {
+            self.sources.switch_named(false, &change.name, EventChoice::All)?;
+        }
+        let changed = self.sources.rings().change(change.change, Some(&change.name), is_on);
+        if let Some(period) = change.clock_ns {
+            if changed.is_ok() {
+                self.state.live().set_period(order.event, monotonic_ns(), period);
+            }
+            if is_on {
+                self.sources.switch_named(true, &change.name, EventChoice::All)?;
+            }
+        }
+        Ok(changed.map(|()| self.rates.made(order.event, change)))
+    }
+
+    /// Handles the loss of a holder's events. A command continues to run; without a command, sampling ends.
+    fn handle_gone_holders(&mut self) -> Result<()> {
+        let gone = self.sources.newly_gone().pop().map(|(_, error)| error);
+        match gone {
+            Some(error) if self.sources.are_gone() && self.plan.sample.run_schedule.command.is_empty() => {
+                Err(error)
+            }
+            gone => {
+                self.gone = self.gone.take().or(gone);
+                Ok(())
+            }
+        }
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        // All records older than this have been written on every CPU. Newer records wait.
+        let horizon = monotonic_ns().saturating_sub(WRITING_NS);
+        self.take()?;
+        if !self.batch.is_empty() {
+            self.process_until(horizon);
+        }
+        self.state.set_settled(horizon);
+        Ok(())
+    }
+
+    fn process_until(&mut self, horizon: u64) {
+        let mut live = self.state.live();
+        live.process_until(&mut self.batch, horizon);
+        // This is the last method called when sampling ends.
+        (self.follower)(&mut live, horizon == u64::MAX);
+    }
+
+    /// Synthesizes records of the state before sampling began.
+    fn synthesize(&mut self) -> Result<()> {
+        let mut out = Encoder::new(self.layouts.iter().next().map_or(0, |layout| layout.trailer_size()));
+        let (host, cgroups) = (self.host, self.plan.sample.options.cgroups);
+        synthesize::machine(host, cgroups, &mut out);
+        let pids = match self.plan.sample.scope {
+            MeasurementScope::Cpus(_) => host.processes(),
+            _ if self.sources.rings().is_mixed() => host.processes(),
+            _ => synthesize::pids(&self.threads),
+        };
+        let pids = self.sources.add_targets(pids, host, &mut out)?;
+        let extent = SynthesisOptions { what: Synthesis::ALL, data_mappings: false, namespaces: false };
+        synthesize::processes(host, pids, extent, &mut out, |out| {
+            self.state.live().take_synthesized(out.bytes());
+            // Synthesizing takes long if there are many processes, and the events already run, so read the
+            // rings now.
+            self.take()
+        })?;
+        let mut live = self.state.live();
+        live.take_synthesized(out.bytes());
+        live.end_synthesized();
+        Ok(())
+    }
+}
+
+impl EventSwitch for Sampling<'_> {
+    fn start(&mut self) -> Result<()> {
+        self.sources.start()
+    }
+
+    fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
+        self.sources.switch(on, events)
+    }
+
+    fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
+        self.sources.switch_named(on, name, events)
+    }
+
+    fn change(
+        &self,
+        change: EventChange,
+        name: Option<&str>,
+        is_on: bool,
+    ) -> std::result::Result<(), String> {
+        self.sources.rings().change(change, name, is_on)
+    }
+
+    fn requests(&self) -> Vec<(&str, &Attr)> {
+        self.sources.requests()
+    }
+
+    fn takes_counters(&self) -> bool {
+        self.sources.takes_counters()
+    }
+
+    fn yielding(&mut self, is_yielding: bool) {
+        self.state.set_yielding(is_yielding);
+    }
+}
+
+impl MeasurementHandler for Sampling<'_> {
+    fn rings(&mut self) -> Option<&mut Rings> {
+        Some(&mut self.sources.rings)
+    }
+
+    fn waker(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.rates.waker())
+    }
+
+    fn started(&mut self, _: &mut Measurement) -> Result<()> {
+        if let Some(ready) = self.ready.take() {
+            let _ = ready.send(Ok(Arc::clone(&self.state)));
+        }
+        self.synthesize()?;
+        self.set_next_drain(monotonic_ns());
+        Ok(())
+    }
+
+    fn due(&self) -> Option<u64> {
+        Some(self.next_drain)
+    }
+
+    fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
+        while let Some(order) = self.rates.next() {
+            let answer = self.change_rate(&order, &measurement.activity)?;
+            // Sending fails only if the requester has ended and needs no answer.
+            let _ = order.answer.send(answer);
+        }
+        self.drain()?;
+        self.set_next_drain(monotonic_ns());
+        self.handle_gone_holders()
+    }
+
+    fn stop(&mut self, _: &EndConditions) -> Result<()> {
+        self.sources.switch(false, EventChoice::All)
+    }
+
+    fn finish(&mut self, _: &mut Measurement) -> Result<()> {
+        self.drain()?;
+        self.process_until(u64::MAX);
+        self.state.set_settled(u64::MAX);
+        self.gone.take().map_or(Ok(()), Err)
+    }
+
+    fn waits_for_command(&self, _: &EndConditions) -> bool {
+        false
+    }
+}

@@ -1,0 +1,43 @@
+//! The measuring engine: turns a plan into a file, live batches, or counts.
+//!
+//! ```text
+//!   SamplePlan ──► open: Rings ──┬─► file: a recording ── FilePlan: path, maximum size, rotation
+//!                                └─► live: batches, settled into the current state ─────► top
+//!   Setup ───────► CounterSet ─────► counting: readings, shown at each interval ────────► stat
+//!                                         all three driven by drive: the one loop
+//! ```
+//! Commands turn their arguments into plans ([`plan`]) and pass them in. This module opens the events
+//! ([`open`]) and starts the command ([`launch`]). It decides when rings are drained and when the measurement
+//! ends ([`ending`]), and warns about features that are not available. This module connects measuring and
+//! reading: it turns measurements into records that the code for reading understands. Commands pass in
+//! observers that display the results, and `analysis` reads recordings.
+
+pub mod attached;
+mod beside;
+pub mod control;
+pub mod counting;
+mod drive;
+mod ended_threads;
+mod ending;
+pub mod file;
+pub mod filters;
+pub mod handover;
+mod held_counts;
+pub mod launch;
+pub mod live;
+pub mod live_rate;
+mod misattributed_samples;
+mod new_threads;
+pub mod no_samples;
+pub mod open;
+pub mod output_pipe;
+pub mod plan;
+mod relay;
+pub mod reservation;
+pub mod runtime;
+pub mod sources;
+pub mod synthesize;
+pub mod targets;
+pub mod time_slices;
+pub mod trace;
+mod unwinding;

@@ -1,0 +1,81 @@
+//! Explains why a recording has no samples, from the counts of its sampled events.
+//!
+//! Receives the plan and the result of the recording; returns a warning with the likely reason.
+
+use super::file::result::RecordingResult;
+use super::plan::{Delay, MeasurementScope, SamplePlan};
+use pmc_perfdata::perfdata::RecordedEvent;
+use pmc_sys::abi::attr::{Flag, kind};
+use pmc_sys::abi::generic;
+use pmc_sys::error::Warning;
+use pmc_sys::units::{S, duration, thousands};
+
+/// Returns the likely reason; `None` if there are samples or no samples were requested. `lost` is the number
+/// of lost records.
+pub fn reason(
+    plan: &SamplePlan,
+    events: &[RecordedEvent],
+    run: &RecordingResult,
+    lost: u64,
+) -> Option<Warning> {
+    let none = run.totals.samples + run.totals.unwritten + lost == 0;
+    if !none || plan.options.no_samples || run.totals.traced > 0 || run.failed.is_some() {
+        return None;
+    }
+    let because = |why: String, remedy| Some(Warning::NoSamples { why, remedy });
+    let elapsed = duration(run.elapsed_ns as f64);
+    match plan.run_schedule.delay {
+        Delay::Ns(ns) if !run.was_ever_on => {
+            let delay = duration(ns as f64);
+            return because(
+                format!("it ended after {elapsed}, before the delay (-D, {delay}) was over"),
+                "a smaller -D",
+            );
+        }
+        Delay::UntilOrder if run.readings.iter().all(|reading| reading.count.value == 0) => {
+            let why =
+                "-D -1 waits for the command `enable`, which did not arrive, or no event occurred after it";
+            return because(why.to_owned(), "write enable to the --control channel");
+        }
+        _ => {}
+    }
+    let counted = |at: usize| {
+        run.readings.iter().filter(|one| one.instance.event == at).map(|one| one.count.value).sum()
+    };
+    let mut events = events.iter().enumerate().map(|(at, event)| (event, counted(at)));
+    // Explain an event that occurred too rarely, if there is one, rather than an event that did not occur.
+    let happened = events.clone().find(|&(_, count): &(_, u64)| count > 0);
+    let (event, count) = happened.or_else(|| events.next())?;
+    let (name, attr) = (event.name(), &event.attr);
+    let is_clock = generic::is_clock(attr);
+    let amount = |value: u64| if is_clock { duration(value as f64) } else { thousands(value) };
+    let whose = if matches!(plan.scope, MeasurementScope::Cpus(_)) { "CPU" } else { "thread" };
+    match count {
+        0 if !plan.filters.is_empty() => {
+            because(format!("no {name} passed --filter in {elapsed}"), "check the filter, or record longer")
+        }
+        0 if is_clock || attr.kind() == kind::HARDWARE => because(
+            format!("according to {name}, the target did not run on a CPU for {elapsed}"),
+            "record while it is busy, record longer (--timeout), or record where it waits: -e \
+             sched:sched_switch",
+        ),
+        0 => because(
+            format!("{name} did not occur in {elapsed}"),
+            "pmc stat -e EVENT counts it without sampling",
+        ),
+        _ if is_clock && attr.get(Flag::Freq) => {
+            let each = amount(S / attr.period().max(1));
+            let why = format!(
+                "{name} ran for only {}, and pmc takes a sample every {each} per {whose}",
+                amount(count)
+            );
+            because(why, "record longer, or use a higher frequency (-F)")
+        }
+        _ => {
+            let each = if attr.get(Flag::Freq) { "some".to_owned() } else { amount(attr.period()) };
+            let why =
+                format!("{name} counted {}, and pmc takes a sample every {each} per {whose}", amount(count));
+            because(why, "use a smaller -c, or record longer")
+        }
+    }
+}

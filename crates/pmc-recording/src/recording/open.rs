@@ -1,0 +1,482 @@
+//! Opens the events of a plan in its scope, and their rings.
+//!
+//! Receives a [`SamplePlan`]; returns [`Rings`] and the sampled threads. Decides the size of the rings, how
+//! to treat a frequency above the kernel's limit, and which events to sample by default.
+//! [`drive`](super::drive) starts the events.
+
+use std::rc::Rc;
+
+use super::plan::{Delay, MeasurementScope, SamplePlan};
+use super::reservation::EventChoice;
+use super::targets::{check_flags, explain, make_room_for_events, slots, slots_of_cpus, threads};
+use super::{ended_threads, filters, launch, new_threads, time_slices};
+use pmc_events::counter::Mode;
+use pmc_events::counter::facts::MachineFacts;
+use pmc_events::counter::inherited_probes::{ProbeDefinition, make_inheritable};
+use pmc_events::counter::open as door;
+use pmc_events::counter::refusal::{Refusal, RefusalKind};
+use pmc_events::counter::request::given_up::Fallback;
+use pmc_events::counter::request::sampling::{CallGraph, Rate, SampleOptions};
+use pmc_events::counter::reservation::Policy;
+use pmc_events::counter::rings::{MappedPages, RingOptions, Rings, pages_of};
+use pmc_events::counter::target::{TargetCgroup, TargetSlot};
+use pmc_events::event::{EventGroup, EventParser, EventSpec};
+use pmc_sys::abi::attr::{Flag, kind};
+use pmc_sys::abi::generic::CPU_CYCLES;
+use pmc_sys::abi::{Attr, sample_type};
+use pmc_sys::error::{Error, Result, Warning, kernel_words, say};
+use pmc_sys::host::Host;
+use pmc_sys::host::process::ThreadInfo as Alive;
+use pmc_sys::sys::clock;
+use pmc_sys::sys::credentials::{Credentials, Limits};
+use pmc_sys::sys::process::{self, PausedChild};
+use pmc_sys::sys::{errno, page_size};
+use pmc_sys::units;
+
+/// Groups of events, each with the cgroup in which it is measured.
+pub(crate) type Groups = Vec<(EventGroup, Option<Rc<TargetCgroup>>)>;
+
+/// Returns the requested events with their cgroups. If none are requested, returns the machine's best clock.
+///
+/// # Errors
+/// If an event or cgroup is unknown.
+pub fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
+    let mut parser =
+        EventParser::new(host).measuring(launch::subject(&plan.scope, &plan.run_schedule.command));
+    let mut groups = filters::events(&mut parser, &plan.events, &plan.filters)?;
+    if plan.events.is_empty() {
+        groups = parser.parse("cycles:P")?;
+    }
+    if plan.options.rate == Rate::Recommended {
+        have_periods(&groups)?;
+    }
+    check_samples(&groups).map_err(|refusal| explain(*refusal, host))?;
+    groups = time_slices::lead(groups);
+    if plan.excludes_self {
+        filters::exclude_self(&mut groups)?;
+    }
+    if !plan.strict {
+        clock_for_cycles(&mut groups, host);
+    }
+    let cgroups: Vec<Rc<TargetCgroup>> = plan
+        .cgroups
+        .iter()
+        .map(|name| TargetCgroup::open(host, name).map(Rc::new).map_err(launch::no_target))
+        .collect::<Result<_>>()?;
+    if cgroups.len() > groups.len() {
+        return Err(Error::usage(format!(
+            "-G names {} cgroups for {} events or groups",
+            cgroups.len(),
+            groups.len()
+        )));
+    }
+    let single = cgroups.len() == 1;
+    let of = |index: usize| if single { cgroups.first() } else { cgroups.get(index) }.cloned();
+    Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
+}
+
+/// Checks that at least one event is sampled, because a recording consists of samples. Events with
+/// `log-cswitch` only log counts (see `pmc_allocate(3)`) and need a sampled event in addition.
+fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>> {
+    let mut events = groups.iter().flat_map(|group| &group.events);
+    let Some(first) = events.clone().next().filter(|_| events.all(|event| event.qualifiers.log_cswitch))
+    else {
+        return Ok(());
+    };
+    let cause = "log-cswitch logs counts, but record requires a sampled event";
+    let remedy = format!("pmc stat record -e {},log-cswitch …, or add another -e", first.name);
+    let known = (RefusalKind::BadRequest, cause, remedy.as_str());
+    let attr = first.attr().cloned().unwrap_or_default();
+    Err(Box::new(Refusal::before_the_kernel(&first.name, attr, errno::EINVAL, known)))
+}
+
+/// Checks for `-c auto` that each event has a period, either from the vendor or from the event's text.
+fn have_periods(groups: &[EventGroup]) -> Result<()> {
+    let members = |group: &'_ EventGroup| if group.leader_sampling { 1 } else { group.events.len() };
+    let mut sampled = groups.iter().flat_map(|group| group.events.iter().take(members(group)));
+    let without = |spec: &&EventSpec| {
+        spec.recommended_period.is_none() && spec.attr().is_some_and(|attr| attr.period() == 0)
+    };
+    match sampled.find(without) {
+        None => Ok(()),
+        Some(spec) => Err(no_period(spec)),
+    }
+}
+
+fn no_period(spec: &EventSpec) -> Error {
+    let error = Error::usage(format!("-c auto: no period is recommended for `{}`", spec.name));
+    let is_of_cores =
+        spec.core_cpus.is_some() || spec.attr().is_none_or(|attr| attr.kind() < kind::FIRST_DYNAMIC);
+    if spec.system_wide && !is_of_cores {
+        return error
+            .why("its PMU counts for a package or a device: vendors recommend periods only for core events")
+            .try_this("use pmc stat -a to count it");
+    }
+    error
+        .why("only some vendor events have recommended periods")
+        .try_this("-c N, or -F HZ")
+        .try_this("use a vendor event: pmc list --long vendor shows the periods")
+}
+
+/// Samples cpu-clock if the machine has no cycles event, like perf.
+fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
+    let all = groups.iter_mut().flat_map(|group| &mut group.events);
+    let mut cycles = all.filter(|spec| spec.is_generic(kind::HARDWARE, CPU_CYCLES)).peekable();
+    if cycles.peek().is_some()
+        && let Err(refusal) = door::cycles(Mode::TaskSampling)
+    {
+        cycles.for_each(EventSpec::become_cpu_clock);
+        say::warn(&Warning::NoCycles { why: refusal.explain(&MachineFacts::own(host)).cause });
+    }
+}
+
+/// Lowers a frequency above the kernel's limit to that limit, like perf. With `--strict-freq` or `--strict`
+/// such a frequency is an error.
+///
+/// # Errors
+/// With these options, if the frequency is too high.
+pub fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
+    let Rate::Frequency(wanted) = plan.options.rate else { return Ok(()) };
+    let most: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
+    let Some(most) = most.filter(|&most| wanted > most || plan.freq_max) else { return Ok(()) };
+    if plan.freq_max {
+        say::note(format!("-F max: {} samples per second", units::thousands(most)));
+        return Ok(());
+    }
+    let words = format!("-F {wanted}: the kernel allows {} samples per second", units::thousands(most));
+    if plan.strict_freq || plan.strict {
+        return Err(Error::usage(words)
+            .why("kernel.perf_event_max_sample_rate is lower (the kernel lowers it when interrupts take too long)")
+            .try_this(format!("sysctl kernel.perf_event_max_sample_rate={wanted}"))
+            .try_this("-F max"));
+    }
+    say::warn(&Warning::FrequencyLowered { asked: wanted, most: units::thousands(most) });
+    plan.options.rate = Rate::Frequency(most);
+    Ok(())
+}
+
+/// Whether the plan requests stack copies that are unwound while recording.
+fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> bool {
+    let mut written =
+        groups.iter().flat_map(|(group, _)| &group.events).map(|spec| &spec.qualifiers.call_graph);
+    let copies = plan.options.call_graph.is_some_and(CallGraph::copies);
+    plan.unwinds && (copies || written.any(|mode| mode.as_deref() == Some("dwarf")))
+}
+
+/// Returns the default options with which a holder opens its events. Options of the request override them.
+pub(crate) fn held_options() -> SampleOptions {
+    // Use a clock that every reader of the records can read too.
+    SampleOptions { clock: clock::number("monotonic"), running_time: true, ..SampleOptions::default() }
+}
+
+/// Returns a set without events and rings.
+pub(super) fn none() -> Result<Rings> {
+    let none = Rings::new(Vec::new(), &SampleOptions::default(), RingOptions::default());
+    none.map_err(|refusal| Error::new(refusal.event))
+}
+
+/// Opens the events in the plan's scope, and maps their rings.
+pub(crate) fn open(
+    plan: &SamplePlan,
+    host: &Host,
+    mut groups: Groups,
+    held: Option<&PausedChild>,
+) -> Result<(Rings, Vec<Alive>)> {
+    let mut threads = threads(&plan.scope, host)?;
+    // A recording that yields to reservations must be able to start with its counters off.
+    let on_exec = matches!(plan.scope, MeasurementScope::Command)
+        && plan.run_schedule.delay == Delay::None
+        && plan.reserve != Policy::Yield;
+    let events = || groups.iter().flat_map(|(group, _)| &group.events);
+    check_flags(events(), &plan.scope, &threads, host)?;
+    let is_mixed =
+        events().any(|spec| spec.qualifiers.system) && !matches!(plan.scope, MeasurementScope::Cpus(_));
+    let mut options = plan.options.clone();
+    if is_mixed {
+        check_groups(&groups)?;
+        // In a recording, either all samples contain the CPU or no sample does.
+        options.fields |= sample_type::CPU;
+    }
+    let setting = RingOptions {
+        system: matches!(plan.scope, MeasurementScope::Cpus(_)),
+        on_exec,
+        // A command that is sampled from its exec needs no tracker. All other targets exist before their
+        // events are opened. A trace decoder also needs the tracker's records.
+        tracker: !on_exec || plan.options.backward || plan.trace.is_some() || is_mixed,
+        tracks_apart: plan.tracks_apart,
+        with_id: plan.with_id || unwinds(plan, &groups),
+        keeps_contexts: plan.options.stat || events().any(|spec| spec.qualifiers.logs()),
+        per_thread: plan.per_thread,
+        aux: plan.trace.as_ref().map(|trace| trace.area),
+    };
+    let refused = |refusal: Box<Refusal>| explain(*refusal, host);
+    let probes = inheritable_probes(&mut groups, plan.options.inherit, &plan.scope, host);
+    let mut rings = Rings::new(groups, &options, setting).map_err(refused)?;
+    rings.keep(probes);
+    let slots = slots(plan, host, &threads, held, &rings);
+    let cpus = slots_of_cpus(host, &rings);
+    let size = ring_bytes(plan, host, &slots);
+    let sampled = match &plan.scope {
+        MeasurementScope::Cpus(cpus) => Some(cpus),
+        _ => None,
+    };
+    rings.check_cpus(&host.online_cpus(), sampled).map_err(refused)?;
+    make_room_for_events(rings.descriptors(slots.len() + cpus.len()))?;
+    let pages = pages_of(size);
+    let map = |rings: &mut Rings| {
+        rings.map(pages).map_err(|refusal| {
+            refusal.explain(&MachineFacts::own(host)).into_error("mapping the ring buffers")
+        })
+    };
+    // Map the rings as soon as the first thread's events are open. From then on, they record every thread
+    // that starts.
+    let at_once = if plan.per_thread { slots.len() } else { host.online_cpus().len() };
+    let (mut gone, mut mapped): (Vec<_>, Option<MappedPages>) = (Vec::new(), None);
+    for slots in slots.chunks(at_once.max(1)) {
+        let before = gone.len();
+        for slot in slots {
+            let is_open = match mapped {
+                None => rings.open(*slot),
+                Some(mapped) => rings.open_late(*slot, mapped.pages),
+            };
+            if !is_open.map_err(refused)? {
+                gone.push(slot.tid);
+            }
+        }
+        if mapped.is_none() && gone.len() < before + slots.len() {
+            mapped = Some(map(&mut rings)?);
+        }
+    }
+    threads.retain(|thread| !gone.contains(&Some(thread.tid)));
+    let Some(MappedPages { pages: mapped, limit }) = mapped else {
+        return Err(match &plan.scope {
+            MeasurementScope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went offline")),
+            _ => Error::new("the processes ended before pmc opened their events"),
+        });
+    };
+    if let Some(limit) = limit {
+        let is = |pages: usize| units::bytes((pages * page_size()) as u64);
+        say::warn(&Warning::RingsSmaller { bytes: is(mapped), asked: is(pages), limit });
+    } else if plan.verbose {
+        say::note(format!(
+            "{} ring buffers of {}",
+            rings.count(),
+            units::bytes((mapped * page_size()) as u64)
+        ));
+    }
+    new_threads::attach(plan, host, &mut rings, &mut threads, mapped)?;
+    for slot in cpus {
+        // Open events on whole CPUs last. They do not track tasks, so they would not report a child that one
+        // of our tasks starts in the meantime.
+        rings.open_late(slot, mapped).map_err(refused)?;
+    }
+    rings.set_filters().map_err(filters::refused)?;
+    check_slices(&rings)?;
+    check_ends(host, &rings)?;
+    say_fallbacks(&rings, plan.options.no_samples);
+    Ok((rings, threads))
+}
+
+/// Checks that no group mixes `system` events with other events, because the kernel opens all events of a
+/// group on the same target.
+fn check_groups(groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> Result<()> {
+    let is_system = |spec: &EventSpec| spec.qualifiers.system;
+    let is_both = |group: &&EventGroup| {
+        group.braces && group.events.iter().any(is_system) && !group.events.iter().all(is_system)
+    };
+    match groups.iter().map(|(group, _)| group).find(is_both) {
+        None => Ok(()),
+        Some(group) => {
+            let names: Vec<&str> = group.events.iter().map(|spec| spec.name.as_str()).collect();
+            Err(Error::usage(format!(
+                "{{{}}}: some events count whole CPUs (`system`), others do not",
+                names.join(",")
+            ))
+            .why("all events of a group must be on one PMU")
+            .try_this("use one group per PMU"))
+        }
+    }
+}
+
+/// Opens the trigger events, which start another file when they occur. They have the plan's targets and
+/// separate, small rings.
+///
+/// # Errors
+/// If an event is unknown, or the kernel refuses it.
+pub fn open_triggers(
+    text: &str,
+    plan: &SamplePlan,
+    host: &Host,
+    held: Option<&PausedChild>,
+) -> Result<Rings> {
+    const PAGES: usize = 8;
+    let options =
+        SampleOptions { inherit: plan.options.inherit, wakes_always: true, ..SampleOptions::default() };
+    let plan = SamplePlan {
+        events: vec![text.to_owned()],
+        per_thread: plan.per_thread,
+        ring_pages: Some(PAGES),
+        reserve: plan.reserve,
+        strict: true,
+        run_schedule: plan.run_schedule.clone(),
+        ..SamplePlan::on(plan.scope.clone(), options)
+    };
+    let groups = groups(&plan, host)?;
+    let events = || groups.iter().flat_map(|(group, _)| &group.events);
+    if let Some(spec) = events().find(|spec| spec.attr().is_some_and(|attr| attr.period() == 0)) {
+        return Err(Error::usage(format!("--switch-output-event {}: needs a period", spec.name))
+            .why("only tracepoints, probes and breakpoints work without a period")
+            .try_this(format!("{}/period=1000000/", spec.name)));
+    }
+    open(&plan, host, groups, held).map(|(rings, _)| rings)
+}
+
+/// Makes it safe for children to inherit the probes among these events: see
+/// [`inherited_probes`](pmc_events::counter::inherited_probes). Warns about each probe that cannot be
+/// inherited.
+pub(super) fn inheritable_probes(
+    groups: &mut [(EventGroup, Option<Rc<TargetCgroup>>)],
+    inherit: bool,
+    scope: &MeasurementScope,
+    host: &Host,
+) -> Vec<ProbeDefinition> {
+    // Events on whole CPUs are not inherited.
+    let inherit = inherit && !matches!(scope, MeasurementScope::Cpus(_));
+    let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
+    let (probes, left_out) = make_inheritable(events, inherit, host);
+    for (event, error) in left_out {
+        say::warn(&Warning::ProbeNotInherited { event, why: kernel_words(&error) });
+    }
+    probes
+}
+
+/// Starts or stops the chosen events, even if another command switched them before.
+pub(super) fn switch(rings: &Rings, on: bool, events: EventChoice) -> Result<()> {
+    let which = |event: &EventSpec| events.has(event.takes_counter());
+    rings.switch_where(on, which).map_err(starting)
+}
+
+/// Starts or stops the event with this name, if it is among the chosen events.
+pub(super) fn switch_named(rings: &Rings, on: bool, name: &str, events: EventChoice) -> Result<()> {
+    let which = |event: &EventSpec| event.name == name && events.has(event.takes_counter());
+    rings.switch_each(on, which).map_err(starting)
+}
+
+/// Returns the error for events that the kernel did not start.
+pub(super) fn starting(error: std::io::Error) -> Error {
+    Error::io("starting the events", error)
+}
+
+/// Default ring size. A ring of this size holds a second of samples at almost any rate, and a larger ring
+/// would only cause cache misses.
+const RING: u64 = 2 << 20;
+/// Number of stack copies that a ring has room for: half a second of profiling.
+const COPIES: u64 = 512;
+/// Maximum size of all rings together.
+const RINGS: u64 = 512 << 20;
+
+/// Returns the size of a ring: the most useful size, or less if this user may not lock that much memory. The
+/// kernel allows `perf_event_mlock_kb` per CPU, shared by all rings, plus `RLIMIT_MEMLOCK`. The limits do not
+/// apply to users who may lock any amount.
+fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
+    let page = page_size() as u64;
+    if let Some(pages) = plan.ring_pages {
+        return pages as u64 * page;
+    }
+    let rings = match plan.per_thread {
+        true => slots.len(),
+        false => slots.iter().map(|slot| slot.cpu).collect::<std::collections::BTreeSet<_>>().len(),
+    } as u64
+        * if plan.options.backward { 2 } else { 1 };
+    let rings = rings.max(1);
+    let copy = plan.options.call_graph.map_or(0, CallGraph::copied_bytes);
+    let useful = RING.max(u64::from(copy) * COPIES).min(RINGS / rings).max(page);
+    if may_lock_any(host) {
+        return useful.next_power_of_two() / if useful.is_power_of_two() { 1 } else { 2 };
+    }
+    let each: u64 = host.number("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(516);
+    let shared = (each << 10).saturating_mul(host.online_cpus().len() as u64);
+    let own = Limits::own().locked_memory.unwrap_or(u64::MAX);
+    let allowed = (shared.saturating_add(own) / rings).saturating_sub(page).clamp(page, useful);
+    // The largest power-of-two number of pages that fits together with its header page.
+    1 << allowed.ilog2()
+}
+
+/// Whether this user may lock any amount of memory for rings.
+pub(super) fn may_lock_any(host: &Host) -> bool {
+    let paranoid: i32 = host.number("/proc/sys/kernel/perf_event_paranoid").unwrap_or(2);
+    paranoid < 0 || Credentials::own().ipc_lock()
+}
+
+/// Checks that children inherit the leaders of time slices, and that these leaders count context switches.
+fn check_slices(rings: &Rings) -> Result<()> {
+    let leaders = || rings.given_up().filter(|(spec, _)| spec.qualifiers.leads_slices);
+    let error = Error::new("log-cswitch: counts of time slices are not available");
+    if leaders().any(|(_, given_up)| given_up.has(Fallback::InheritedReads)) {
+        return Err(error
+            .why("this kernel cannot inherit a group with counts in samples (Linux 6.13 or newer can)")
+            .try_this("-i, which excludes child processes")
+            .try_this("use log-exit, which logs each thread's counts at its end"));
+    }
+    if leaders().any(|(_, given_up)| given_up.has(Fallback::UserOnly)) {
+        return Err(error
+            .why("context switches happen in the kernel, which you have no permission to measure")
+            .try_this("use log-exit, which logs each thread's counts at its end")
+            .try_this("kernel.perf_event_paranoid=1, or CAP_PERFMON"));
+    }
+    Ok(())
+}
+
+/// Checks that the kernel reports a thread's counts when the thread ends. Per-thread counts need it.
+fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
+    let inherits = |attr: &Attr| attr.get(Flag::InheritStat) && attr.get(Flag::Inherit);
+    let mut inheriting = rings.events().filter(|(_, attr, _)| inherits(attr)).peekable();
+    // If the test itself fails, assume that the kernel reports these counts.
+    let cpu = host.online_cpus().first().unwrap_or(0);
+    let are_counted = || ended_threads::are_counted(cpu).unwrap_or(true);
+    if inheriting.peek().is_none() || are_counted() {
+        return Ok(());
+    }
+    if let Some((spec, ..)) = inheriting.find(|(spec, ..)| spec.qualifiers.logs()) {
+        let log = if spec.qualifiers.log_exit { "log-exit" } else { "log-cswitch" };
+        return Err(Error::new(format!("{log}: per-thread counts are not available"))
+            .why("this kernel does not report a thread's counts at its end (Linux 5.13 to 6.18 without the fix)")
+            .try_this("Linux 6.19 or newer")
+            .try_this("-i, which logs only the command's first thread, or the threads of -p"));
+    }
+    say::warn(&Warning::EndsNotCounted);
+    Ok(())
+}
+
+/// Warns about requested features that the kernel did not support.
+fn say_fallbacks(rings: &Rings, only_counts: bool) {
+    for (spec, given_up) in rings.given_up() {
+        if given_up.has(Fallback::UserOnly) {
+            let doing = if only_counts { "counting" } else { "sampling" };
+            say::warn(&Warning::UserModeOnly { doing });
+        }
+        if given_up.has(Fallback::DeferredChains) {
+            say::warn(&Warning::ChainsNotDeferred);
+        }
+        if given_up.has(Fallback::InheritedReads) {
+            say::warn(&Warning::ChildrenNotRead { event: spec.name.clone() });
+        }
+        if given_up.has(Fallback::HostGuestExclusion) {
+            say::warn(&Warning::GuestsTogether { event: spec.name.clone() });
+        }
+    }
+}
+
+/// Gives the calling thread, which drains the rings, real-time priority.
+///
+/// # Errors
+/// If the kernel refuses the priority.
+pub fn run_in_real_time(priority: Option<i32>) -> Result<()> {
+    priority.map_or(Ok(()), |priority| {
+        process::run_in_real_time(priority).map_err(|error| {
+            Error::io(format!("--realtime {priority}"), error)
+                .why("real-time priorities require CAP_SYS_NICE or a higher limit")
+                .try_this("sudo, or raise ulimit -r")
+        })
+    })
+}

@@ -1,0 +1,155 @@
+//! The unwind-table cache: reads the tables of each file with samples once, in a separate thread.
+//!
+//! Receives modules; finds their files like `report` does (through the process's root, checked by build-id)
+//! and extracts the tables. This takes seconds for a huge program. Until it is done, the cache answers that
+//! the tables are being read.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+
+use pmc_analysis::session::Module;
+use pmc_symbols::symbol::{self, SymbolOptions, locate};
+use pmc_symbols::unwind::UnwindTables;
+use pmc_sys::sys::clock;
+
+/// Maximum size of the cached tables in bytes. If they exceed it, all tables are dropped and read again as
+/// needed.
+const MOST: usize = 1 << 30;
+
+/// The state of a file's tables.
+#[derive(Clone)]
+pub(crate) enum TableState {
+    /// The tables are being read.
+    Reading,
+    /// The tables, or `None` if the file has none.
+    Read(Option<Arc<UnwindTables>>),
+}
+
+#[derive(Default)]
+struct CacheContents {
+    slots: FxHashMap<u32, TableState>,
+    bytes: usize,
+    /// Number of files being read.
+    reading: usize,
+    /// Number of files read.
+    read: u64,
+    /// CPU time for reading the files, in nanoseconds.
+    cpu_ns: u64,
+}
+
+#[derive(Default)]
+struct SharedCache {
+    cached: Mutex<CacheContents>,
+    done: Condvar,
+}
+
+impl SharedCache {
+    fn lock(&self) -> MutexGuard<'_, CacheContents> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All tables.
+pub(crate) struct TableCache {
+    shared: Arc<SharedCache>,
+    requests: Option<Sender<(u32, symbol::SymbolModule)>>,
+    /// Whether files were requested since the last wait.
+    new: bool,
+}
+
+impl TableCache {
+    /// Creates an empty cache. Its thread starts with the first request and ends with the cache.
+    pub(crate) fn new() -> Self {
+        Self { shared: Arc::default(), requests: None, new: false }
+    }
+
+    /// Returns the tables of the module with this number, and requests them the first time.
+    pub(crate) fn get(&mut self, number: u32, module: &Module) -> TableState {
+        let mut known = self.shared.lock();
+        if let Some(slot) = known.slots.get(&number) {
+            return slot.clone();
+        }
+        let Some(request) = module.for_symbols(true) else {
+            return TableState::Read(None);
+        };
+        known.slots.insert(number, TableState::Reading);
+        known.reading += 1;
+        self.new = true;
+        drop(known);
+        let reader = self.requests.get_or_insert_with(|| reader(Arc::clone(&self.shared)));
+        if reader.send((number, request)).is_err() {
+            // The thread could not be started, so treat the file as if it had no tables.
+            let mut known = self.shared.lock();
+            known.slots.insert(number, TableState::Read(None));
+            known.reading -= 1;
+            return TableState::Read(None);
+        }
+        TableState::Reading
+    }
+
+    /// Waits until all requested tables are read, but not beyond `deadline`. Does not wait for the same files
+    /// again.
+    pub(crate) fn wait(&mut self, deadline: Instant) {
+        if !std::mem::take(&mut self.new) {
+            return;
+        }
+        let mut known = self.shared.lock();
+        while known.reading > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left == Duration::ZERO {
+                return;
+            }
+            known = self.shared.done.wait_timeout(known, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Returns the number of files read. While this number stays the same, so do the results of
+    /// [`get`](Self::get).
+    pub(crate) fn age(&self) -> u64 {
+        self.shared.lock().read
+    }
+
+    /// Returns the CPU time for reading the files, in nanoseconds: once per file, not per sample.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        self.shared.lock().cpu_ns
+    }
+
+    /// Drops all tables if they exceed the size limit. Returns whether they did.
+    pub(crate) fn tidy(&mut self) -> bool {
+        let mut known = self.shared.lock();
+        let is_much = known.bytes > MOST;
+        if is_much {
+            known.slots.retain(|_, slot| matches!(slot, TableState::Reading));
+            known.bytes = 0;
+        }
+        is_much
+    }
+}
+
+fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::SymbolModule)> {
+    let (requests, taken) = channel::<(u32, symbol::SymbolModule)>();
+    let read = move || {
+        // Disable lookups that are slow or should not happen during a measurement.
+        let options = SymbolOptions { cache: None, ..SymbolOptions::from_environment() };
+        while let Ok((number, module)) = taken.recv() {
+            let found = locate::locate(&module, &options);
+            let debug = found.debug.as_deref();
+            let tables = found.binary.as_ref().and_then(|binary| {
+                Some(UnwindTables::read(binary, debug)?.with_program(Arc::new(binary.clone())))
+            });
+            let mut known = shared.lock();
+            known.bytes += tables.as_ref().map_or(0, UnwindTables::bytes);
+            known.slots.insert(number, TableState::Read(tables.map(Arc::new)));
+            known.reading -= 1;
+            known.read += 1;
+            known.cpu_ns = clock::thread_cpu_ns();
+            shared.done.notify_all();
+        }
+    };
+    // If the thread cannot be started, the channel closes, and sending fails.
+    let _ = std::thread::Builder::new().name("tables".to_owned()).spawn(read);
+    requests
+}

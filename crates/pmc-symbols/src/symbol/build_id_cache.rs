@@ -1,0 +1,403 @@
+//! perf's build-id cache: keeps recorded files readable after programs are replaced.
+//!
+//! Receives the name and build-id of a module; stores its file where perf looks for it, lists the stored
+//! files, and removes them. Decides whether an entry is valid: its file must have the entry's build-id. The
+//! next writer with the right file replaces an invalid one. Leaves reading the cache to
+//! [`locate`](super::files::locate).
+//!
+//! ```text
+//!   CACHE/.build-id/ab/cdef…  ->  ../../usr/lib/libc.so.6/abcdef…
+//!   CACHE/usr/lib/libc.so.6/abcdef…/elf, debug    the file, and its separate debug file
+//!   CACHE/[kernel.kallsyms]/abcdef…/kallsyms      the kernel's list of functions
+//!   CACHE/[vdso]/abcdef…/vdso
+//! ```
+//! If only the current user and root can write to a file, and the cache is on the same file system, pmc
+//! hard-links it. It copies all other files, with their holes, because their owner could change the cached
+//! content. Reinstalling a program creates a new file, so the link keeps the old one. Overwriting a program
+//! in place also changes the linked file; its build-id reveals that.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{SeekFrom, seek};
+
+use super::files::image::Image;
+use super::files::{elf, locate};
+use super::{BuildId, SymbolModule, SymbolOptions, kernel, options};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::sort;
+use pmc_sys::sys::file_map::{FileMap, open_regular};
+use pmc_sys::sys::replacement::Replacement;
+
+/// Name of the kernel's entry.
+pub const KERNEL: &str = "[kernel.kallsyms]";
+const VDSO: &str = "[vdso]";
+
+/// Maximum number of bytes read from a list of markers.
+const MOST_OF_MARKERS: u64 = 1 << 20;
+
+/// The cache's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildIdCache(PathBuf);
+
+/// A cached file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CacheEntry {
+    /// The build-id.
+    pub id: BuildId,
+    /// The file's original path, or a name in brackets.
+    pub name: PathBuf,
+    /// Folder of the entry, relative to the cache.
+    folder: PathBuf,
+}
+
+impl BuildIdCache {
+    /// The cache that pmc writes; `None` if its location is unknown.
+    pub fn usual() -> Option<Self> {
+        options::build_id_folder().map(Self)
+    }
+
+    /// Path of the cache.
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    /// Stores the file of a module and returns whether it was new. Skips files that are missing or have
+    /// another build-id by now. A cache at `/dev/null` stores nothing.
+    ///
+    /// # Errors
+    /// If the kernel refuses to create the cache's folders or files.
+    pub fn keep(&self, module: &SymbolModule, options: &SymbolOptions) -> Result<bool> {
+        let is_off = self.0 == Path::new("/dev/null");
+        let wanted = module.build_id.filter(|id| !is_off && !self.holds(*id));
+        let Some(id) = wanted else { return Ok(false) };
+        let name = module.path.to_string_lossy();
+        if name == KERNEL {
+            let Some(list) = running_kallsyms(id) else { return Ok(false) };
+            let folder = self.entry_folder(Path::new(KERNEL), id)?;
+            self.put(&folder.join("kallsyms"), |to| copy_into(&list[..], to, 0o644))?;
+            return self.link(id, Path::new(KERNEL)).map(|()| true);
+        }
+        if name == VDSO {
+            let Some(image) = locate::locate(module, options).binary else { return Ok(false) };
+            let folder = self.entry_folder(Path::new(VDSO), id)?;
+            self.put(&folder.join("vdso"), |to| copy_into(&image[..], to, 0o600))?;
+            return self.link(id, Path::new(VDSO)).map(|()| true);
+        }
+        let Some((path, file, is_ours)) = open_of_build(module, id) else { return Ok(false) };
+        let name = if is_ours { &path } else { locate::strip_deleted(&module.path) };
+        self.keep_open(name, id, &file, is_ours.then_some(&path), |found| {
+            locate::complete(module, options, found)
+        })
+    }
+
+    /// Stores a copy of an open file with this build-id and returns whether it was new. `name` is its path as
+    /// seen by the process that mapped it.
+    ///
+    /// # Errors
+    /// As [`BuildIdCache::keep`].
+    pub fn keep_copy(&self, name: &Path, id: BuildId, file: &File) -> Result<bool> {
+        if self.0 == Path::new("/dev/null") || self.holds(id) {
+            return Ok(false);
+        }
+        self.keep_open(name, id, file, None, |_| ())
+    }
+
+    /// `ours` is the path of the file in our mount namespace, for linking. `complete` looks for its debug
+    /// file.
+    fn keep_open(
+        &self,
+        name: &Path,
+        id: BuildId,
+        file: &File,
+        ours: Option<&PathBuf>,
+        complete: impl FnOnce(&mut locate::ModuleFiles),
+    ) -> Result<bool> {
+        if name.components().any(|part| part == Component::ParentDir) {
+            return Ok(false);
+        }
+        if file.metadata().is_ok_and(|meta| meta.blocks() > MOST_COPIED / 512 && !is_lasting(&meta)) {
+            return Ok(false);
+        }
+        let folder = self.entry_folder(name, id)?;
+        self.put(&folder.join("elf"), |to| link_or_copy(ours, file, to))?;
+        let binary =
+            FileMap::of(file).ok().map(|map| Image::mapped(ours.map_or(name, PathBuf::as_path), map));
+        let mut found = locate::ModuleFiles { binary, ..Default::default() };
+        complete(&mut found);
+        if let Some(debug) = found.debug.map(|image| image.path).filter(|path| !path.starts_with(&self.0)) {
+            let real = fs::canonicalize(&debug).unwrap_or(debug);
+            // Not worth a copy: an analysis on this machine finds the original.
+            if fs::metadata(&real).is_ok_and(|meta| is_lasting(&meta)) {
+                let _ = self.put(&folder.join("debug"), |to| fs::hard_link(&real, to));
+            }
+        }
+        self.link(id, name).map(|()| true)
+    }
+
+    /// Whether the cache has a valid file for this build-id.
+    pub fn holds(&self, id: BuildId) -> bool {
+        let place = self.0.join(".build-id").join(id.path());
+        let whole = |name: &str| Image::open(&place.join(name)).is_ok_and(|image| is_of_build(&image, id));
+        whole("elf") || whole("vdso") || place.join("kallsyms").metadata().is_ok_and(|list| list.len() > 0)
+    }
+
+    /// Lists all entries by build-id, including damaged ones.
+    ///
+    /// # Errors
+    /// If the folder exists but cannot be read.
+    pub fn entries(&self) -> Result<Vec<CacheEntry>> {
+        let top = self.0.join(".build-id");
+        let folders = match fs::read_dir(&top) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            folders => folders.map_err(|error| Error::io(format!("reading {}", top.display()), error))?,
+        };
+        let links = folders.flatten().flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten());
+        let mut entries: Vec<CacheEntry> =
+            links.flatten().filter_map(|link| self.entry(&link.path())).collect();
+        sort::by(&mut entries, Ord::cmp);
+        Ok(entries)
+    }
+
+    /// Resolves a link, if it points into the cache.
+    fn entry(&self, link: &Path) -> Option<CacheEntry> {
+        let hex = format!("{}{}", link.parent()?.file_name()?.to_str()?, link.file_name()?.to_str()?);
+        let target = fs::read_link(link).ok()?;
+        let folder = target.strip_prefix("../..").ok()?;
+        let is_inside = folder.components().all(|part| matches!(part, Component::Normal(_)));
+        let name = folder.parent().filter(|_| is_inside)?;
+        let in_brackets = name.to_str().is_some_and(|name| name.starts_with('['));
+        let name = if in_brackets { name.to_owned() } else { Path::new("/").join(name) };
+        Some(CacheEntry { id: BuildId::parse(&hex)?, name, folder: folder.to_owned() })
+    }
+
+    /// Returns the markers of all cached files, as `perf buildid-cache --add` lists them: each file with its
+    /// sorted `PROVIDER:NAME`s. Skips unreadable lists.
+    pub fn markers(&self) -> Vec<(PathBuf, Vec<String>)> {
+        let entries = self.entries().unwrap_or_default();
+        let of_file = |entry: &CacheEntry| {
+            let mut text = String::new();
+            let list = open_regular(&self.0.join(&entry.folder).join("probes"), false).ok()?;
+            list.take(MOST_OF_MARKERS).read_to_string(&mut text).ok()?;
+            let mut names: Vec<String> = text
+                .lines()
+                // `%sdt_libc:setjmp=setjmp`; the lines below it hold the locations.
+                .filter_map(|line| line.strip_prefix("%sdt_")?.split_once('='))
+                .map(|(name, _)| name.to_owned())
+                .collect();
+            sort::by(&mut names, Ord::cmp);
+            names.dedup();
+            (!names.is_empty()).then(|| (entry.name.clone(), names))
+        };
+        entries.iter().filter_map(of_file).collect()
+    }
+
+    /// Returns the entry of a build-id, damaged or not.
+    pub fn of(&self, id: BuildId) -> Option<CacheEntry> {
+        self.entry(&self.0.join(".build-id").join(id.path()))
+    }
+
+    /// Returns the entry's two paths relative to the cache, for packing.
+    pub fn places(entry: &CacheEntry) -> [PathBuf; 2] {
+        [Path::new(".build-id").join(entry.id.path()), entry.folder.clone()]
+    }
+
+    /// Removes an entry, and folders that become empty.
+    ///
+    /// # Errors
+    /// If the kernel refuses to remove a file or folder.
+    pub fn remove(&self, entry: &CacheEntry) -> Result<()> {
+        let [link, folder] = Self::places(entry).map(|place| self.0.join(place));
+        fs::remove_file(&link).map_err(|error| Error::io(format!("removing {}", link.display()), error))?;
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::io(format!("removing {}", folder.display()), error));
+            }
+            _ => {}
+        }
+        for place in [link, folder] {
+            let above = place.ancestors().skip(1).take_while(|above| *above != self.0);
+            above.take_while(|above| fs::remove_dir(above).is_ok()).for_each(drop);
+        }
+        Ok(())
+    }
+
+    /// Returns the folder of an entry; creates it if it is missing.
+    fn entry_folder(&self, name: &Path, id: BuildId) -> Result<PathBuf> {
+        let folder = locate::below(&self.0, name).join(id.to_string());
+        let make = |folder: &Path, mode| fs::DirBuilder::new().recursive(true).mode(mode).create(folder);
+        // The cache must not expose private files from the home folder: links keep their files' modes.
+        make(&self.0, 0o700)
+            .and_then(|()| make(&folder, 0o755))
+            .map_err(|error| self.failed(&folder, error))?;
+        Ok(folder)
+    }
+
+    /// Creates a file under a temporary name and renames it, so that readers never see a partial file.
+    fn put(&self, place: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
+        let new = Replacement::new(place);
+        let made = make(new.path()).and_then(|()| new.put());
+        made.map_err(|error| self.failed(place, error))
+    }
+
+    fn link(&self, id: BuildId, name: &Path) -> Result<()> {
+        let link = self.0.join(".build-id").join(id.path());
+        let target = locate::below(Path::new("../.."), name).join(id.to_string());
+        let above = link.parent().unwrap_or(&self.0);
+        fs::create_dir_all(above).map_err(|error| self.failed(above, error))?;
+        self.put(&link, |to| std::os::unix::fs::symlink(&target, to))
+    }
+
+    fn failed(&self, place: &Path, error: io::Error) -> Error {
+        Error::io(format!("copying {} to the build-id cache", place.display()), error)
+            .try_this("pmc --buildid-dir DIR COMMAND uses another cache")
+    }
+}
+
+/// Opens a module's file with this build-id, in our mount namespace or its process's. The flag tells whether
+/// the path is in ours.
+fn open_of_build(module: &SymbolModule, id: BuildId) -> Option<(PathBuf, File, bool)> {
+    let path = locate::strip_deleted(&module.path);
+    let ours = fs::canonicalize(path).ok().map(|path| (path, true));
+    let below = path.strip_prefix("/").ok()?;
+    let theirs =
+        module.pid.map(|pid| (Path::new("/proc").join(pid.to_string()).join("root").join(below), false));
+    ours.into_iter().chain(theirs).find_map(|(path, is_ours)| {
+        let file = open_regular(&path, true).ok()?;
+        let image = Image::mapped(&path, FileMap::of(&file).ok()?);
+        is_of_build(&image, id).then_some((path, file, is_ours))
+    })
+}
+
+/// Whether a file has this build-id. Accepts compressed kernel modules, whose build-id cannot be read.
+fn is_of_build(image: &Image, id: BuildId) -> bool {
+    match image.elf() {
+        Ok(file) => elf::build_id(&file).is_some_and(|there| there.same(&id)),
+        Err(_) => is_packed(image),
+    }
+}
+
+/// Whether these bytes are a compressed kernel module as distributions ship them (gzip, xz, zstd).
+fn is_packed(bytes: &[u8]) -> bool {
+    [&b"\x1f\x8b"[..], b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"].iter().any(|magic| bytes.starts_with(magic))
+}
+
+/// Maximum number of bytes copied, so that a user's file cannot fill root's disk.
+const MOST_COPIED: u64 = 4 << 30;
+
+/// Links the file if its path allows that, otherwise copies it.
+fn link_or_copy(path: Option<&PathBuf>, file: &File, to: &Path) -> io::Result<()> {
+    let meta = file.metadata()?;
+    match path.filter(|_| is_lasting(&meta)).map(|path| fs::hard_link(path, to)) {
+        Some(Ok(())) => Ok(()),
+        _ => copy_file(file, to, meta.mode() & 0o777),
+    }
+}
+
+/// Whether the cache may hard-link a file. Only the current user and root may write to it, and it must not be
+/// set-user-ID or set-group-ID: the link would outlive a security update.
+fn is_lasting(meta: &fs::Metadata) -> bool {
+    const SET_ID: u32 = 0o6000;
+    let owners = [0, rustix::process::geteuid().as_raw()];
+    owners.contains(&meta.uid()) && meta.mode() & (SET_ID | 0o022) == 0
+}
+
+/// Copies a file with its holes.
+fn copy_file(from: &File, to: &Path, mode: u32) -> io::Result<()> {
+    let mut to = File::options().write(true).create_new(true).mode(mode).open(to)?;
+    let len = from.metadata()?.len();
+    to.set_len(len)?;
+    let (mut from, mut end, mut copied) = (from, 0, 0);
+    while end < len {
+        let start = match seek(from, SeekFrom::Data(end)) {
+            // After the last data.
+            Err(rustix::io::Errno::NXIO) => break,
+            // The file system does not support holes.
+            Err(rustix::io::Errno::INVAL) => seek(from, SeekFrom::Start(end))?,
+            start => start?,
+        };
+        end = seek(from, SeekFrom::Hole(start)).unwrap_or(len);
+        seek(from, SeekFrom::Start(start))?;
+        seek(&to, SeekFrom::Start(start))?;
+        let piece = io::copy(&mut Read::by_ref(&mut from).take(end - start), &mut to)?;
+        copied += piece;
+        if piece < end - start {
+            // The file was truncated meanwhile.
+            break;
+        }
+        if copied > MOST_COPIED {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+    }
+    Ok(())
+}
+
+fn copy_into(mut from: impl Read, to: &Path, mode: u32) -> io::Result<()> {
+    let mut to = File::options().write(true).create_new(true).mode(mode).open(to)?;
+    io::copy(&mut from, &mut to).map(drop)
+}
+
+/// Reads the running kernel's list, if it has this build-id and shows addresses.
+fn running_kallsyms(id: BuildId) -> Option<Vec<u8>> {
+    kernel::running_build_id().filter(|running| running.same(&id))?;
+    let list = fs::read("/proc/kallsyms").ok()?;
+    let is_hidden = |line: &[u8]| line.starts_with(b"0000000000000000") || line.is_empty();
+    let shows = !list.split(|byte| *byte == b'\n').all(is_hidden);
+    shows.then_some(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_out_of_the_cache_are_not_entries() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = BuildIdCache(folder.path().join("cache"));
+        assert_eq!(cache.entries().unwrap(), []);
+        let (ids, victim) = (folder.path().join("cache/.build-id/ab"), folder.path().join("victim"));
+        fs::create_dir_all(&ids).unwrap();
+        fs::create_dir(&victim).unwrap();
+        let ways =
+            ["../../../victim", "../../x/../../victim/", victim.to_str().unwrap(), "../..", "../../one"];
+        for (number, way) in ways.iter().enumerate() {
+            std::os::unix::fs::symlink(way, ids.join(format!("{number:02}"))).unwrap();
+        }
+        std::os::unix::fs::symlink("../../a/b/abff", ids.join("ff")).unwrap();
+        std::os::unix::fs::symlink("../../a/b/abff", ids.join("no hex")).unwrap();
+        let entries = cache.entries().unwrap();
+        let names: Vec<&Path> = entries.iter().map(|entry| &*entry.name).collect();
+        assert_eq!(names, [Path::new("/"), Path::new("/a/b")]);
+        entries.iter().try_for_each(|entry| cache.remove(entry)).unwrap();
+        assert!(victim.exists() && cache.entries().unwrap().is_empty());
+    }
+
+    #[test]
+    fn only_files_with_matching_build_id_are_cached() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = BuildIdCache(folder.path().join("cache"));
+        let own = std::env::current_exe().unwrap();
+        let id = {
+            let image = Image::open(&own).unwrap();
+            elf::build_id(&image.elf().unwrap())
+        };
+        let Some(id) = id else { return };
+        let options = SymbolOptions {
+            debug_dirs: Vec::new(),
+            build_id_caches: Vec::new(),
+            ..SymbolOptions::from_environment()
+        };
+        let module = |id| SymbolModule { build_id: id, ..SymbolModule::file(&own) };
+        for other in [None, BuildId::new(&[1; 20])] {
+            assert!(!cache.keep(&module(other), &options).unwrap() && !cache.0.exists());
+        }
+        assert!(cache.keep(&module(Some(id)), &options).unwrap());
+        assert!(!cache.keep(&module(Some(id)), &options).unwrap() && cache.holds(id));
+        let entry = cache.of(id).unwrap();
+        assert_eq!(entry.name, fs::canonicalize(&own).unwrap());
+        cache.remove(&entry).unwrap();
+        assert!(!cache.holds(id) && fs::read_dir(&cache.0).unwrap().next().is_none());
+    }
+}

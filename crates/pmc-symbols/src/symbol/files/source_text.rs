@@ -1,0 +1,150 @@
+//! The text of source files, by their paths in debug information.
+//!
+//! Receives an untrusted path from debug information; returns the file's lines. Opens only regular files, and
+//! bounds their size and the length of a line. As root, pmc shows only files that the program's owner could
+//! show: files that all users can read, or that the program's owner owns. Otherwise a program could make root
+//! print `/etc/shadow` by naming it as a source file. Symlinks do not bypass this, because pmc checks the
+//! open file. Decides the order of places: below `--prefix`, below `--symfs`, the path as written, then the
+//! caller's copy.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use pmc_sys::sys::file_map::open_regular;
+
+/// Maximum number of bytes read from a file.
+const MOST_BYTES: u64 = 16 << 20;
+/// Maximum length of a line; longer lines are truncated.
+const MOST_LINE: usize = 1000;
+
+/// Additional places for source files.
+#[derive(Debug, Clone, Default)]
+pub struct SourceFolders {
+    /// A folder that replaces `/` of the recorded machine.
+    pub symfs: Option<PathBuf>,
+    /// A folder that replaces the first components of absolute paths.
+    pub prefix: Option<PathBuf>,
+    /// Number of components that `prefix` replaces.
+    pub strip: usize,
+}
+
+/// The text of a source file.
+#[derive(Debug, Clone)]
+pub struct SourceText {
+    /// The lines, without line ends.
+    pub lines: Arc<[String]>,
+    /// Time of the last modification.
+    pub modified: Option<SystemTime>,
+}
+
+/// Reads a source file of a program of this `owner`. `fetch` may provide a copy if the file is in no other
+/// place.
+///
+/// # Errors
+/// The last place that was tried, and the kernel's error.
+pub fn read(
+    path: &str,
+    folders: &SourceFolders,
+    owner: Option<u32>,
+    fetch: impl FnOnce() -> Option<PathBuf>,
+) -> Result<SourceText, (PathBuf, String)> {
+    let as_written = PathBuf::from(path);
+    let from_root = as_written.strip_prefix("/").ok();
+    let prefixed = folders.prefix.as_ref().zip(from_root);
+    let prefixed =
+        prefixed.map(|(folder, path)| folder.join(path.iter().skip(folders.strip).collect::<PathBuf>()));
+    let below = folders.symfs.as_ref().map(|root| root.join(from_root.unwrap_or(&as_written)));
+    let mut said = None;
+    for place in prefixed.into_iter().chain(below).chain([as_written.clone()]) {
+        match read_one(&place, |file| is_for_all(file, owner)) {
+            Ok(text) => return Ok(text),
+            Err(error) => said = Some((place, pmc_sys::error::kernel_words(&error))),
+        }
+    }
+    // A downloaded file matches the build, so its modification time means nothing.
+    let fetched =
+        fetch().and_then(|copy| Some(SourceText { modified: None, ..read_one(&copy, |_| true).ok()? }));
+    fetched.ok_or(said.unwrap_or_default())
+}
+
+/// Whether the file may be shown to the program's owner. For users other than root the kernel has checked
+/// that already.
+fn is_for_all(file: &File, owner: Option<u32>) -> bool {
+    let Ok(meta) = file.metadata() else { return false };
+    if !rustix::process::geteuid().is_root() || owner == Some(meta.uid()) {
+        return true;
+    }
+    // The real path, after following symlinks.
+    let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let is_open = |folder: &Path| folder.metadata().is_ok_and(|folder| folder.mode() & 0o001 != 0);
+    meta.mode() & 0o004 != 0 && real.is_ok_and(|real| real.ancestors().skip(1).all(is_open))
+}
+
+fn read_one(path: &Path, may_show: impl FnOnce(&File) -> bool) -> std::io::Result<SourceText> {
+    let file = open_regular(path, true)?;
+    if !may_show(&file) {
+        return Err(rustix::io::Errno::PERM.into());
+    }
+    let modified = file.metadata()?.modified().ok();
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    let line = |line: &[u8]| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        String::from_utf8_lossy(&line[..line.len().min(MOST_LINE)]).into_owned()
+    };
+    Ok(SourceText { lines: bytes.split(|byte| *byte == b'\n').map(line).collect(), modified })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn root_does_not_show_source_the_program_owner_cannot_read() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), open).unwrap();
+        let (secret, link) = (folder.path().join("shadow"), folder.path().join("a.c"));
+        std::fs::write(&secret, "root:x").unwrap();
+        std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&secret, &link).unwrap();
+        let shows = |owner| {
+            let read = |path: &Path| read(path.to_str().unwrap(), &SourceFolders::default(), owner, || None);
+            let [direct, linked] = [&secret, &link].map(|path| read(path).is_ok());
+            assert_eq!(direct, linked);
+            direct
+        };
+        assert_eq!((shows(None), shows(Some(65534)), shows(Some(0))), (false, false, true));
+        std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(shows(Some(65534)));
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(!shows(Some(65534)), "the folder hides it");
+        chown(&secret, Some(65534), None).unwrap();
+        assert!(shows(Some(65534)));
+    }
+
+    #[test]
+    fn source_is_found_below_the_root_and_only_regular_files_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("src")).unwrap();
+        std::fs::write(folder.path().join("src/a.c"), b"one\r\ntwo\n\xff").unwrap();
+        let below = SourceFolders { symfs: Some(folder.path().into()), ..SourceFolders::default() };
+        let nowhere = SourceFolders::default();
+        let text = read("/src/a.c", &below, None, || None).unwrap();
+        assert_eq!(&text.lines[..], ["one", "two", "\u{fffd}"]);
+        assert!(read("/dev/zero", &nowhere, None, || None).unwrap_err().1.contains("EINVAL"));
+        assert!(read("/src/a.c", &nowhere, None, || None).unwrap_err().1.contains("ENOENT"));
+        let copy = read("/src/a.c", &nowhere, None, || Some(folder.path().join("src/a.c"))).unwrap();
+        assert_eq!((&copy.lines[0], copy.modified), (&"one".to_owned(), None));
+    }
+}

@@ -1,0 +1,39 @@
+//! Finds the build-id of a mapped file, for mmap records that lack one.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::{BuildId, Image, elf, kernel};
+use pmc_sys::sys::file_map::FileMap;
+
+/// Whether a mapping's name is the path of a file.
+pub fn is_path(name: &[u8]) -> bool {
+    name.starts_with(b"/") && !name.starts_with(b"//") && !name.starts_with(b"/dev/zero")
+}
+
+/// Returns the build-id of the running kernel, of a kernel module, or of a file as process `pid` sees it.
+pub fn build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
+    match is_kernel {
+        true if name.starts_with(b"[kernel.kallsyms]") => kernel::running_build_id(),
+        true => kernel::module_build_id(&String::from_utf8_lossy(name)),
+        false if is_path(name) => of_file(name, pid),
+        false => None,
+    }
+}
+
+/// Reads the file as its process sees it (it may be in another mount namespace). Falls back to our own view
+/// if the process is gone.
+fn of_file(name: &[u8], pid: i32) -> Option<BuildId> {
+    let path = Path::new(OsStr::from_bytes(name));
+    let theirs = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
+    let image = Image::open(&theirs).or_else(|_| Image::open(path)).ok()?;
+    elf::build_id(&image.elf().ok()?)
+}
+
+/// Returns the build-id of an open file.
+pub fn of_open(file: &File) -> Option<BuildId> {
+    let image = Image::mapped(Path::new(""), FileMap::of(file).ok()?);
+    elf::build_id(&image.elf().ok()?)
+}

@@ -1,0 +1,213 @@
+//! `/tmp/perf-PID.map`: the names that a JIT writes for profilers, one line per function.
+//!
+//! ```text
+//!   START SIZE NAME...        hexadecimal, with or without 0x; the newest line for an address applies
+//! ```
+//!
+//! Every user can write to `/tmp`. So pmc accepts only a regular file (no symlink) that belongs to root, to
+//! the current user, or to the user of the process. It reads only the newest part of a huge file, truncates
+//! long names, and ignores malformed lines. Processes whose maps are the same file (hard links) share one
+//! table.
+
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use crate::address::IntervalMap;
+use crate::symbol::MissingDataReason;
+use crate::symbol::files::locate::is_absence;
+use crate::symbol::tables::table::SymbolTable;
+use pmc_sys::sys::file_map::open_regular;
+
+/// Maximum number of bytes read, from the end of the file, since the newest line for an address applies.
+const MOST_BYTES: u64 = 256 << 20;
+/// Maximum length of a name; longer names are truncated.
+const MOST_NAME: usize = 4 << 10;
+
+/// Parses a map and ignores malformed lines.
+pub fn parse(text: &[u8]) -> SymbolTable {
+    let mut names = IntervalMap::default();
+    for line in text.split(|byte| *byte == b'\n') {
+        if let Some((start, end, name)) = parse_line(line) {
+            names.replace(start..end, name);
+        }
+    }
+    SymbolTable::of(
+        names
+            .iter()
+            .map(|(range, name)| (range, String::from_utf8_lossy(&name[..name.len().min(MOST_NAME)]))),
+    )
+}
+
+fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let mut words = line.trim_ascii().splitn(3, |byte| *byte == b' ');
+    let mut number = || {
+        let word = std::str::from_utf8(words.next()?).ok()?;
+        u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
+    };
+    let (start, size) = (number()?, number()?);
+    let name = words.next()?.trim_ascii();
+    (!name.is_empty()).then_some((start, start.checked_add(size)?, name))
+}
+
+/// The maps read so far, one per file, even if several processes share it.
+#[derive(Debug, Default)]
+pub struct PerfMaps(Mutex<FxHashMap<FileVersion, Arc<SymbolTable>>>);
+
+/// Identifies a version of a file: device, inode, size, modification time (seconds, nanoseconds).
+type FileVersion = (u64, u64, u64, i64, i64);
+
+impl PerfMaps {
+    /// Reads the map of a process.
+    ///
+    /// # Errors
+    /// Why no map was used: it is missing, or pmc failed to read it.
+    pub fn read(
+        &self,
+        pid: u32,
+        live: bool,
+        symfs: Option<&Path>,
+    ) -> Result<(PathBuf, Arc<SymbolTable>), MissingDataReason> {
+        self.read_first(&places(pid, live, symfs), pid)
+    }
+
+    /// Reads the first of these files that can be read.
+    fn read_first(
+        &self,
+        places: &[PathBuf],
+        pid: u32,
+    ) -> Result<(PathBuf, Arc<SymbolTable>), MissingDataReason> {
+        let mut failure: Option<(&Path, io::Error)> = None;
+        for path in places {
+            match self.read_one(path, pid) {
+                Ok(table) => return Ok((path.clone(), table)),
+                // A map that exists and cannot be read is a better reason than a missing one. Of missing
+                // ones, users know the last path.
+                Err(error) if failure.as_ref().is_none_or(|(_, before)| is_absence(before)) => {
+                    failure = Some((path, error));
+                }
+                Err(_) => {}
+            }
+        }
+        let (path, error) = failure.unwrap_or_else(|| (Path::new(""), io::ErrorKind::NotFound.into()));
+        Err(match is_absence(&error) {
+            true => {
+                let said = format!("{}: {}", path.display(), pmc_sys::error::kernel_words(&error));
+                MissingDataReason::PerfMap { pid, said }
+            }
+            false => MissingDataReason::unreadable(path, &error),
+        })
+    }
+
+    fn read_one(&self, path: &Path, pid: u32) -> io::Result<Arc<SymbolTable>> {
+        let mut file = open_regular(path, false)?;
+        let about = file.metadata()?;
+        let owner = about.uid();
+        let process = std::fs::metadata(format!("/proc/{pid}")).ok().map(|m| m.uid());
+        if owner != 0 && owner != rustix::process::geteuid().as_raw() && Some(owner) != process {
+            let why = format!("belongs to user {owner}: neither root, nor you, nor the process's user");
+            return Err(io::Error::other(why));
+        }
+        let version = (about.dev(), about.ino(), about.len(), about.mtime(), about.mtime_nsec());
+        // Locked while reading, so that threads do not read the same file in parallel.
+        let mut maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = maps.get(&version) {
+            return Ok(table.clone());
+        }
+        if let Some(skipped) = about.len().checked_sub(MOST_BYTES) {
+            file.seek(SeekFrom::Start(skipped))?;
+        }
+        let mut text = Vec::new();
+        file.take(MOST_BYTES).read_to_end(&mut text)?;
+        let table = Arc::new(parse(&text));
+        maps.insert(version, table.clone());
+        Ok(table)
+    }
+}
+
+/// Returns the size of a process's map in bytes, if it has one. It grows as the JIT creates code.
+pub fn size(pid: u32, live: bool, symfs: Option<&Path>) -> Option<u64> {
+    places(pid, live, symfs).iter().find_map(|path| Some(std::fs::metadata(path).ok()?.len()))
+}
+
+/// Returns the possible paths of a map. A process in a container has another pid there, and its own `/tmp`.
+fn places(pid: u32, live: bool, symfs: Option<&Path>) -> Vec<PathBuf> {
+    if let Some(symfs) = symfs {
+        return vec![symfs.join(format!("tmp/perf-{pid}.map"))];
+    }
+    let mut places = Vec::new();
+    if live {
+        let inner = inner_pid(pid).unwrap_or(pid);
+        places.push(format!("/proc/{pid}/root/tmp/perf-{inner}.map").into());
+    }
+    places.push(format!("/tmp/perf-{pid}.map").into());
+    places
+}
+
+/// Returns the process's pid in its innermost pid namespace (the last in `NSpid`).
+fn inner_pid(pid: u32) -> Option<u32> {
+    let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
+    status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_parsed_and_the_newest_wins() {
+        let table = parse(
+            b"7f00 10 first one\n0x7f10 0x20 LazyCompile:~f /a.js:1\n\nrubbish\n7f20 zz bad\nffffffffffffffff 10 over\n7f00 8 moved\n7f40 0 empty\n9 9\n",
+        );
+        let name = |address| table.find(address).map_or("-", |s| s.name);
+        assert_eq!(name(0x7f04), "moved");
+        assert_eq!(name(0x7f0a), "-");
+        assert_eq!(name(0x7f12), "LazyCompile:~f /a.js:1");
+        assert_eq!(table.len(), 2);
+    }
+
+    #[test]
+    fn file_with_several_names_is_read_once() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("tmp")).unwrap();
+        let path = |pid: u32| root.path().join(format!("tmp/perf-{pid}.map"));
+        std::fs::write(path(1), "1000 10 one\n").unwrap();
+        std::fs::hard_link(path(1), path(2)).unwrap();
+        let maps = PerfMaps::default();
+        let read = |pid| maps.read(pid, false, Some(root.path())).unwrap().1;
+        assert!(Arc::ptr_eq(&read(1), &read(2)));
+        // A map that has grown is read again.
+        std::fs::write(path(1), "1000 10 one\n2000 10 two\n").unwrap();
+        assert_eq!(read(1).len(), 2);
+    }
+
+    #[test]
+    fn unreadable_map_differs_from_missing_map() {
+        let symfs = tempfile::tempdir().expect("a temporary folder");
+        let read = || PerfMaps::default().read(7, false, Some(symfs.path()));
+        assert!(matches!(read(), Err(MissingDataReason::PerfMap { pid: 7, .. })));
+        // Opening a folder as a file fails for root too.
+        let path = symfs.path().join("tmp/perf-7.map");
+        std::fs::create_dir_all(&path).expect("a folder");
+        let missing = read().expect_err("it is a folder");
+        assert!(missing.is_failure(), "{missing}");
+        assert_eq!(missing.to_string(), format!("{}: Invalid argument (EINVAL)", path.display()));
+    }
+    /// A container's map is searched for before the one in our own `/tmp`.
+    #[test]
+    fn unreadable_map_is_reported_before_a_missing_one() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (unreadable, missing) = (folder.path().to_owned(), folder.path().join("perf-7.map"));
+        for places in [[unreadable.clone(), missing.clone()], [missing.clone(), unreadable.clone()]] {
+            let reason = PerfMaps::default().read_first(&places, 7).expect_err("no map");
+            assert_eq!(reason.to_string(), format!("{}: Invalid argument (EINVAL)", unreadable.display()));
+        }
+        let places = [folder.path().join("other.map"), missing.clone()];
+        let reason = PerfMaps::default().read_first(&places, 7).expect_err("no map").to_string();
+        assert!(reason.contains(&*missing.to_string_lossy()), "{reason}");
+    }
+}

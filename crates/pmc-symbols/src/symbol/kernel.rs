@@ -1,0 +1,539 @@
+//! The kernel's functions: parses `/proc/kallsyms` or a copy of it, and locates the kernel and its modules.
+//!
+//! Receives the text of those files; returns one table for the whole kernel address space. Reports hidden
+//! addresses, which are easily mistaken for success: all lines are present, with zeros as addresses.
+//! `name_sources/load.rs` decides the order of the kernel's sources.
+
+use std::io::{BufRead, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use super::BuildId;
+use super::files::cache_file::{self, BODY};
+use super::tables::name_list::{NameList, NameListBuilder};
+use super::tables::table::Symbol;
+use pmc_sys::abi::KallsymsLine;
+use pmc_sys::sort;
+use pmc_sys::sys::file_map::open_regular;
+
+/// The functions of a kernel with its modules and BPF programs.
+#[derive(Debug, Default)]
+pub struct KallsymsTable {
+    /// Functions by memory address.
+    table: NameList,
+    /// Addresses of the symbols that reveal how far a relocated kernel moved (`_text`, `_stext`).
+    marks: Vec<(String, u64)>,
+    /// The complete list, if `table` came from the cache and has only lasting symbols. Read when `table`
+    /// lacks a name.
+    fresh: Option<OnceLock<Option<Box<Self>>>>,
+}
+
+/// Why there is no table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KallsymsError {
+    /// The file cannot be read.
+    #[error("{path}: {said}", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's error.
+        said: String,
+    },
+    /// The file has names without addresses, because of `kernel.kptr_restrict` or
+    /// `kernel.perf_event_paranoid`.
+    #[error("the addresses in /proc/kallsyms are hidden")]
+    Hidden,
+}
+
+/// Maximum length of a line; the kernel's have at most about 600 bytes (`KSYM_NAME_LEN` is 512).
+const LONGEST_LINE: u64 = 4 << 10;
+/// Maximum length of a function of unknown size, such as the last one of a module or of a BPF region.
+const MOST_OPEN: u64 = 64 << 10;
+
+/// The running kernel's list.
+const RUNNING: &str = "/proc/kallsyms";
+const MAGIC: &[u8; 8] = b"pmcksy01";
+/// Maximum size of a cached list; a typical one has about 5 MB.
+const MOST_KEPT: u64 = 64 << 20;
+/// Maximum size of all cached lists.
+const MOST_ALL_KEPT: u64 = 64 << 20;
+
+impl KallsymsTable {
+    /// Reads a list from a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read or shows no addresses.
+    pub fn read(path: &Path) -> Result<Self, KallsymsError> {
+        Ok(Self::read_list(path, KallsymsScope::All)?.into_table())
+    }
+
+    /// Reads the running kernel's list. Generating it costs the kernel more time than most reports cost pmc.
+    /// So pmc caches the part that is constant while the kernel runs with the same modules.
+    ///
+    /// # Errors
+    /// As [`KallsymsTable::read`].
+    pub fn running(cache: Option<&Path>) -> Result<Self, KallsymsError> {
+        let Some((path, machine)) = cache.and_then(|folder| Some((kept_place(folder)?, fingerprint()?)))
+        else {
+            return Self::read(Path::new(RUNNING));
+        };
+        if let Some(kept) = Self::kept(&path, &machine) {
+            return Ok(kept);
+        }
+        let list = Self::read_list(Path::new(RUNNING), KallsymsScope::Lasting)?;
+        if cache_file::write(&path, MAGIC, &list.encode(&machine)).is_ok() {
+            let folder = path.parent().map(Path::to_path_buf);
+            cache_file::prune(cache_file::files(folder.into_iter()), MOST_ALL_KEPT);
+        }
+        // A list in a file takes no memory. If the cache is not writable, read the complete list again.
+        Self::kept(&path, &machine).map_or_else(|| Self::read(Path::new(RUNNING)), Ok)
+    }
+
+    fn read_list(path: &Path, kept: KallsymsScope) -> Result<KallsymsList, KallsymsError> {
+        let unreadable = |error: std::io::Error| KallsymsError::Unreadable {
+            path: path.to_owned(),
+            said: pmc_sys::error::kernel_words(&error),
+        };
+        let file = open_regular(path, true).map_err(unreadable)?;
+        // The text is 20 times as large as the list, so it is parsed as a stream.
+        KallsymsList::read(std::io::BufReader::with_capacity(1 << 16, file), kept).map_err(unreadable)?
+    }
+
+    /// Parses lines of `ADDRESS TYPE NAME [MODULE]`.
+    ///
+    /// # Errors
+    /// [`KallsymsError::Hidden`] if all addresses are zero.
+    pub fn parse(text: &[u8]) -> Result<Self, KallsymsError> {
+        Ok(KallsymsList::read(text, KallsymsScope::All).unwrap_or(Err(KallsymsError::Hidden))?.into_table())
+    }
+
+    fn kept(path: &Path, machine: &str) -> Option<Self> {
+        let image = cache_file::open(path, MAGIC, MOST_KEPT)?;
+        let (len, rest) = image[BODY..].split_first_chunk()?;
+        let head = rest.get(..u32::from_le_bytes(*len) as usize)?;
+        let marks = std::str::from_utf8(head).ok()?.strip_prefix(machine)?.lines();
+        let mark = |line: &str| {
+            let (name, address) = line.split_once(' ')?;
+            Some((name.to_owned(), u64::from_str_radix(address, 16).ok()?))
+        };
+        let marks = marks.filter_map(mark).collect();
+        let at = BODY + 4 + head.len();
+        Some(Self { table: NameList::open(image, at)?, marks, fresh: Some(OnceLock::new()) })
+    }
+
+    /// Returns the function that contains an address.
+    pub fn find(&self, address: u64) -> Option<Symbol<'_>> {
+        self.table.find(address).or_else(|| {
+            let read = || Self::read(Path::new(RUNNING)).ok().map(Box::new);
+            self.fresh.as_ref()?.get_or_init(read).as_ref()?.find(address)
+        })
+    }
+
+    /// Releases the memory of pages that were read.
+    pub fn release(&self) {
+        self.table.release();
+    }
+
+    /// Iterates over all lasting functions, by start address.
+    pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
+        self.table.iter()
+    }
+
+    /// Number of lasting functions.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether the table is empty.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Returns the address of `_text` or `_stext`.
+    pub fn mark(&self, name: &str) -> Option<u64> {
+        self.marks.iter().find(|(mark, _)| mark == name).map(|(_, address)| *address)
+    }
+
+    /// Returns by how many bytes this kernel is higher in memory than the recorded one, given a symbol and
+    /// its recorded address. 0 if unknown.
+    pub fn moved_from(&self, reference: Option<&(String, crate::address::Avma)>) -> u64 {
+        let moved = reference.and_then(|(name, recorded)| Some(self.mark(name)?.wrapping_sub(recorded.0)));
+        moved.unwrap_or(0)
+    }
+}
+
+/// Which lines to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KallsymsScope {
+    All,
+    /// Symbols that are constant while the kernel runs with the same modules.
+    Lasting,
+}
+
+/// Parsed lines.
+struct KallsymsList {
+    names: NameListBuilder,
+    marks: Vec<(String, u64)>,
+}
+
+impl KallsymsList {
+    fn read(mut lines: impl BufRead, kept: KallsymsScope) -> std::io::Result<Result<Self, KallsymsError>> {
+        let mut list = Self { names: NameListBuilder::new(MOST_OPEN), marks: Vec::new() };
+        let mut is_hidden = true;
+        let mut line = Vec::new();
+        // The module of the previous functions, and the start of the highest of them.
+        let (mut owner, mut highest) = (Vec::new(), 0);
+        loop {
+            line.clear();
+            // Lines are cut at the limit: a longer one is not from kallsyms.
+            if lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            let Some(line) = KallsymsLine::read(line.strip_suffix(b"\n").unwrap_or(&line)) else { continue };
+            let KallsymsLine { address, name, module, .. } = line;
+            match name {
+                b"_text" | b"_stext" if module.is_empty() => {
+                    list.marks.push((String::from_utf8_lossy(name).into_owned(), address));
+                }
+                // The kernel's own text is contiguous. These symbols mark its end, which is also the end of
+                // the last function.
+                b"_etext" | b"_einittext" if module.is_empty() => list.names.end_at(address),
+                _ => {}
+            }
+            if !line.is_code() {
+                continue;
+            }
+            is_hidden &= address == 0;
+            if kept == KallsymsScope::Lasting {
+                if passes(module) {
+                    continue;
+                }
+                if owner != module {
+                    list.end_module(&owner, highest);
+                    (owner, highest) = (module.to_vec(), 0);
+                }
+                highest = highest.max(address);
+            }
+            list.names.add(address, &String::from_utf8_lossy(name));
+        }
+        list.end_module(&owner, highest);
+        Ok(if is_hidden { Err(KallsymsError::Hidden) } else { Ok(list) })
+    }
+
+    /// Any code may be loaded after a module, from the next page on.
+    fn end_module(&mut self, module: &[u8], highest: u64) {
+        if !module.is_empty() {
+            self.names.end_at((highest | (pmc_sys::sys::page_size() as u64 - 1)).saturating_add(1));
+        }
+    }
+
+    fn into_table(self) -> KallsymsTable {
+        KallsymsTable { table: self.names.finish(), marks: self.marks, fresh: None }
+    }
+
+    /// Serializes the list: length of the header; header with fingerprint and marks; names.
+    fn encode(self, machine: &str) -> Vec<u8> {
+        let mut head = machine.to_owned();
+        for (name, address) in &self.marks {
+            head += &format!("{name} {address:x}\n");
+        }
+        let mut body = (head.len() as u32).to_le_bytes().to_vec();
+        body.extend(head.as_bytes());
+        body.append(&mut self.names.encode());
+        body
+    }
+}
+
+/// Whether functions of this module are transient: BPF programs, trampolines of ftrace and kprobes.
+fn passes(module: &[u8]) -> bool {
+    module == b"[bpf]" || module.starts_with(b"[__builtin__")
+}
+
+/// Cache path of the running kernel's list. Each boot has its own, since the kernel's address changes.
+fn kept_place(folder: &Path) -> Option<PathBuf> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let boot = boot.trim_end();
+    let is_plain = !boot.is_empty() && boot.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    is_plain.then(|| folder.join("kernel").join(boot))
+}
+
+/// The state for which a cached list is valid: the loaded modules, with addresses and sizes.
+fn fingerprint() -> Option<String> {
+    let modules = match std::fs::read_to_string("/proc/modules") {
+        // The kernel was built without modules.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        text => text.ok()?,
+    };
+    let mut text: String =
+        loaded_modules(&modules).iter().map(|m| format!("{} {:x} {:x}\n", m.name, m.start, m.size)).collect();
+    text += "\n";
+    Some(text)
+}
+
+/// Returns the running kernel's build-id (`/sys/kernel/notes`).
+pub fn running_build_id() -> Option<BuildId> {
+    BuildId::in_notes(&std::fs::read("/sys/kernel/notes").ok()?)
+}
+
+/// Returns the build-id of a loaded module, by its file or its name in brackets. Reads
+/// `/sys/module/NAME/notes`, so the compression of the file does not matter.
+pub fn module_build_id(name: &str) -> Option<BuildId> {
+    let module = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).map(str::to_owned);
+    let module = module.or_else(|| module_name(Path::new(name)))?;
+    if module.contains('/') || module.starts_with('.') {
+        return None;
+    }
+    let notes = std::fs::read(format!("/sys/module/{module}/notes/.note.gnu.build-id")).ok()?;
+    BuildId::in_notes(&notes)
+}
+
+/// A symbol of the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelSymbol {
+    /// The name.
+    pub name: String,
+    /// The module's name in brackets and its start address; `None` for the kernel itself.
+    pub module: Option<(String, u64)>,
+    /// The module's file, if known.
+    pub file: Option<PathBuf>,
+    /// Start address.
+    pub start: u64,
+    /// End address (exclusive), derived from the next symbol.
+    pub end: u64,
+}
+
+/// Returns the symbols of the running kernel and its modules with these names, by address.
+///
+/// # Errors
+/// As [`KallsymsTable::read`].
+pub fn running_symbols(names: &[String]) -> Result<Vec<KernelSymbol>, KallsymsError> {
+    let text = std::fs::read(RUNNING).map_err(|error| KallsymsError::Unreadable {
+        path: RUNNING.into(),
+        said: pmc_sys::error::kernel_words(&error),
+    })?;
+    let modules = std::fs::read_to_string("/proc/modules").unwrap_or_default();
+    let mut symbols = symbols_named(&text, names, &loaded_modules(&modules))?;
+    if symbols.iter().any(|symbol| symbol.module.is_some()) {
+        let files = module_files(&rustix::system::uname().release().to_string_lossy());
+        for symbol in &mut symbols {
+            let name = symbol.module.as_ref().map(|(name, _)| name.trim_matches(['[', ']']));
+            symbol.file = name.and_then(|name| files.get(name).cloned());
+        }
+    }
+    Ok(symbols)
+}
+
+fn symbols_named(
+    text: &[u8],
+    names: &[String],
+    modules: &[LoadedModule],
+) -> Result<Vec<KernelSymbol>, KallsymsError> {
+    let lines = text.split(|byte| *byte == b'\n').filter_map(KallsymsLine::read);
+    // Absolute symbols are not addresses.
+    let mut all: Vec<_> = lines.filter(|line| !matches!(line.kind, b'a' | b'A')).collect();
+    if all.iter().all(|line| line.address == 0) {
+        return Err(KallsymsError::Hidden);
+    }
+    all.sort_unstable();
+    let symbol = |at: usize| {
+        let KallsymsLine { address: start, name, module, .. } = all[at];
+        let name = std::str::from_utf8(name).ok().filter(|name| names.iter().any(|asked| asked == name))?;
+        let next = all[at..].iter().find(|next| next.address > start).filter(|next| next.module == module);
+        let page_end = (start | (pmc_sys::sys::page_size() as u64 - 1)).saturating_add(1);
+        let module = (!module.is_empty()).then(|| String::from_utf8_lossy(module).into_owned());
+        let module = module.map(|module| {
+            let own = modules.iter().find(|loaded| loaded.name == module.trim_matches(['[', ']']));
+            (module, own.map_or(0, |loaded| loaded.start))
+        });
+        let end = next.map_or(page_end, |next| next.address);
+        Some(KernelSymbol { name: name.to_owned(), module, file: None, start, end })
+    };
+    Ok((0..all.len()).filter_map(symbol).collect())
+}
+
+/// The running kernel or one of its modules, in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelMap {
+    /// The build-id, if known.
+    pub id: Option<BuildId>,
+    /// `[kernel.kallsyms]`, a module's file, or its name in brackets.
+    pub name: PathBuf,
+    /// Start address.
+    pub start: u64,
+    /// End address (exclusive).
+    pub end: u64,
+}
+
+/// Returns the running kernel, then its modules by address.
+///
+/// # Errors
+/// As [`KallsymsTable::read`].
+pub fn running_maps() -> Result<Vec<KernelMap>, KallsymsError> {
+    let marks = running_symbols(&["_stext", "_etext"].map(str::to_owned))?;
+    let mark = |name: &str| marks.iter().find(|symbol| symbol.name == name).map_or(0, |symbol| symbol.start);
+    let (id, name) = (running_build_id(), PathBuf::from("[kernel.kallsyms]"));
+    let mut maps = vec![KernelMap { id, name, start: mark("_stext"), end: mark("_etext") }];
+    let mut modules = loaded_modules(&std::fs::read_to_string("/proc/modules").unwrap_or_default());
+    sort::by_key(&mut modules, |module| module.start);
+    let mut files = module_files(&rustix::system::uname().release().to_string_lossy());
+    maps.extend(modules.into_iter().map(|module| {
+        let in_brackets = format!("[{}]", module.name);
+        KernelMap {
+            id: module_build_id(&in_brackets),
+            name: files.remove(&module.name).unwrap_or_else(|| in_brackets.into()),
+            start: module.start,
+            end: module.start.saturating_add(module.size),
+        }
+    }));
+    Ok(maps)
+}
+
+/// Returns the usual paths of a kernel's file with symbols.
+pub fn vmlinux_places(release: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = Vec::new();
+    for dir in debug_dirs {
+        places.push(dir.join("boot").join(format!("vmlinux-{release}")));
+        places.push(dir.join("lib/modules").join(release).join("vmlinux"));
+    }
+    places.push(format!("/boot/vmlinux-{release}").into());
+    places.push(format!("/lib/modules/{release}/build/vmlinux").into());
+    places.push(format!("/lib/modules/{release}/vmlinux").into());
+    places
+}
+
+/// A loaded module: a line of `/proc/modules`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedModule {
+    /// The name, with underscores.
+    pub name: String,
+    /// Start address; 0 if hidden.
+    pub start: u64,
+    /// Size in bytes.
+    pub size: u64,
+}
+
+/// Parses `/proc/modules`: `NAME SIZE USERS DEPENDENTS STATE ADDRESS [TAINTS]`.
+pub fn loaded_modules(text: &str) -> Vec<LoadedModule> {
+    let module = |line: &str| {
+        let mut words = line.split_whitespace();
+        let name = words.next()?.to_owned();
+        let size = words.next()?.parse().ok()?;
+        let start = u64::from_str_radix(words.nth(3)?.strip_prefix("0x")?, 16).ok()?;
+        Some(LoadedModule { name, start, size })
+    };
+    text.lines().filter_map(module).collect()
+}
+
+/// Returns the files of all modules of a kernel, listed in `modules.dep`, by name with underscores.
+pub fn module_files(release: &str) -> FxHashMap<String, PathBuf> {
+    let folder = PathBuf::from(format!("/lib/modules/{release}"));
+    let listed = std::fs::read_to_string(folder.join("modules.dep")).unwrap_or_default();
+    let file = |line: &str| {
+        let path = line.split(':').next()?;
+        Some((module_name(Path::new(path))?, folder.join(path)))
+    };
+    listed.lines().filter_map(file).collect()
+}
+
+/// Converts a module's file name to its name: `nf-nat.ko.xz` is `nf_nat`.
+pub fn module_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    Some(name.split(".ko").next()?.replace('-', "_"))
+}
+
+/// Derives a kernel module's name from its path or its name in brackets.
+pub fn kernel_module_name(path: &Path) -> String {
+    let name = path.as_os_str().as_bytes();
+    let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
+    let last = last.strip_prefix(b"[").and_then(|n| n.strip_suffix(b"]")).unwrap_or(last);
+    let end = last.windows(3).position(|three| three == b".ko").unwrap_or(last.len());
+    String::from_utf8_lossy(&last[..end]).replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Avma;
+
+    const TEXT: &[u8] = b"ffffffff81000000 T _stext\nffffffff81000000 T _text\nffffffff81000100 t do_one\n\
+        ffffffff81000200 T do_two\nffffffff81000280 D some_data\nffffffff81000300 T _etext\n\
+        ffffffffc0100000 t probe\t[thing]\nffffffffc0200000 t bpf_prog_6deef7357e7b4530_x\t[bpf]\nrubbish\n";
+
+    #[test]
+    fn kernel_module_and_bpf_functions_share_one_table() {
+        let kallsyms = KallsymsTable::parse(TEXT).unwrap();
+        let name = |address| kallsyms.find(address).map_or("-", |s| s.name);
+        assert_eq!(name(0xffff_ffff_8100_0150), "do_one");
+        assert_eq!(name(0xffff_ffff_8100_02f0), "do_two");
+        assert_eq!(name(0xffff_ffff_c010_0010), "probe");
+        assert_eq!(name(0xffff_ffff_c020_0010), "bpf_prog_6deef7357e7b4530_x");
+        assert_eq!(name(0xffff_ffff_c012_0000), "-");
+        let moved = kallsyms.moved_from(Some(&("_text".into(), Avma(0xffff_ffff_8000_0000))));
+        assert_eq!(moved, 0x100_0000);
+    }
+
+    #[test]
+    fn kept_symbols_match_the_full_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kernel/boot");
+        let list = KallsymsList::read(TEXT, KallsymsScope::Lasting).unwrap().unwrap();
+        cache_file::write(&path, MAGIC, &list.encode("thing c0100000 4096\n\n")).unwrap();
+        // Another set of modules requires another list.
+        for machine in ["", "thing c0100000 4096\nmore c0300000 1\n\n", "thing c0100000 4097\n\n"] {
+            assert!(machine.is_empty() || KallsymsTable::kept(&path, machine).is_none(), "{machine}");
+        }
+        let mut kept = KallsymsTable::kept(&path, "thing c0100000 4096\n\n").unwrap();
+        kept.fresh = None;
+        let whole = KallsymsTable::parse(TEXT).unwrap();
+        assert_eq!(kept.marks, whole.marks);
+        let name = |address| kept.find(address).map_or("-", |s| s.name);
+        assert_eq!(name(0xffff_ffff_8100_0150), "do_one");
+        assert_eq!(name(0xffff_ffff_8100_02f0), "do_two");
+        assert_eq!(name(0xffff_ffff_c010_0010), "probe");
+        // The module owns the rest of its last page. Later addresses and transient symbols need the complete
+        // list.
+        assert_eq!(name(0xffff_ffff_c010_0fff), "probe");
+        assert_eq!(name(0xffff_ffff_c010_1000), "-");
+        assert_eq!(whole.find(0xffff_ffff_c010_1000).unwrap().name, "probe");
+        assert_eq!(name(0xffff_ffff_c020_0010), "-");
+    }
+
+    #[test]
+    fn symbols_end_at_the_next_symbol() {
+        let names = ["_text", "do_two", "probe", "some_data", "gone"].map(str::to_owned);
+        let modules = loaded_modules("thing 40960 0 - Live 0xffffffffc0100000");
+        let found = symbols_named(TEXT, &names, &modules).unwrap();
+        let shown = |s: &KernelSymbol| format!("{} {:x}-{:x} {:?}", s.name, s.start, s.end, s.module);
+        assert_eq!(
+            found.iter().map(shown).collect::<Vec<_>>(),
+            [
+                "_text ffffffff81000000-ffffffff81000100 None",
+                "do_two ffffffff81000200-ffffffff81000280 None",
+                "some_data ffffffff81000280-ffffffff81000300 None",
+                "probe ffffffffc0100000-ffffffffc0101000 Some((\"[thing]\", 18446744072636858368))",
+            ]
+        );
+        let hidden = symbols_named(b"0000000000000000 T _text\n", &names, &[]);
+        assert_eq!(hidden, Err(KallsymsError::Hidden));
+    }
+
+    #[test]
+    fn zero_addresses_mean_kallsyms_is_restricted() {
+        let hidden = b"0000000000000000 T _text\n0000000000000000 t do_one\n";
+        assert_eq!(KallsymsTable::parse(hidden).unwrap_err(), KallsymsError::Hidden);
+        assert_eq!(KallsymsTable::parse(b"").unwrap_err(), KallsymsError::Hidden);
+    }
+
+    #[test]
+    fn modules_have_address_and_name() {
+        let modules = loaded_modules("nf_nat 40960 2 a,b, Live 0xffffffffc0a00000 (OE)\nrubbish\n");
+        assert_eq!(
+            modules,
+            [LoadedModule { name: "nf_nat".into(), start: 0xffff_ffff_c0a0_0000, size: 40960 }]
+        );
+        assert_eq!(module_name(Path::new("kernel/net/nf-nat.ko.xz")).as_deref(), Some("nf_nat"));
+    }
+}

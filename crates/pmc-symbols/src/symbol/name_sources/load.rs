@@ -1,0 +1,343 @@
+//! Finds a module's files and reads their tables, depending on the kind of module.
+//!
+//! Receives a module and the places to search; returns its [`ModuleSources`], including the reasons for
+//! missing data. Decides which sources to use, and in which order.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use object::read::Object;
+
+use super::{LiveMemory, ModuleSources, Numbering, OpenedFiles, SharedSources};
+use crate::address::{Avma, IntervalMap};
+use crate::symbol::dwarf::cache::Cache;
+use crate::symbol::files::elf::{self, Segments};
+use crate::symbol::files::image::Image;
+use crate::symbol::files::locate::{self, ModuleFiles};
+use crate::symbol::jit::jitdump::Jitdump;
+use crate::symbol::kernel::kernel_module_name;
+use crate::symbol::kernel::{self, KallsymsError, KallsymsTable};
+use crate::symbol::tables::sparse::SparseTable;
+use crate::symbol::tables::table::SymbolTable;
+use crate::symbol::{BuildId, MissingDataReason, SymbolModule, SymbolModuleKind};
+
+impl ModuleSources {
+    /// Searches for the module's files and reads its symbol tables.
+    pub(in crate::symbol) fn load(module: &SymbolModule, shared: &SharedSources) -> Self {
+        let mut loaded = match &module.kind {
+            SymbolModuleKind::File | SymbolModuleKind::Vdso => Self::file(module, shared),
+            SymbolModuleKind::Kernel { reference } => Self::kernel(module, reference.as_deref(), shared),
+            SymbolModuleKind::KernelModule { start } => Self::kernel_module(module, *start, shared),
+            SymbolModuleKind::Anonymous { pid } => Self::anonymous(*pid, shared),
+            SymbolModuleKind::Bpf => Self::bpf(shared),
+        };
+        let has_names = |loaded: &Self| loaded.kallsyms().is_some() || !loaded.table().is_empty();
+        if let Some(recorded) = shared.recorded.get(&*module.path).filter(|_| !has_names(&loaded)) {
+            if let Numbering::Offset(_) = loaded.numbering {
+                loaded.numbering = Numbering::default();
+            }
+            loaded.opened = None;
+            // Names need none of the missing data. But users want to know why their own file is not used.
+            loaded.quality.missing.retain(|reason| matches!(reason, MissingDataReason::GivenVmlinux(_)));
+            loaded.quality.symbols = recorded.len();
+            loaded.other_mut().recorded = Some(recorded.clone());
+            return loaded;
+        }
+        let (kernel, own) = (loaded.kallsyms(), loaded.table.get());
+        let (kernel, own) =
+            (kernel.map_or(0, |(kallsyms, _)| kallsyms.len()), own.map_or(0, |table| table.len()));
+        loaded.quality.symbols = loaded.quality.symbols.max(kernel).max(own);
+        loaded
+    }
+
+    fn file(module: &SymbolModule, shared: &SharedSources) -> Self {
+        let files = locate::locate(module, &shared.options);
+        let headers = files.images().next();
+        let segments = headers.and_then(|image| Some(Segments::of(&image.elf().ok()?))).unwrap_or_default();
+        let mut loaded = Self { numbering: Numbering::Offset(segments), ..Self::default() };
+        loaded.read_files(files, module, shared);
+        loaded
+    }
+
+    /// Examines the files that were found, and records what they lack.
+    fn read_files(&mut self, mut files: ModuleFiles, module: &SymbolModule, shared: &SharedSources) {
+        self.quality.missing.append(&mut files.missing);
+        if files.images().next().is_none() {
+            // Minimizes memory: a recording may contain a million modules whose files are missing.
+            self.quality.missing.shrink_to_fit();
+            return;
+        }
+        let sparse = SparseTable::default();
+        let (mut full, mut dynamic, mut lines, mut build_id) = (0, 0, false, module.build_id);
+        for file in files.images().filter_map(|image| image.elf().ok()) {
+            full += file.symbols().count();
+            dynamic += file.dynamic_symbols().count();
+            lines |= elf::has_lines(&file);
+            build_id = build_id.or(elf::build_id(&file));
+        }
+        let mini = sparse.mini(&files).iter().filter_map(|mini| mini.elf().ok());
+        full += mini.map(|file| file.symbols().count()).sum::<usize>();
+        self.quality.symbols = full + dynamic;
+        // Users know a file by its path in the process, not by a path in /proc.
+        let shown = |image: &Image| {
+            let path = if image.path.starts_with("/proc") {
+                locate::strip_deleted(&module.path)
+            } else {
+                &image.path
+            };
+            path.to_owned()
+        };
+        self.quality.binary = files.binary.as_ref().map(shown);
+        self.quality.debug = files.debug.as_ref().map(|image| image.path.clone());
+        self.quality.lines = lines;
+        if let Some(path) = self.quality.binary.clone() {
+            if full == 0 && module.kind != SymbolModuleKind::Vdso {
+                self.quality.missing.push(MissingDataReason::Stripped { path, build_id });
+            } else if !lines && module.kind != SymbolModuleKind::Vdso {
+                self.quality.missing.push(MissingDataReason::Lines { path, build_id });
+            }
+        }
+        let source = files.debug.as_ref().or(files.binary.as_ref()).filter(|_| lines);
+        let cache = match (&shared.options.cache, build_id, source) {
+            (Some(folder), Some(build_id), Some(source)) => Some(Cache::open(folder, build_id, &source.path)),
+            _ => None,
+        };
+        let cache = cache.map(Mutex::new);
+        self.opened = Some(Box::new(OpenedFiles { files, sparse, cache, ..OpenedFiles::default() }));
+    }
+
+    fn kernel(module: &SymbolModule, reference: Option<&(String, Avma)>, shared: &SharedSources) -> Self {
+        let mut loaded = Self::default();
+        let running = shared.running();
+        let given = shared.options.kallsyms.is_some();
+        let same = module.build_id.is_none_or(|recorded| running.is_some_and(|id| id.same(&recorded)));
+        let kept = module.build_id.and_then(|id| locate::cached_kallsyms(id, &shared.options));
+        let kallsyms = if given || same && shared.options.live {
+            Some(shared.kallsyms())
+        } else {
+            kept.map(|path| KallsymsTable::read(&path).map(Arc::new))
+        };
+        match kallsyms {
+            Some(Ok(kallsyms)) => {
+                let moved = kallsyms.moved_from(reference);
+                if same && shared.options.live && !given {
+                    loaded.other_mut().memory = LiveMemory::Kernel(moved);
+                }
+                loaded.other_mut().kallsyms = Some((kallsyms, moved));
+            }
+            Some(Err(error)) => loaded.quality.missing.push(hidden(error)),
+            None => match module.build_id {
+                Some(recorded) => {
+                    loaded.quality.missing.push(MissingDataReason::OtherKernel { recorded, running })
+                }
+                None => loaded.quality.missing.push(MissingDataReason::Unknown),
+            },
+        }
+        loaded.vmlinux(module, reference, running, shared);
+        loaded
+    }
+
+    /// Adds the kernel's file: the given one, or one with the recorded kernel's build-id.
+    fn vmlinux(
+        &mut self,
+        module: &SymbolModule,
+        reference: Option<&(String, Avma)>,
+        running: Option<BuildId>,
+        shared: &SharedSources,
+    ) {
+        let options = &shared.options;
+        let mut found = None;
+        if let Some(path) = &options.vmlinux {
+            match self.given_vmlinux(path, module.build_id, reference) {
+                Ok(given) => found = Some(given),
+                Err(why) => self.quality.missing.push(MissingDataReason::GivenVmlinux(why.into())),
+            }
+        }
+        let mut failed = Vec::new();
+        let mut search = || {
+            let wanted = module.build_id.or(running.filter(|_| options.live))?;
+            let by_id =
+                options.debug_dirs.iter().map(|dir| dir.join(format!(".build-id/{}.debug", wanted.path())));
+            let release = rustix::system::uname().release().to_string_lossy().into_owned();
+            // Ordinary users often cannot enter `/boot`, which rarely has this file.
+            let usual = kernel::vmlinux_places(&release, &options.debug_dirs);
+            let usual = usual.into_iter().filter(|place| place.symlink_metadata().is_ok());
+            by_id.chain(usual).find_map(|path| {
+                let image = locate::open_optional(&path, &mut failed)?;
+                locate::check(&image, Some(wanted)).ok()?;
+                let slide = self.kernel_slide(&image.elf().ok()?, reference).ok()?;
+                Some((image, slide))
+            })
+        };
+        let Some((image, slide)) = found.or_else(&mut search) else {
+            self.quality.missing.extend(failed);
+            return;
+        };
+        self.numbering = Numbering::Slide(slide);
+        let mut files = ModuleFiles { binary: Some(image), ..ModuleFiles::default() };
+        locate::complete(module, options, &mut files);
+        self.read_files(files, module, shared);
+        if self.quality.symbols > 0 {
+            self.quality.missing.retain(|m| {
+                !matches!(
+                    m,
+                    MissingDataReason::OtherKernel { .. } | MissingDataReason::KernelAddressesHidden { .. }
+                )
+            });
+        }
+    }
+
+    /// Opens the kernel's file that the user gave. Returns it with its slide, or why it is not used.
+    fn given_vmlinux(
+        &self,
+        path: &Path,
+        recorded: Option<BuildId>,
+        reference: Option<&(String, Avma)>,
+    ) -> Result<(Image, u64), MissingDataReason> {
+        let unusable = |why| MissingDataReason::NotElf { path: path.to_owned(), why };
+        let image = Image::open(path).map_err(|error| MissingDataReason::unreadable(path, &error))?;
+        locate::check(&image, recorded)?;
+        let file = image.elf().map_err(|error| unusable(error.to_string()))?;
+        let slide = self.kernel_slide(&file, reference).map_err(unusable)?;
+        drop(file);
+        Ok((image, slide))
+    }
+
+    /// Returns by how many bytes the recorded kernel was higher in memory than its file states.
+    ///
+    /// # Errors
+    /// Which symbol is missing for it.
+    fn kernel_slide(
+        &self,
+        file: &object::File<'_>,
+        reference: Option<&(String, Avma)>,
+    ) -> Result<u64, String> {
+        use object::read::ObjectSymbol;
+        let stated = |name: &str| {
+            let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
+            symbol.map(|symbol| symbol.address()).ok_or_else(|| format!("it has no symbol {name}"))
+        };
+        match (reference, self.kallsyms()) {
+            (Some((name, recorded)), _) => Ok(recorded.0.wrapping_sub(stated(name)?)),
+            (None, Some((kallsyms, _))) => {
+                let text = kallsyms.mark("_text").ok_or("kallsyms has no symbol _text")?;
+                Ok(text.wrapping_sub(stated("_text")?))
+            }
+            (None, None) => Ok(0),
+        }
+    }
+
+    fn kernel_module(module: &SymbolModule, start: Avma, shared: &SharedSources) -> Self {
+        let name = kernel_module_name(&module.path);
+        let mut loaded = Self { numbering: Numbering::Slide(start.0), ..Self::default() };
+        let there =
+            |text: String| kernel::loaded_modules(&text).iter().any(|m| m.name == name && m.start == start.0);
+        let still = shared.options.live && std::fs::read_to_string("/proc/modules").is_ok_and(there);
+        if still {
+            loaded.other_mut().memory = LiveMemory::Kernel(0);
+        }
+        if still || shared.options.kallsyms.is_some() {
+            match shared.kallsyms() {
+                Ok(kallsyms) => loaded.other_mut().kallsyms = Some((kallsyms, 0)),
+                Err(error) => loaded.quality.missing.push(hidden(error)),
+            }
+        }
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let mut file = module.clone();
+        // Another kernel's file with this name has other functions.
+        let may_be_here = shared.options.live || module.build_id.is_some();
+        if !file.path.is_absolute()
+            && may_be_here
+            && let Some(path) = kernel::module_files(&release).remove(&name)
+        {
+            file.path = path.into();
+        }
+        if file.path.is_absolute() {
+            loaded.read_files(locate::locate(&file, &shared.options), &file, shared);
+        } else if loaded.kallsyms().is_none() {
+            loaded.quality.missing.push(MissingDataReason::Unknown);
+        }
+        loaded
+    }
+
+    fn anonymous(pid: u32, shared: &SharedSources) -> Self {
+        let mut loaded = Self::default();
+        if shared.options.live {
+            loaded.other_mut().memory = LiveMemory::Process(pid);
+        }
+        let mut dumped = IntervalMap::default();
+        for (_, path) in shared.jitdumps.iter().filter(|(owner, _)| *owner == pid) {
+            match Jitdump::read(&shared.options.below_symfs(path)) {
+                Ok(dump) => {
+                    loaded.quality.binary = Some(path.clone());
+                    for code in dump.codes() {
+                        dumped.replace(code.start..code.start.saturating_add(code.size), code.name.clone());
+                    }
+                    loaded.other_mut().dumps.push((path.clone(), dump));
+                }
+                Err(error) => {
+                    loaded
+                        .quality
+                        .missing
+                        .push(MissingDataReason::NotElf { path: path.clone(), why: error.to_string() });
+                }
+            }
+        }
+        let mut listed = Arc::default();
+        match shared.perf_maps.read(pid, shared.options.live, shared.options.symfs.as_deref()) {
+            Ok((path, table)) => {
+                loaded.quality.binary.get_or_insert(path);
+                listed = table;
+            }
+            // A process with a jitdump needs no map.
+            Err(MissingDataReason::PerfMap { .. }) if loaded.quality.binary.is_some() => {}
+            Err(missing) => loaded.quality.missing.push(missing),
+        }
+        if !dumped.is_empty() {
+            let mut names = IntervalMap::default();
+            for symbol in listed.iter() {
+                names.replace(symbol.start..symbol.end, Cow::Borrowed(symbol.name));
+            }
+            // The dump tells when each piece of code was there, so it overrides the map.
+            for (range, name) in dumped.iter() {
+                names.replace(range, Cow::Borrowed(name));
+            }
+            listed = Arc::new(SymbolTable::of(names.iter().map(|(range, name)| (range, name.clone()))));
+        }
+        loaded.table = OnceLock::from(listed);
+        loaded
+    }
+
+    fn bpf(shared: &SharedSources) -> Self {
+        let mut loaded = Self {
+            table: OnceLock::from(Arc::new(SymbolTable::of(
+                shared.ksymbols.iter().map(|(range, name)| (range, name.to_string_lossy())),
+            ))),
+            ..Self::default()
+        };
+        if shared.options.live || shared.options.kallsyms.is_some() {
+            loaded.other_mut().kallsyms = shared.kallsyms().ok().map(|kallsyms| (kallsyms, 0));
+            if shared.options.live {
+                loaded.other_mut().memory = LiveMemory::Kernel(0);
+            }
+        }
+        if loaded.table().is_empty() && loaded.kallsyms().is_none() {
+            loaded.quality.missing.push(MissingDataReason::Unknown);
+        }
+        loaded
+    }
+}
+
+fn hidden(error: KallsymsError) -> MissingDataReason {
+    match error {
+        KallsymsError::Hidden => MissingDataReason::KernelAddressesHidden {
+            kptr_restrict: std::fs::read_to_string("/proc/sys/kernel/kptr_restrict")
+                .ok()
+                .and_then(|text| text.trim().parse().ok()),
+        },
+        KallsymsError::Unreadable { path, said } => {
+            MissingDataReason::Unreadable { path: path.into(), said: said.into() }
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Why names or lines are missing, and how to get them: the facts for a report's trust line.
+//!
+//! Receives the results of the search for a module's files; returns sentences. Remedies may query the package
+//! manager, so pmc computes them only when it shows them.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use super::BuildId;
+
+/// The result of the search for a module's files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModuleDataQuality {
+    /// The module's own file.
+    pub binary: Option<PathBuf>,
+    /// The separate file that provided symbols or lines.
+    pub debug: Option<PathBuf>,
+    /// Number of symbol table entries.
+    pub symbols: usize,
+    /// Whether the module has line information and inlined functions.
+    pub lines: bool,
+    /// Missing data, worst first.
+    pub missing: Vec<MissingDataReason>,
+}
+
+/// A reason for missing data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MissingDataReason {
+    /// No file was found.
+    File {
+        /// The file's path in the process.
+        path: Arc<Path>,
+        /// The error of the last attempt. A million files may be missing, nearly all with the same error.
+        said: Cow<'static, str>,
+    },
+    /// The file exists, but cannot be opened or read.
+    Unreadable {
+        /// The file.
+        path: Arc<Path>,
+        /// The kernel's error, for example "Too many open files".
+        said: Box<str>,
+    },
+    /// The file now has another build-id.
+    OtherBuild {
+        /// The file.
+        path: PathBuf,
+        /// The build-id in the recording.
+        recorded: BuildId,
+        /// The build-id of the file.
+        found: Option<BuildId>,
+    },
+    /// The file is not a valid ELF file.
+    NotElf {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        why: String,
+    },
+    /// The file was truncated while pmc read it.
+    Shortened {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has no symbols except those for dynamic linking.
+    Stripped {
+        /// The file.
+        path: PathBuf,
+        /// Its build-id.
+        build_id: Option<BuildId>,
+    },
+    /// Names are available, but lines and inlined functions are not.
+    Lines {
+        /// The file.
+        path: PathBuf,
+        /// Its build-id.
+        build_id: Option<BuildId>,
+    },
+    /// The debug information is invalid.
+    BadLines {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        why: String,
+    },
+    /// `/proc/kallsyms` shows zeros instead of addresses.
+    KernelAddressesHidden {
+        /// Value of `kernel.kptr_restrict`.
+        kptr_restrict: Option<u32>,
+    },
+    /// The recording is from another kernel than the running one.
+    OtherKernel {
+        /// The build-id in the recording.
+        recorded: BuildId,
+        /// The build-id of the running kernel.
+        running: Option<BuildId>,
+    },
+    /// The kernel's file that the user gave (`--vmlinux`) is not used.
+    GivenVmlinux(Box<MissingDataReason>),
+    /// A JIT published no symbols.
+    PerfMap {
+        /// The process.
+        pid: u32,
+        /// The paths that were tried, with their errors.
+        said: String,
+    },
+    /// The recording has no information about this code.
+    Unknown,
+}
+
+impl MissingDataReason {
+    /// An existing file that the kernel does not let pmc read.
+    pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self::Unreadable { path: path.into(), said: pmc_sys::error::kernel_words(error).into() }
+    }
+
+    /// Whether pmc failed to read an existing file, or a given one. A missing or stripped file is not a
+    /// failure.
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Self::Unreadable { .. }
+            | Self::NotElf { .. }
+            | Self::Shortened { .. }
+            | Self::BadLines { .. }
+            | Self::GivenVmlinux(_) => true,
+            Self::File { .. }
+            | Self::OtherBuild { .. }
+            | Self::Stripped { .. }
+            | Self::Lines { .. }
+            | Self::KernelAddressesHidden { .. }
+            | Self::OtherKernel { .. }
+            | Self::PerfMap { .. }
+            | Self::Unknown => false,
+        }
+    }
+
+    /// Returns a way to get the missing names. May query the package manager.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Stripped { path, build_id } | Self::Lines { path, build_id } => {
+                if let Some(package) = debug_package(path) {
+                    return Some(installation(&package, &package_sources(), &os_release()));
+                }
+                let build = "build it with -g and do not strip it";
+                Some(match build_id {
+                    Some(id) => format!("{build}, or fetch the debug file with build-id {id} (--debuginfod)"),
+                    None => build.to_owned(),
+                })
+            }
+            Self::Unreadable { said, .. } if said.starts_with("Permission denied") => Some("run the report as root".into()),
+            Self::File { .. } => Some("name the directory with the recorded machine's files (--symfs)".into()),
+            Self::OtherBuild { recorded, .. } => {
+                Some(format!("record again, or fetch the file with build-id {recorded} (--debuginfod)"))
+            }
+            Self::KernelAddressesHidden { .. } => Some("sysctl kernel.kptr_restrict=0, or run as root".into()),
+            Self::OtherKernel { recorded, .. } => Some(right_vmlinux(*recorded)),
+            Self::GivenVmlinux(why) => match &**why {
+                Self::OtherBuild { recorded, .. } => Some(right_vmlinux(*recorded)),
+                why => why.remedy(),
+            },
+            Self::PerfMap { .. } => Some(
+                "make the runtime write one: node --perf-basic-prof, python -X perf, java -XX:+DumpPerfMapAtExit, \
+                 erl +JPperf true, ruby --yjit-perf, php -d opcache.jit_debug=16"
+                    .into(),
+            ),
+            Self::Shortened { .. } => Some("run the report again when the file is complete".into()),
+            Self::Unreadable { .. } | Self::NotElf { .. } | Self::BadLines { .. } | Self::Unknown => None,
+        }
+    }
+}
+
+fn right_vmlinux(recorded: BuildId) -> String {
+    format!("name the kernel image with build-id {recorded} (--vmlinux)")
+}
+
+/// Returns the Debian package with the debug file of an installed file; `None` on other systems and for files
+/// of no package. Skips folders that packages do not use, because the package manager is slow.
+fn debug_package(path: &Path) -> Option<String> {
+    let real = std::fs::canonicalize(path).ok()?;
+    let is_packaged = ["/usr", "/opt", "/lib", "/bin", "/sbin"].iter().any(|root| real.starts_with(root));
+    if !is_packaged || real.starts_with("/usr/local") {
+        return None;
+    }
+    // The package manager knows a file by its shipped path, which on merged-/usr systems may lack `/usr`. One
+    // call asks for both, since each call reads the lists of all packages.
+    let shipped = real.strip_prefix("/usr").ok().map(|rest| Path::new("/").join(rest));
+    let mut ask = Command::new("dpkg-query");
+    let output = ask.arg("--search").arg(&real).args(shipped).stdin(Stdio::null()).output().ok()?;
+    package_in(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// Extracts the package from a line such as `libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6`.
+fn package_in(said: &str) -> Option<String> {
+    let line = said.lines().find(|line| !line.starts_with("diversion "))?;
+    let package = line.split([':', ',']).next()?.trim();
+    // The C library's debug package is in the main archive, all others are in the debug archive.
+    Some(if package == "libc6" { "libc6-dbg".into() } else { format!("{package}-dbgsym") })
+}
+
+/// Returns the command that installs a debug package, given the package manager's sources and `os-release`.
+/// Adds the debug archive if the sources lack it.
+fn installation(package: &str, sources: &str, os_release: &str) -> String {
+    let install = format!("apt install {package}");
+    let mut lines = sources.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let names_archive = |line: &str| {
+        line.split_whitespace().any(|word| word.ends_with("-debug") || word.contains("ddebs.ubuntu.com"))
+    };
+    if !package.ends_with("-dbgsym") || lines.any(names_archive) {
+        return install;
+    }
+    let value = |name: &str| {
+        let value = os_release.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        value.map(|value| value.trim_matches('"'))
+    };
+    // Ubuntu derivatives use its packages.
+    let archive = match (value("UBUNTU_CODENAME"), value("ID"), value("VERSION_CODENAME")) {
+        (Some(ubuntu), ..) => format!("http://ddebs.ubuntu.com {ubuntu} main universe"),
+        (None, Some("debian"), Some(debian)) => {
+            format!("http://deb.debian.org/debian-debug {debian}-debug main")
+        }
+        _ => return format!("{install}, from your distribution's archive of debug symbols"),
+    };
+    format!(
+        "add \"deb {archive}\" to /etc/apt/sources.list.d/debug.list, then apt update and apt install {package}"
+    )
+}
+
+/// Reads the package manager's sources.
+fn package_sources() -> String {
+    let files = std::fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten();
+    let files = files.map(|file| file.path()).chain([PathBuf::from("/etc/apt/sources.list")]);
+    files.filter_map(|file| std::fs::read_to_string(file).ok()).collect::<Vec<_>>().join("\n")
+}
+
+fn os_release() -> String {
+    std::fs::read_to_string("/etc/os-release").unwrap_or_default()
+}
+
+impl fmt::Display for MissingDataReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, said } => write!(f, "{}: {said}", path.display()),
+            Self::Unreadable { path, said } => write!(f, "{}: {said}", path.display()),
+            Self::OtherBuild { path, recorded, found } => {
+                write!(f, "{} is another build (recorded {recorded}, ", path.display())?;
+                match found {
+                    Some(found) => write!(f, "the file has {found})"),
+                    None => write!(f, "the file has no build-id)"),
+                }
+            }
+            Self::NotElf { path, why } => write!(f, "{}: {why}", path.display()),
+            Self::Shortened { path } => {
+                write!(f, "{} was shortened while pmc read it, or its disk failed", path.display())
+            }
+            Self::Stripped { path, .. } => write!(f, "{} is stripped", path.display()),
+            Self::Lines { path, .. } => write!(f, "{} has no line information", path.display()),
+            Self::BadLines { path, why } => {
+                write!(f, "{}: cannot read the debug information: {why}", path.display())
+            }
+            Self::KernelAddressesHidden { kptr_restrict: Some(level) } => {
+                write!(f, "/proc/kallsyms hides addresses (kernel.kptr_restrict is {level})")
+            }
+            Self::KernelAddressesHidden { kptr_restrict: None } => {
+                f.write_str("/proc/kallsyms hides addresses")
+            }
+            Self::OtherKernel { recorded, running } => {
+                write!(f, "recorded with another kernel (recorded {recorded}, ")?;
+                match running {
+                    Some(running) => write!(f, "running {running})"),
+                    None => f.write_str("the build-id of the running kernel is unknown)"),
+                }
+            }
+            Self::GivenVmlinux(why) => write!(f, "--vmlinux is not used: {why}"),
+            Self::PerfMap { pid, said } => write!(f, "process {pid} left no perf map: {said}"),
+            Self::Unknown => f.write_str("this code is unknown"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_package_is_named() {
+        assert_eq!(
+            package_in("libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6\n").as_deref(),
+            Some("libc6-dbg")
+        );
+        assert_eq!(package_in("bash: /bin/bash\n").as_deref(), Some("bash-dbgsym"));
+        assert_eq!(
+            package_in("diversion by dash from: /bin/sh\ndash: /bin/sh\n").as_deref(),
+            Some("dash-dbgsym")
+        );
+        assert_eq!(package_in(""), None);
+    }
+
+    #[test]
+    fn missing_debug_archive_is_named() {
+        let debian = "PRETTY_NAME=\"Debian GNU/Linux 12\"\nID=debian\nVERSION_CODENAME=bookworm\n";
+        let usual = "deb http://deb.debian.org/debian bookworm main\n\
+                     # deb http://deb.debian.org/debian-debug bookworm-debug main\n";
+        let of = |package, sources: &str, release| installation(package, sources, release);
+        assert_eq!(
+            of("coreutils-dbgsym", usual, debian),
+            "add \"deb http://deb.debian.org/debian-debug bookworm-debug main\" to \
+             /etc/apt/sources.list.d/debug.list, then apt update and apt install coreutils-dbgsym"
+        );
+        // The C library's symbols are in the main archive.
+        assert_eq!(of("libc6-dbg", usual, debian), "apt install libc6-dbg");
+        let deb822 = "Types: deb\nURIs: http://mirror/debian-debug\nSuites: bookworm-debug\n";
+        assert_eq!(of("coreutils-dbgsym", deb822, debian), "apt install coreutils-dbgsym");
+
+        let ubuntu = "ID=ubuntu\nVERSION_CODENAME=noble\nUBUNTU_CODENAME=noble\n";
+        let said = of("coreutils-dbgsym", usual, ubuntu);
+        assert!(said.starts_with("add \"deb http://ddebs.ubuntu.com noble main universe\" to "), "{said}");
+        let ddebs = "deb http://ddebs.ubuntu.com noble main";
+        assert_eq!(of("coreutils-dbgsym", ddebs, ubuntu), "apt install coreutils-dbgsym");
+        let other = of("coreutils-dbgsym", "", "ID=devuan\n");
+        assert_eq!(other, "apt install coreutils-dbgsym, from your distribution's archive of debug symbols");
+    }
+
+    #[test]
+    fn reasons_have_a_remedy() {
+        let id = BuildId::parse("ab12").unwrap();
+        let missing = MissingDataReason::Stripped { path: "/nowhere/prog".into(), build_id: Some(id) };
+        assert_eq!(missing.to_string(), "/nowhere/prog is stripped");
+        assert!(missing.remedy().unwrap().contains("ab12"));
+        let hidden = MissingDataReason::KernelAddressesHidden { kptr_restrict: Some(2) };
+        assert_eq!(hidden.to_string(), "/proc/kallsyms hides addresses (kernel.kptr_restrict is 2)");
+        assert!(hidden.remedy().unwrap().contains("kptr_restrict=0"));
+    }
+}
