@@ -79,6 +79,13 @@ macro_rules! commands {
         impl Command {
             /// The names of the commands.
             pub const NAMES: &[&str] = &[$($name),+];
+
+            /// Returns the command's name.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
         }
 
         impl Subcommand for Command {
@@ -182,13 +189,15 @@ fn short_value<'c, 'w>(
     })
 }
 
-/// Parses these words as a command's options.
+/// Returns these options as if none of them was typed. Commands and personalities that run another command
+/// set its options in the returned value.
 ///
-/// # Errors
-/// The words are not valid options of the command.
-pub fn typed<A: Args>(words: impl IntoIterator<Item = std::ffi::OsString>) -> Result<A, Error> {
-    let command = A::augment_args(clap::Command::new("pmc").no_binary_name(true));
-    A::from_arg_matches(&command.try_get_matches_from(words)?)
+/// # Panics
+/// One of the options is required. In debug builds, also if one refers to an option that `A` lacks.
+pub fn defaults<A: Args>() -> A {
+    let parser = A::augment_args(clap::Command::new("pmc").no_binary_name(true));
+    let untyped = parser.try_get_matches_from(std::iter::empty::<&str>());
+    untyped.and_then(|untyped| A::from_arg_matches(&untyped)).expect("no option is required")
 }
 
 commands! {

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write, stdout};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::sys::output_file::{self, ExistingFile};
 use pmc_sys::sys::replacement::Replacement;
 use pmc_sys::sys::standard_output;
@@ -16,7 +16,7 @@ pub(super) struct Destination<'a> {
     /// The path; `-` is standard output.
     pub(super) path: &'a Path,
     /// The option that contains the path.
-    pub(super) option: &'a str,
+    pub(super) option: AdvisedOption,
     /// Whether to refuse to replace an existing file, because `-f` was not given.
     pub(super) keeps: bool,
 }
@@ -67,7 +67,7 @@ impl Destination<'_> {
             return Ok(());
         }
         Err(Error::usage(format!("the output {} is the recording itself", self.path.display()))
-            .try_this(format!("use another name for {}", self.option)))
+            .try_option(self.option, "use another name for {option}"))
     }
 }
 

@@ -25,7 +25,7 @@ use pmc_events::event::listing::{self, EventKind, ListedEvent, ListingSources, M
 use pmc_events::event::vendor::{self, Vendor};
 use pmc_events::event::{glob, parse};
 use pmc_symbols::symbol::build_id_cache::BuildIdCache;
-use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
 use pmc_sys::host::Host;
 use pmc_sys::sys::process;
 use pmc_sys::terminal::Stream;
@@ -52,7 +52,7 @@ pub(super) fn run(typed: &ListArgs) -> Result<Exit> {
         false => Err(wanted.nothing()),
     };
     if let Some(path) = &typed.output {
-        Destination { path, option: "-o", keeps: false }.write(find)?;
+        Destination { path, option: AdvisedOption::Named("-o"), keeps: false }.write(find)?;
     } else {
         let mut out = PagedOutput::new();
         find(&mut out)?;

@@ -41,8 +41,10 @@ mod tprof;
 mod usage;
 mod version;
 
-use std::ffi::OsString;
+use std::env::ArgsOs;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};
@@ -52,10 +54,8 @@ use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::persist::PersistCommand;
 use crate::cli::record::RecordArgs;
-use crate::cli::script::ScriptArgs;
-use crate::cli::{self, Cli, Command, has_option, part_glued_values};
+use crate::cli::{Cli, Command, has_option, part_glued_values};
 use crate::config::{Config, ConfigFiles};
-use crate::view::pmcstat::PmcstatFormat;
 use pmc_sys::error::{Error, Exit, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::signal;
@@ -68,37 +68,53 @@ pub fn main() -> Exit {
         return exit;
     }
     match tprof::if_named() {
-        Some(Ok(words)) => {
-            let words = std::iter::once("pmc".into()).chain(words).collect();
-            return tprof::status(carry_out(words, None));
-        }
+        Some(Ok(command)) => return tprof::status(carry_out_typed(command, None)),
         Some(Err(exit)) => return exit,
         None => {}
     }
     match pmccontrol::if_named() {
-        Some(Ok(words)) => return pmcstat::status(carry_out(words, None)),
+        Some(Ok(command)) => return pmcstat::status(carry_out_typed(command, None)),
         Some(Err(exit)) => return exit,
         None => {}
     }
     match pmcstat::if_named() {
-        None => carry_out(std::env::args_os().collect(), None),
+        None => carry_out(std::env::args_os().collect()),
         Some(pmcstat::Personality::Done(exit)) => exit,
         Some(pmcstat::Personality::Steps(steps, columns)) => {
-            pmcstat::carry_out(steps, |words| carry_out(words, columns.as_ref()), print_for_pmcstat)
+            pmcstat::carry_out(steps, |action, out| match action {
+                pmcstat::PmcstatAction::Command(command) => Ok(carry_out_typed(command, columns.as_ref())),
+                pmcstat::PmcstatAction::Print(log, form) => {
+                    signal::release();
+                    script::print_for_pmcstat(script::ScriptPlan::new(&log)?, form, out)?;
+                    Ok(Exit::Done)
+                }
+            })
         }
     }
 }
 
-/// Prints a log in one of pmcstat's formats; `words` are arguments of `pmc script`.
-fn print_for_pmcstat(words: Vec<OsString>, form: PmcstatFormat, out: &mut dyn Write) -> Result<Exit> {
-    let typed: ScriptArgs =
-        cli::typed(words).map_err(|complaint| usage::error(&complaint, [&[], &[]], |_| false))?;
-    script::print_for_pmcstat(script::ScriptPlan::new(&typed)?, form, out)?;
-    Ok(Exit::Done)
+/// Returns the words after the program's name if this process was started under `name`.
+fn words_of(name: &str) -> Option<ArgsOs> {
+    let mut words = std::env::args_os();
+    let program = words.next()?;
+    (Path::new(&program).file_name() == Some(OsStr::new(name))).then_some(words)
 }
 
-/// Runs a command line. `columns` are the counters that pmcstat prints while it records.
-fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::PmcstatColumns>) -> Exit {
+/// Runs a command whose options a personality has set. `columns` are the counters that pmcstat prints while
+/// it records.
+fn carry_out_typed(command: Command, columns: Option<&pmcstat::PmcstatColumns>) -> Exit {
+    say::be_quiet(match &command {
+        Command::Record(typed) => typed.recording.quiet,
+        Command::StatRecord(typed) => typed.shown.quiet,
+        Command::Export(typed) => typed.source.quiet,
+        _ => false,
+    });
+    let mut cli = Cli { buildid_dir: None, paginate: false, no_pager: false, command };
+    ended(load_settings(&mut cli, None).and_then(|settings| run(cli, &settings, columns)))
+}
+
+/// Runs a command line.
+fn carry_out(words: Vec<OsString>) -> Exit {
     if let Some(exit) = words.get(1..).and_then(netbsd::if_old) {
         return exit;
     }
@@ -116,8 +132,8 @@ fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::PmcstatColumns>) ->
         Err(answer) => return show(&answer),
     };
     let ran = answer_perf_options(&matches)
-        .and_then(|()| load_settings(&mut cli, &matches))
-        .and_then(|settings| run(cli, &settings, columns));
+        .and_then(|()| load_settings(&mut cli, Some(&matches)))
+        .and_then(|settings| run(cli, &settings, None));
     ended(ran)
 }
 
@@ -279,14 +295,14 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
 ///
 /// # Errors
 /// A setting has an invalid value.
-fn load_settings(cli: &mut Cli, matches: &ArgMatches) -> Result<Config> {
+fn load_settings(cli: &mut Cli, matches: Option<&ArgMatches>) -> Result<Config> {
     let settings = Config::load(ConfigFiles::Usual);
     settings.left_out.iter().for_each(|what| say::warn(&Warning::SettingLeftOut { what: what.clone() }));
     match &cli.command {
         // A broken setting must not block `config`.
         Command::Config(_) => pager::allow(!cli.no_pager),
         _ => {
-            pager::allow(config::pages(&settings, cli, matches)?);
+            pager::allow(config::pages(&settings, cli)?);
             config::apply(&settings, cli, matches)?;
         }
     }

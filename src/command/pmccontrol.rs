@@ -1,10 +1,11 @@
 //! The `pmccontrol` personality: under that name, pmc prints the lists of FreeBSD's pmccontrol(8). For the
 //! tool's other functions, it names the replacements on Linux. Exit statuses are those of sysexits(3).
 
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::ffi::OsString;
 
+use super::words_of;
 use crate::cli::getopt::{self, InvalidOption, OperandOrder};
+use crate::cli::{Command, defaults, info};
 use pmc_sys::error::{Error, Exit, say};
 
 // The exit status for usage errors, from sysexits(3).
@@ -15,21 +16,15 @@ const NAME: &str = "pmccontrol";
 /// Option letters; a colon marks an option with a value.
 const LETTERS: &str = "c:d:e:lLs";
 
-/// Returns the pmc command line to run if this process was started under the name `pmccontrol`; `None`
-/// otherwise.
-pub(super) fn if_named() -> Option<Result<Vec<OsString>, Exit>> {
-    let mut words = std::env::args_os();
-    let program = words.next()?;
-    if Path::new(&program).file_name() != Some(OsStr::new(NAME)) {
-        return None;
-    }
-    Some(in_words(words).map_err(|error| {
+/// Returns the pmc command to run if this process was started under the name `pmccontrol`; `None` otherwise.
+pub(super) fn if_named() -> Option<Result<Command, Exit>> {
+    Some(command(words_of(NAME)?).map_err(|error| {
         say::error(&error);
         error.exit_status()
     }))
 }
 
-fn in_words(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, Error> {
+fn command(words: impl Iterator<Item = OsString>) -> Result<Command, Error> {
     let usage = |why: String| {
         let instead = "pmccontrol -l (counters), -L (events); docs/coming-from-pmcstat.md";
         Error::usage(format!("ERROR: {why}")).try_this(instead).exit(Exit::Command(USAGE))
@@ -51,8 +46,8 @@ fn in_words(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, Erro
         Err(error.why(why).try_this(instead).exit(Exit::Command(UNAVAILABLE)))
     };
     match typed[..] {
-        ['l'] => Ok(["pmc", "info", "--counters"].map(OsString::from).into()),
-        ['L'] => Ok(["pmc", "list"].map(OsString::from).into()),
+        ['l'] => Ok(Command::Info(info::InfoArgs { counters: true, ..defaults() })),
+        ['L'] => Ok(Command::List(defaults())),
         ['s'] => unavailable(
             's',
             "the kernel has no such statistics for the whole machine, only for each recording",

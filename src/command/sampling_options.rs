@@ -10,7 +10,7 @@ use pmc_events::event::libpfm::event_text;
 use pmc_recording::recording::launch;
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
-use pmc_sys::error::{Error, Result, Warning};
+use pmc_sys::error::{AdvisedOption, Error, Result, Warning};
 use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::page_size;
 
@@ -92,8 +92,10 @@ pub(super) fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
     const MOST: usize = 15;
     let is_name = !word.trim().is_empty() && !word.bytes().all(|byte| byte.is_ascii_digit());
     if !is_name {
-        let wrong =
-            || Error::usage(format!("`{word}` is not a process id")).try_this("-p 12,345, or -p NAME");
+        let wrong = || {
+            Error::usage(format!("`{word}` is not a process id"))
+                .try_option(AdvisedOption::Processes, "{option} 12,345, or {option} NAME")
+        };
         return number(word).map(|pid| vec![pid]).ok_or_else(wrong);
     }
     let name = &word.as_bytes()[..word.len().min(MOST)];

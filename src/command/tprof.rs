@@ -1,28 +1,24 @@
 //! The `tprof` personality: under that name, pmc takes the subcommands of NetBSD's tprof(8) and
 //! translates each into a pmc command.
 
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
-
+use super::words_of;
 use crate::cli::tprof::{FILE, TprofAction, TprofCommandLine, USAGE};
+use crate::cli::{
+    Command, defaults, record, recording_options, report, sample_filter, stack_options, stat, top,
+};
 use pmc_sys::error::{Error, Exit, say};
 
 const NAME: &str = "tprof";
 
-/// Returns the pmc command line to run if this process was started under the name `tprof`; `None`
-/// otherwise. Its exit status is converted by [`status`].
-pub(super) fn if_named() -> Option<std::result::Result<Vec<OsString>, Exit>> {
-    let mut words = std::env::args_os();
-    let program = words.next()?;
-    if Path::new(&program).file_name() != Some(OsStr::new(NAME)) {
-        return None;
-    }
-    Some(match TprofCommandLine::parse(words) {
+/// Returns the pmc command to run if this process was started under the name `tprof`; `None` otherwise.
+/// [`status`] converts its exit status.
+pub(super) fn if_named() -> Option<Result<Command, Exit>> {
+    Some(match TprofCommandLine::parse(words_of(NAME)?) {
         Ok(TprofCommandLine { action: TprofAction::Help, .. }) => {
             let written = std::io::Write::write_all(&mut std::io::stdout(), USAGE.as_bytes());
             Err(written.map_or(Exit::Failure, |()| Exit::Done))
         }
-        Ok(typed) => Ok(in_words(&typed)),
+        Ok(typed) => Ok(command(typed)),
         Err(wrong) => {
             let usage = "tprof list, monitor, count, analyze or top; docs/coming-from-netbsd.md";
             say::error(&Error::usage(wrong).try_this(usage));
@@ -31,54 +27,65 @@ pub(super) fn if_named() -> Option<std::result::Result<Vec<OsString>, Exit>> {
     })
 }
 
-fn in_words(typed: &TprofCommandLine) -> Vec<OsString> {
-    let mut words: Vec<OsString> = Vec::new();
-    let mut add = |more: &[&str]| words.extend(more.iter().map(OsString::from));
-    let has = |letter| typed.flags.contains(&letter);
-    let output = typed.output.as_deref().unwrap_or(FILE);
-    let interval = typed.interval_ms.map(|ms| format!("{ms}ms"));
-    match typed.action {
-        TprofAction::Help | TprofAction::List => add(&["list"]),
+fn command(typed: TprofCommandLine) -> Command {
+    let TprofCommandLine { action, events, output, interval_ms, pid, flags, operands } = typed;
+    let has = |letter| flags.contains(&letter);
+    let interval = interval_ms.map(|ms| format!("{ms}ms"));
+    match action {
+        TprofAction::Help | TprofAction::List => Command::List(defaults()),
         // Like tprof, `record` prints a summary at the end.
-        TprofAction::Monitor => add(&["record", "-a", "-o", output]),
-        TprofAction::Count => add(&["stat", "-a", "-A"]),
+        TprofAction::Monitor => Command::Record(Box::new(record::RecordArgs {
+            all_cpus: true,
+            events,
+            recording: recording_options::RecordingOptions {
+                output: output.unwrap_or(FILE.to_owned()).into(),
+                ..defaults()
+            },
+            command: operands,
+            ..defaults()
+        })),
+        TprofAction::Count => {
+            let stat::StatArgs { counted, to, shown } = defaults();
+            let counted = stat::CountArgs { all_cpus: true, events, interval, command: operands, ..counted };
+            let shown = stat::StatDisplayArgs { no_aggr: true, ..shown };
+            Command::Stat(Box::new(stat::StatArgs { counted, to, shown }))
+        }
         TprofAction::Analyze => {
             // Sums up samples over the attributes that the options ignore. Without -s each address has a
             // separate row.
             let place = if has('s') { "sym" } else { "symoff" };
             let keys =
                 [(!has('P'), "pid"), (!has('L'), "tid"), (!has('C'), "cpu"), (true, "dso"), (true, place)];
-            let keys: Vec<&str> =
-                keys.iter().filter(|(is_shown, _)| *is_shown).map(|(_, key)| *key).collect();
-            add(&["report", "--stdio", "-n", "--sort", &keys.join(",")]);
-            if has('k') {
-                add(&["--dsos", "[kernel.kallsyms]"]);
-            }
-            if let Some(pid) = typed.pid {
-                add(&["--pid", &pid.to_string()]);
-            }
-            let file = typed.operands.first().map_or(OsStr::new(FILE), OsString::as_os_str);
-            add(&["-i"]);
-            words.push(file.to_owned());
-            return words;
+            let shown = keys.into_iter().filter(|(is_shown, _)| *is_shown);
+            let kernel = has('k').then(|| "[kernel.kallsyms]".to_owned());
+            Command::Report(Box::new(report::ReportArgs {
+                stdio: true,
+                show_nr_samples: true,
+                sort: shown.map(|(_, key)| key.to_owned()).collect(),
+                stacks: stack_options::StackOptions { dsos: kernel.into_iter().collect(), ..defaults() },
+                filter: sample_filter::SampleFilter {
+                    pid: pid.map(u32::cast_signed).into_iter().collect(),
+                    ..defaults()
+                },
+                input: Some(operands.into_iter().next().unwrap_or(FILE.into()).into()),
+                ..defaults()
+            }))
         }
         TprofAction::Top => {
-            add(&["top", "-n", "--sort", if has('c') { "cpu,dso,sym" } else { "dso,sym" }]);
-            let flags = [(has('a'), "--accumulate"), (!has('u'), "-U")];
-            flags.iter().filter(|(is_set, _)| *is_set).for_each(|(_, flag)| add(&[flag]));
+            let top: top::TopArgs = defaults();
+            let keys: &[&str] = if has('c') { &["cpu", "dso", "sym"] } else { &["dso", "sym"] };
+            Command::Top(Box::new(top::TopArgs {
+                show_nr_samples: true,
+                sort: keys.iter().map(|key| (*key).to_owned()).collect(),
+                accumulate: has('a'),
+                hide_user_symbols: !has('u'),
+                events,
+                delay: interval.unwrap_or(top.delay),
+                command: operands,
+                ..defaults()
+            }))
         }
     }
-    for event in &typed.events {
-        add(&["-e", event]);
-    }
-    if let Some(interval) = interval {
-        add(&[if typed.action == TprofAction::Top { "-d" } else { "-I" }, &interval]);
-    }
-    if !typed.operands.is_empty() {
-        add(&["--"]);
-        words.extend_from_slice(&typed.operands);
-    }
-    words
 }
 
 /// Converts an exit status to tprof's.

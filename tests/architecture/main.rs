@@ -294,7 +294,6 @@ const SHARED_BY_COMMANDS: &[&str] = &[
     "reasons",
     "sampling_options",
     "screen",
-    "usage",
 ];
 /// Commands that still receive the typed options and do not build a plan from them.
 const WITHOUT_PLAN: &[&str] = &[

@@ -100,19 +100,19 @@ pub(super) fn is_supported(key: &str) -> bool {
 ///
 /// # Errors
 /// The value is neither on nor off.
-pub(in crate::command) fn pages(config: &Config, cli: &Cli, matches: &ArgMatches) -> Result<bool> {
-    let key = format!("pager.{}", matches.subcommand_name().unwrap_or_default());
+pub(in crate::command) fn pages(config: &Config, cli: &Cli) -> Result<bool> {
+    let key = format!("pager.{}", cli.command.name());
     Ok(!cli.no_pager && (cli.paginate || config.is(&key)?.unwrap_or(true)))
 }
 
-/// Applies the settings to options that were not typed.
+/// Applies the settings to options that were not typed. `matches` tells which were, if they were parsed.
 ///
 /// # Errors
 /// A setting has an invalid value.
-pub(in crate::command) fn apply(config: &Config, cli: &mut Cli, matches: &ArgMatches) -> Result<()> {
+pub(in crate::command) fn apply(config: &Config, cli: &mut Cli, matches: Option<&ArgMatches>) -> Result<()> {
     let typed = |id: &str| {
-        let of = matches.subcommand().map(|(_, of)| of);
-        of.is_some_and(|of| of.value_source(id) == Some(ValueSource::CommandLine))
+        let of = matches.and_then(ArgMatches::subcommand);
+        of.is_some_and(|(_, of)| of.value_source(id) == Some(ValueSource::CommandLine))
     };
     match &mut cli.command {
         Command::Record(record) => apply_recording(config, record)?,

@@ -10,7 +10,7 @@ use pmc_analysis::analysis::script::ScriptRequest;
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::ClockData;
 use pmc_symbols::symbol::SymbolOptions;
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{AdvisedOption, Error, Result};
 
 /// Settings of `pmc data convert`.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl DataPlan {
 
     /// Returns the document's destination.
     pub(super) fn destination(&self) -> Destination<'_> {
-        Destination { path: &self.output, option: "--to-json", keeps: self.keeps }
+        Destination { path: &self.output, option: AdvisedOption::Named("--to-json"), keeps: self.keeps }
     }
 }
 

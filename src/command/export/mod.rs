@@ -21,7 +21,7 @@ use pmc_analysis::session::samples::SampleAttribute;
 use pmc_analysis::session::{CodeLocation, Session};
 use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::MissingDataReason;
-use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_sys::text::clean;
 
 /// Runs the command.
@@ -84,7 +84,7 @@ fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
             .recursive(true)
             .mode(0o700)
             .create(&folder)
-            .map_err(|error| Error::create("-o", &folder, error))?;
+            .map_err(|error| Error::create(AdvisedOption::ExportFolder, &folder, error))?;
         // Numbers the files of programs with the same name in different directories.
         let numbered = |number: usize| match number {
             0 => folder.join(format!("{name}.gmon")),
@@ -92,7 +92,7 @@ fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
         };
         let path = (0..).map(numbered).find(|path| taken.insert(path.clone())).unwrap_or_default();
         let written = |error| Error::output(path.display(), error);
-        let to = Destination { path: &path, option: "-o", keeps: false };
+        let to = Destination { path: &path, option: AdvisedOption::ExportFolder, keeps: false };
         to.write(|out| file.write(out).map_err(written))?;
         lines += &format!("{} {}\n", clean(&file.program.to_string_lossy()), path.display());
     }

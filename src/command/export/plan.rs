@@ -16,7 +16,7 @@ use pmc_analysis::session::samples::SampleAttribute;
 use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::Depth;
 use pmc_symbols::symbol::source_text::SourceFolders;
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::text::{clean, nearest};
 
 /// Maximum number of functions whose code is shown.
@@ -95,9 +95,8 @@ impl ExportPlan {
             return Err(Error::usage("only one recording can come from standard input"));
         }
         if format.is_folder() && is_standard(&output) {
-            return Err(
-                Error::usage("the gmon format writes a directory, not standard output").try_this("-o DIR")
-            );
+            return Err(Error::usage("the gmon format writes a directory, not standard output")
+                .try_option(AdvisedOption::ExportFolder, "{option} DIR"));
         }
         to(&output).is_not(&input)?;
         let layout = ReportLayout { branch_limit: plan::BRANCH_IN_JSON, ..ReportLayout::default() };
@@ -197,5 +196,5 @@ fn input(typed: &ExportSource) -> PathBuf {
 }
 
 fn to(output: &Path) -> Destination<'_> {
-    Destination { path: output, option: "-o", keeps: false }
+    Destination { path: output, option: AdvisedOption::ExportFile, keeps: false }
 }

@@ -1,25 +1,33 @@
 //! The `pmcstat` personality: under that name, pmc takes FreeBSD's options ([`plan`]). pmc's own commands do
-//! the sampling, reading and event listing; [`advice`] rewords their advice for pmcstat. Only the counters in
-//! [`columns`] are implemented here.
+//! the sampling, reading and event listing. Only the counters in [`columns`] are implemented here.
 
-mod advice;
 mod columns;
 mod plan;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{BufWriter, Write};
 use std::net::TcpStream;
-use std::path::Path;
 
 pub(super) use self::columns::beside;
+pub(super) use self::plan::PmcstatAction;
 pub(super) use self::plan::PmcstatColumns;
 use self::plan::{PmcstatOutput, PmcstatPlan, PmcstatStep};
-use crate::view::pmcstat::PmcstatFormat;
+use super::words_of;
+use pmc_sys::error::advice::{AdvisedOption, OptionLetters};
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
-use pmc_sys::sys::{output_file, signal, standard_output};
+use pmc_sys::sys::{output_file, standard_output};
 
 const NAME: &str = "pmcstat";
+/// pmcstat's letters for the options that advice names.
+const LETTERS: OptionLetters = &[
+    (AdvisedOption::Period, "-n"),
+    (AdvisedOption::Input, "-R"),
+    (AdvisedOption::Processes, "-t"),
+    (AdvisedOption::Recording, "-O"),
+    (AdvisedOption::ExportFile, "-F"),
+    (AdvisedOption::ExportFolder, "-D"),
+];
 
 /// The work that remains after parsing.
 pub(super) enum Personality {
@@ -31,21 +39,15 @@ pub(super) enum Personality {
 
 /// Runs `pmcstat` if this process was started under that name; returns `None` otherwise.
 pub(super) fn if_named() -> Option<Personality> {
-    let mut words = std::env::args_os();
-    let program = words.next()?;
-    if Path::new(&program).file_name() != Some(OsStr::new(NAME)) {
-        return None;
-    }
-    Some(act(words).unwrap_or_else(|error| Personality::Done(failed(&error))))
+    Some(act(words_of(NAME)?).unwrap_or_else(|error| Personality::Done(failed(&error))))
 }
 
 fn act(words: impl Iterator<Item = OsString>) -> Result<Personality> {
     let host = Host::live();
-    Ok(match plan::answer(words, &host)? {
-        PmcstatPlan::Columns(plan) => {
-            advice::speak('o');
-            Personality::Done(columns::run(&plan, &host)?)
-        }
+    let plan = plan::answer(words, &host)?;
+    say::spell_options(LETTERS);
+    Ok(match plan {
+        PmcstatPlan::Columns(plan) => Personality::Done(columns::run(&plan, &host)?),
         PmcstatPlan::Steps(steps, columns) => Personality::Steps(steps, columns),
     })
 }
@@ -55,31 +57,20 @@ fn failed(error: &Error) -> Exit {
     status(error.exit_status())
 }
 
-/// Runs the steps until one fails; returns the exit status of the last one. `command` runs a pmc
-/// command, `print` prints a log in one of pmcstat's formats.
+/// Runs the steps until one fails; returns the exit status of the last one. `run` does one of them, and may
+/// print to the given output.
 pub(super) fn carry_out(
     steps: Vec<PmcstatStep>,
-    mut command: impl FnMut(Vec<OsString>) -> Exit,
-    print: impl Fn(Vec<OsString>, PmcstatFormat, &mut dyn Write) -> Result<Exit>,
+    run: impl Fn(PmcstatAction, &mut dyn Write) -> Result<Exit>,
 ) -> Exit {
     let mut exit = Exit::Done;
     // Several steps may share an output file, which then gets the output of all of them.
     let mut begun = Vec::new();
-    for PmcstatStep { words, output, written_by, form, log: _log } in steps {
-        advice::speak(written_by);
-        let done = match (form, output) {
-            (Some(form), PmcstatOutput::Error) => {
-                signal::release();
-                print(words, form, &mut BufWriter::new(std::io::stderr()))
-            }
-            (form, output) => send_output(&output, &mut begun).and_then(|()| match form {
-                None => Ok(command(std::iter::once("pmc".into()).chain(words).collect())),
-                Some(form) => {
-                    signal::release();
-                    print(words, form, &mut BufWriter::new(std::io::stdout()))
-                }
-            }),
-        };
+    for PmcstatStep { action, output, log: _log } in steps {
+        let done = send_output(&output, &mut begun).and_then(|()| match output {
+            PmcstatOutput::Error => run(action, &mut BufWriter::new(std::io::stderr())),
+            _ => run(action, &mut BufWriter::new(std::io::stdout())),
+        });
         exit = match done {
             Ok(exit) => status(exit),
             Err(error) => failed(&error),

@@ -1,14 +1,20 @@
 //! `pmcstat`: converts FreeBSD's options to pmc commands.
 //!
-//! Receives the command line and finds the processes of `-t`. Returns command lines for pmc with their output
-//! files, or the counters of a table in columns. Reports all options that Linux or pmc does not support.
+//! Receives the command line and finds the processes of `-t`. Returns pmc commands with their options and
+//! output files, or the counters of a table in columns. Reports all options that Linux or pmc does not
+//! support.
 
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use super::{NO_TARGETS, OS_ERROR};
+use crate::cli::export::{self, ExportSource};
 use crate::cli::pmcstat::{PmcstatCommandLine, PmcstatCounter, USAGE};
+use crate::cli::{
+    Command, defaults, list, record, recording_options, report, sample_filter, script, stack_options, stat,
+    symbol_files, top,
+};
 use crate::view::pmcstat::{DEPTH, LeafName, PmcstatFormat};
 use pmc_analysis::analysis::request::NamePattern;
 use pmc_events::event::EventParser;
@@ -26,17 +32,18 @@ pub(super) enum PmcstatPlan {
     Columns(PmcstatColumns),
 }
 
-/// A pmc command.
+/// Something to run, and the target of its standard output.
 pub(in crate::command) struct PmcstatStep {
-    /// The command line, without the program's name.
-    pub(super) words: Vec<OsString>,
+    pub(super) action: PmcstatAction,
     pub(super) output: PmcstatOutput,
-    /// pmcstat's letter for `-o`.
-    pub(super) written_by: char,
-    /// The pmcstat format for a log; `words` are then arguments of `pmc script`.
-    pub(super) form: Option<PmcstatFormat>,
     /// A temporary log to remove after the step.
     pub(super) log: Option<TemporaryLog>,
+}
+
+/// A pmc command, or a log to print in one of pmcstat's formats.
+pub(in crate::command) enum PmcstatAction {
+    Command(Command),
+    Print(Box<script::ScriptArgs>, PmcstatFormat),
 }
 
 /// A log without a user-supplied name, in its own folder, removed after it is printed.
@@ -113,14 +120,11 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
         }
     });
     let typed = &mut typed?;
-    if typed.has('L') {
-        return Ok(PmcstatPlan::Steps(vec![PmcstatStep::new(["list"], PmcstatOutput::Standard, 'o')], None));
-    }
-    if let Some(spec) = typed.value('u') {
-        return Ok(PmcstatPlan::Steps(
-            vec![PmcstatStep::new(["list", "--long", spec], PmcstatOutput::Standard, 'o')],
-            None,
-        ));
+    if typed.has('L') || typed.has('u') {
+        let spec = typed.value('u').filter(|_| !typed.has('L'));
+        let (words, long) = (spec.into_iter().map(str::to_owned).collect(), spec.is_some());
+        let list = Command::List(list::ListArgs { words, long, ..defaults() });
+        return Ok(PmcstatPlan::Steps(vec![PmcstatStep::command(list, PmcstatOutput::Standard)], None));
     }
     if let Some(file) = typed.value('R') {
         return Ok(PmcstatPlan::Steps(read(typed, file)?, None));
@@ -167,20 +171,17 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
                 .try_this("-O FILE in place of -T; or pmcstat -p … & pmcstat -T …"));
         }
         columns if typed.has('T') || typed.has('O') => {
-            PmcstatPlan::Steps(vec![record(typed, &recorded, &pids, samples, typed.value('O'))?], columns)
+            PmcstatPlan::Steps(vec![record(typed, &recorded, &pids, typed.value('O'), false)?], columns)
         }
         columns => {
             let log = TemporaryLog::new()?;
             let path = log.path();
-            let mut recording = record(typed, &recorded, &pids, samples, Some(&path))?;
             // The text output includes the information of the summary line.
-            recording.words.splice(1..1, ["-q".into()]);
-            if !samples {
-                recording.words.swap(1, 2);
-            }
+            let recording = record(typed, &recorded, &pids, Some(&path), true)?;
             let output = typed.value('o').filter(|file| *file != "-").map(str::to_owned);
             let output = output.map_or(PmcstatOutput::Error, PmcstatOutput::File);
-            let text = PmcstatStep { log: Some(log), ..printed(PmcstatFormat::Records, &path, output, 'o') };
+            let recorded = ExportSource { input: Some(path.into()), ..defaults() };
+            let text = PmcstatStep { log: Some(log), ..printed(&recorded, PmcstatFormat::Records, output) };
             PmcstatPlan::Steps(vec![recording, text], columns)
         }
     })
@@ -249,6 +250,22 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
             .why("it maps gprof's files to programs")
             .try_this("-g -M FILE"));
     }
+    let usual: stack_options::StackOptions = defaults();
+    let max_stack = typed.value('z').map_or(Ok(usual.max_stack), |depth| {
+        let number = depth.parse().ok().filter(|depth| *depth > 0);
+        number.ok_or_else(|| Error::usage(format!("ERROR: Illegal callchain depth \"{depth}\".")))
+    })?;
+    let threads = typed.value('i').into_iter().flat_map(|list| list.split(',')).map(|thread| {
+        thread.parse().map_err(|_| Error::usage(format!("ERROR: Illegal thread id \"{thread}\".")))
+    });
+    let threads = threads.collect::<Result<_>>()?;
+    let log = ExportSource {
+        input: Some(file.into()),
+        filter: sample_filter::SampleFilter { tid: threads, cpu: typed.cpus.clone(), ..defaults() },
+        stacks: stack_options::StackOptions { max_stack, ..usual },
+        symbol_files: symbol_files::SymbolFiles { symfs: typed.value('r').map(Into::into), ..defaults() },
+        ..defaults()
+    };
     // `-` means the file given by `-o`.
     let text = typed.value('o').unwrap_or("-");
     let to = |path: &str| match (path, text) {
@@ -263,55 +280,39 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     let mut steps = Vec::new();
     if let Some(out) = typed.value('F') {
         let out = if out == "-" { text } else { out };
-        steps.push(PmcstatStep::new(
-            ["export", "--format", "callgrind", "-o", out],
-            PmcstatOutput::Standard,
-            'F',
-        ));
+        steps.push(exported(&log, "callgrind", out, Some(PmcstatOutput::Standard)));
     }
     if let Some(out) = typed.value('G') {
-        let depth = typed.value('z').map_or(Ok(DEPTH), str::parse).ok().filter(|depth| *depth > 0);
-        let depth = depth.ok_or_else(|| {
-            Error::usage(format!(
-                "ERROR: Illegal callchain depth \"{}\".",
-                typed.value('z').unwrap_or_default()
-            ))
-        })?;
-        steps.push(printed(PmcstatFormat::Callers(leaf, depth), file, to(out), 'G'));
+        let depth = if typed.has('z') { max_stack } else { DEPTH };
+        steps.push(printed(&log, PmcstatFormat::Callers(leaf, depth), to(out)));
     }
     if typed.has('g') {
-        let words = ["export", "--format", "gmon", "-o", typed.value('D').unwrap_or(".")];
-        let mut step = PmcstatStep::new(words, typed.value('M').map_or(PmcstatOutput::Standard, to), 'D');
         // With `-M`, prints which file belongs to which program.
-        step.words.extend(typed.value('M').is_none().then(|| "-q".into()));
-        steps.push(step);
+        let folder = typed.value('D').unwrap_or(".");
+        steps.push(exported(&log, "gmon", folder, typed.value('M').map(to)));
     }
     for (letter, form) in [('m', PmcstatFormat::Functions(leaf)), ('a', PmcstatFormat::Lines)] {
-        steps.extend(typed.value(letter).map(|out| printed(form, file, to(out), letter)));
+        steps.extend(typed.value(letter).map(|out| printed(&log, form, to(out))));
     }
     let out = typed.value('o');
     if typed.has('T') {
-        let mut step = PmcstatStep::new(["report"], out.map_or(PmcstatOutput::Standard, to), 'o');
-        step.words.extend(threshold(typed)?);
-        steps.push(step);
+        let report = Command::Report(Box::new(report::ReportArgs {
+            input: log.input.clone(),
+            percent_limit: threshold(typed)?,
+            filter: log.filter.clone(),
+            stacks: log.stacks.clone(),
+            symbol_files: log.symbol_files.clone(),
+            ..defaults()
+        }));
+        steps.push(PmcstatStep::command(report, out.map_or(PmcstatOutput::Standard, to)));
     } else if steps.is_empty() || out.is_some_and(|_| !"FGMma".chars().any(|of| typed.value(of) == Some("-")))
     {
-        steps.push(printed(PmcstatFormat::Records, file, out.map_or(PmcstatOutput::Standard, to), 'o'));
+        steps.push(printed(&log, PmcstatFormat::Records, out.map_or(PmcstatOutput::Standard, to)));
     }
     if file == "-" && steps.len() > 1 {
         return Err(Error::usage("ERROR: several outputs of a log on standard input")
             .why("each output reads the log again")
             .try_this("-R FILE"));
-    }
-    for step in &mut steps {
-        if step.form.is_none() {
-            step.words.extend(["-i".into(), file.into()]);
-        }
-        for (letter, option) in [('z', "--max-stack"), ('r', "--symfs"), ('i', "--tid")] {
-            step.words
-                .extend(typed.value(letter).into_iter().flat_map(|value| [option.into(), value.into()]));
-        }
-        step.words.extend(typed.cpus.iter().flat_map(|cpus| ["--cpu".into(), cpus.into()]));
     }
     // Redirecting standard output to a file is permanent, so steps that use the original standard output run
     // first.
@@ -320,44 +321,60 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
 }
 
 impl PmcstatStep {
-    fn new<'a>(words: impl IntoIterator<Item = &'a str>, output: PmcstatOutput, written_by: char) -> Self {
-        let words = words.into_iter().map(OsString::from).collect();
-        Self { words, output, written_by, form: None, log: None }
+    fn command(command: Command, output: PmcstatOutput) -> Self {
+        Self { action: PmcstatAction::Command(command), output, log: None }
     }
 }
 
+/// Returns the step that converts a log to another format.
+fn exported(log: &ExportSource, format: &str, to: &str, output: Option<PmcstatOutput>) -> PmcstatStep {
+    let format = Some(format.to_owned());
+    let source = ExportSource { output: Some(to.into()), quiet: output.is_none(), ..log.clone() };
+    let export = Command::Export(Box::new(export::ExportArgs { format, source }));
+    PmcstatStep::command(export, output.unwrap_or(PmcstatOutput::Standard))
+}
+
 /// Returns the step that prints a log in one of pmcstat's formats.
-fn printed(form: PmcstatFormat, file: &str, output: PmcstatOutput, written_by: char) -> PmcstatStep {
+fn printed(log: &ExportSource, form: PmcstatFormat, output: PmcstatOutput) -> PmcstatStep {
     let fields = match form {
         PmcstatFormat::Lines => "comm,tid,time,event,ip,sym,srcline",
         PmcstatFormat::Records => "comm,tid,time,period,event,ip",
         PmcstatFormat::Functions(_) | PmcstatFormat::Callers(..) => "comm,tid,time,event,ip,sym,dso",
     };
-    let words = ["-F", fields, "--no-inline", "-i", file];
-    PmcstatStep { form: Some(form), ..PmcstatStep::new(words, output, written_by) }
+    let script = Box::new(script::ScriptArgs {
+        input: log.input.clone(),
+        fields: vec![fields.to_owned()],
+        no_inline: true,
+        max_stack: log.stacks.max_stack,
+        filter: log.filter.clone(),
+        symbol_files: log.symbol_files.clone(),
+        ..defaults()
+    });
+    PmcstatStep { action: PmcstatAction::Print(script, form), output, log: None }
 }
 
-/// Converts `-f` to the equivalent option of the tables.
-fn threshold(typed: &PmcstatCommandLine) -> Result<Vec<OsString>> {
-    let mut words = Vec::new();
-    for setting in typed.value('f').iter().flat_map(|all| all.split(',')) {
+/// Returns the percentage of `-f`.
+fn threshold(typed: &PmcstatCommandLine) -> Result<Option<f64>> {
+    let percent = |setting: &str| {
         let percent = setting.strip_prefix("threshold=").ok_or_else(|| {
             Error::usage(format!("ERROR: -f {setting} is not supported"))
                 .why("callers are always shown in full")
                 .try_this("-f threshold=PERCENT")
         })?;
-        words.extend(["--percent-limit".into(), percent.into()]);
-    }
-    Ok(words)
+        percent.parse().map_err(|_| Error::usage(format!("ERROR: -f {setting}: not a percentage")))
+    };
+    let settings = typed.value('f').into_iter().flat_map(|all| all.split(',')).map(percent);
+    Ok(settings.collect::<Result<Vec<f64>>>()?.pop())
 }
 
-/// Returns the step for sampling or for logs of counts: a recording, or top.
+/// Returns the step for sampling or for logs of counts: a recording, or top. `is_quiet` is for a recording
+/// whose text follows.
 fn record(
     typed: &PmcstatCommandLine,
     counters: &[&PmcstatCounter],
     pids: &[u32],
-    samples: bool,
     log: Option<&str>,
+    is_quiet: bool,
 ) -> Result<PmcstatStep> {
     if typed.has('T') && log.is_some() {
         return Err(Error::usage(
@@ -366,42 +383,44 @@ fn record(
         .try_this("-O FILE, then: pmcstat -R FILE -T"));
     }
     let socket = log.filter(|log| log.contains(':') && !log.contains('/'));
-    let mut words: Vec<String> = match (typed.has('T'), samples) {
-        (true, _) => vec!["top".to_owned()],
-        (false, true) => vec!["record".to_owned()],
-        (false, false) => vec!["stat".to_owned(), "record".to_owned()],
+    let output = PathBuf::from(if socket.is_some() { "-" } else { log.unwrap_or_default() });
+    let target = socket.map_or(PmcstatOutput::Standard, |to| PmcstatOutput::Socket(to.to_owned()));
+    let time = |seconds: f64| format!("{}ms", seconds * 1000.0);
+    let events = counters.iter().map(|counter| text(counter)).collect();
+    let pids = pids.iter().map(u32::to_string).collect();
+    let all_cpus = counters.iter().all(|counter| counter.system);
+    let timeout = typed.seconds.map(time);
+    let (quiet, verbose) = (is_quiet || typed.has('q'), typed.has('v').into());
+    let command = typed.command.clone();
+    let command = if typed.has('T') {
+        let top: top::TopArgs = defaults();
+        Command::Top(Box::new(top::TopArgs {
+            events,
+            pids,
+            all_cpus,
+            delay: typed.interval.map_or(top.delay, time),
+            timeout,
+            percent_limit: threshold(typed)?,
+            command,
+            ..defaults()
+        }))
+    } else if counters.iter().any(|counter| counter.samples) {
+        let recording = recording_options::RecordingOptions { output, timeout, quiet, verbose, ..defaults() };
+        Command::Record(Box::new(record::RecordArgs {
+            events,
+            pids,
+            all_cpus,
+            recording,
+            command,
+            ..defaults()
+        }))
+    } else {
+        let stat::StatRecordArgs { counted, shown, .. } = defaults();
+        let counted = stat::CountArgs { events, pids, all_cpus, timeout, command, ..counted };
+        let shown = stat::StatDisplayArgs { quiet, verbose, ..shown };
+        Command::StatRecord(Box::new(stat::StatRecordArgs { counted, output, shown }))
     };
-    if let Some(log) = log.filter(|_| !typed.has('T')) {
-        words.extend(["-o".to_owned(), if socket.is_some() { "-".to_owned() } else { log.to_owned() }]);
-    }
-    for counter in counters {
-        words.extend(["-e".to_owned(), text(counter)]);
-    }
-    let system = counters.iter().all(|counter| counter.system);
-    if !pids.is_empty() {
-        let list: Vec<String> = pids.iter().map(u32::to_string).collect();
-        words.extend(["-p".to_owned(), list.join(",")]);
-    }
-    words.extend(system.then(|| "-a".to_owned()));
-    if let Some(seconds) = typed.interval.filter(|_| typed.has('T')) {
-        words.extend(["-d".to_owned(), format!("{}ms", seconds * 1000.0)]);
-    }
-    if let Some(seconds) = typed.seconds {
-        words.extend(["--timeout".to_owned(), format!("{}ms", seconds * 1000.0)]);
-    }
-    let flags = [('q', "-q"), ('v', "-v")];
-    let flags = flags.into_iter().filter(|(letter, _)| typed.has(*letter) && !typed.has('T'));
-    words.extend(flags.map(|(_, flag)| flag.to_owned()));
-    let output = socket.map_or(PmcstatOutput::Standard, |to| PmcstatOutput::Socket(to.to_owned()));
-    let mut step = PmcstatStep::new(words.iter().map(String::as_str), output, 'O');
-    if typed.has('T') {
-        step.words.extend(threshold(typed)?);
-    }
-    if !typed.command.is_empty() {
-        step.words.push("--".into());
-        step.words.extend_from_slice(&typed.command);
-    }
-    Ok(step)
+    Ok(PmcstatStep::command(command, target))
 }
 
 /// Returns the event with all its settings in pmc's syntax.
@@ -451,33 +470,36 @@ fn targets(typed: &PmcstatCommandLine, host: &Host) -> Result<Vec<u32>> {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Vec<String> {
+    fn actions(line: &str) -> Vec<PmcstatAction> {
         let answer =
             answer(line.split(' ').map(OsString::from), &Host::live()).map_err(|error| error.to_string());
         let Ok(PmcstatPlan::Steps(steps, None)) = answer else { panic!("{line}") };
-        let text = |step: &PmcstatStep| {
-            step.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
-        };
-        steps.iter().map(text).collect()
+        steps.into_iter().map(|step| step.action).collect()
     }
 
     #[test]
     fn top_mode_has_interval_and_threshold() {
-        assert_eq!(
-            words("-T -w 30 -f threshold=2.5 -n 7 -S clock.hard"),
-            ["top -e clock.hard,system,period=7,callchain -a -d 30000ms --percent-limit 2.5"]
-        );
-        assert_eq!(words("-R log -T -f threshold=20"), ["report --percent-limit 20 -i log"]);
+        let actions = &actions("-T -w 30 -f threshold=2.5 -n 7 -S clock.hard")[..];
+        let [PmcstatAction::Command(Command::Top(top))] = actions else { panic!() };
+        assert_eq!(top.events, ["clock.hard,system,period=7,callchain"]);
+        assert_eq!((top.all_cpus, top.delay.as_str(), top.percent_limit), (true, "30000ms", Some(2.5)));
+    }
+
+    #[test]
+    fn top_mode_of_a_log_is_a_report() {
+        let actions = &actions("-R log -T -f threshold=20")[..];
+        let [PmcstatAction::Command(Command::Report(report))] = actions else { panic!() };
+        assert_eq!((report.percent_limit, report.input.clone()), (Some(20.0), Some("log".into())));
     }
 
     #[test]
     fn standard_output_is_written_first() {
-        assert_eq!(
-            words("-R log -m map -a - -z 3"),
-            [
-                "-F comm,tid,time,event,ip,sym,srcline --no-inline -i log --max-stack 3",
-                "-F comm,tid,time,event,ip,sym,dso --no-inline -i log --max-stack 3",
-            ]
-        );
+        let actions = &actions("-R log -m map -a - -z 3")[..];
+        let [PmcstatAction::Print(lines, PmcstatFormat::Lines), PmcstatAction::Print(functions, _)] = actions
+        else {
+            panic!()
+        };
+        assert_eq!(lines.fields, ["comm,tid,time,event,ip,sym,srcline"]);
+        assert_eq!((functions.max_stack, functions.no_inline), (3, true));
     }
 }

@@ -3,16 +3,15 @@
 //! Receives the parsed options. Returns the options of `pmc record` and of `pmc report` or `pmc export`. Also
 //! selects the language runtimes that are asked to write the names of generated code.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
-use clap::Args;
-
-use crate::cli;
-use crate::cli::export::ExportArgs;
+use crate::cli::defaults;
+use crate::cli::export::{ExportArgs, ExportSource};
 use crate::cli::profile::ProfileArgs;
 use crate::cli::record::RecordArgs;
+use crate::cli::recording_options::RecordingOptions;
 use crate::cli::report::ReportArgs;
-use crate::command::{screen, usage};
+use crate::command::screen;
 use pmc_recording::recording::runtime::{self, MissingRuntimeNames, RuntimeDetection};
 use pmc_sys::error::{Error, Result, Warning, say};
 use pmc_sys::terminal::Stream;
@@ -39,61 +38,46 @@ impl ProfilePlan {
             return Err(Error::usage("nothing to profile: no command, process or CPU given")
                 .try_this("pmc profile -- COMMAND, pmc profile -p PID or NAME, or pmc profile -a"));
         }
-        let mut record: RecordArgs = typed([
-            option("call-graph", Some(asked.call_graph)),
-            option("freq", Some(asked.freq)),
-            option("event", asked.event),
-            option("pid", asked.pids),
-            option("timeout", asked.duration),
-            option("output", Some(&asked.output)),
-            flag("all-cpus", asked.all_cpus),
-            flag("quiet", asked.quiet),
-        ])?;
-        if !asked.no_runtime_env {
-            record.environment = environment(&asked.command);
-        }
-        record.command = asked.command;
-        let (format, file) = (asked.format, asked.html);
-        if format.is_some() || file.is_some() {
-            let export = typed([
-                option("input", Some(&asked.output)),
-                option("format", if file.is_some() { Some("html") } else { format.as_deref() }),
-                option("output", file),
-                flag("quiet", asked.quiet),
-            ])?;
-            return Ok(Self { record, answer: ViewCommand::Export(Box::new(export)) });
+        let environment = if asked.no_runtime_env { Vec::new() } else { environment(&asked.command) };
+        let has_command = !asked.command.is_empty();
+        let record = RecordArgs {
+            call_graph: Some(asked.call_graph),
+            freq: Some(asked.freq),
+            events: asked.event.into_iter().collect(),
+            pids: asked.pids.iter().flat_map(|list| list.split(',')).map(str::to_owned).collect(),
+            all_cpus: asked.all_cpus,
+            recording: RecordingOptions {
+                timeout: asked.duration,
+                output: asked.output.clone(),
+                quiet: asked.quiet,
+                ..defaults()
+            },
+            environment,
+            command: asked.command,
+            ..defaults()
+        };
+        let input = Some(asked.output);
+        if asked.format.is_some() || asked.html.is_some() {
+            let format = if asked.html.is_some() { Some("html".to_owned()) } else { asked.format };
+            let source = ExportSource { input, output: asked.html, quiet: asked.quiet, ..defaults() };
+            return Ok(Self { record, answer: ViewCommand::Export(Box::new(ExportArgs { format, source })) });
         }
         // Text output is a single page of self costs. The screen and `pmc report` also show callers.
         let is_page = asked.stdio || !screen::is_there();
-        let mut report: ReportArgs = typed([
-            option("input", Some(&asked.output)),
-            option("call-graph", is_page.then_some("none")),
-            flag("no-children", is_page),
-            flag("stdio", asked.stdio),
-            option("theme", asked.screen.theme),
-            flag("quiet", asked.quiet),
-        ])?;
-        report.is_page = is_page;
-        // In a pipe or a file, the command's own output must stay unchanged.
-        report.to_stderr = !record.command.is_empty() && !Stream::Output.is_terminal();
+        let report = ReportArgs {
+            input,
+            call_graph: is_page.then(|| vec!["none".to_owned()]),
+            no_children: is_page,
+            stdio: asked.stdio,
+            screen: asked.screen,
+            quiet: asked.quiet,
+            is_page,
+            // In a pipe or a file, the command's own output must stay unchanged.
+            to_stderr: has_command && !Stream::Output.is_terminal(),
+            ..defaults()
+        };
         Ok(Self { record, answer: ViewCommand::Report(Box::new(report)) })
     }
-}
-
-/// Returns `--name=value`.
-fn option(name: &str, value: Option<impl AsRef<OsStr>>) -> Option<OsString> {
-    value.map(|value| [OsStr::new("--"), name.as_ref(), "=".as_ref(), value.as_ref()].into_iter().collect())
-}
-
-/// Returns `--name`.
-fn flag(name: &str, is_set: bool) -> Option<OsString> {
-    is_set.then(|| format!("--{name}").into())
-}
-
-/// Parses these words as options of a command.
-fn typed<A: Args>(words: impl IntoIterator<Item = Option<OsString>>) -> Result<A> {
-    cli::typed(words.into_iter().flatten())
-        .map_err(|complaint| usage::error(&complaint, [&[], &[]], |_| false))
 }
 
 /// Returns the environment variables that make the command's runtime write names. Prints a note about the

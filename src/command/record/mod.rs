@@ -27,7 +27,7 @@ use pmc_recording::recording::reservation::reserve;
 use pmc_recording::recording::sources::{self, RecordSources};
 use pmc_recording::recording::{launch, no_samples, open, targets, trace};
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
-use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::error::{AdvisedOption, Error, Exit, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::process::Streams;
 use pmc_sys::sys::signal;
@@ -41,8 +41,10 @@ use pmc_sys::units;
 pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
     let host = Host::live();
     if plan.file.is_stream() && Stream::Output.is_terminal() {
-        return Err(Error::usage("a recording is binary, and standard output is a terminal")
-            .try_this("-o FILE, or -o - with a pipe: pmc record -o - … | perf script -i -"));
+        return Err(Error::usage("a recording is binary, and standard output is a terminal").try_option(
+            AdvisedOption::Recording,
+            "{option} FILE, or {option} - with a pipe: pmc record -o - … | perf script -i -",
+        ));
     }
     plan.warnings.iter().for_each(say::warn);
     open::check_frequency(&mut plan.sample, &host)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::read_source;
 use crate::view::script::{ScriptLayout, ScriptWriter};
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{AdvisedOption, Error, Result, say};
 use pmc_sys::sys::output_file;
 use pmc_sys::text::clean;
 use pmc_sys::units::{bytes, thousands};
@@ -22,7 +22,7 @@ struct EventDump<'a> {
 impl<'a> EventDump<'a> {
     fn new(path: PathBuf, script: &'a NamedRecording<'_>, layout: &'a ScriptLayout) -> Result<Self> {
         let file = output_file::create(&path, 0o600, false);
-        let file = file.map_err(|error| Error::create("-i", &path, error))?;
+        let file = file.map_err(|error| Error::create(AdvisedOption::Input, &path, error))?;
         Ok(Self { path, file, writer: ScriptWriter::new(layout, script.places(), read_source), samples: 0 })
     }
 

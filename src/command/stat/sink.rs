@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::plan::{OutputTarget, StatFormat, StatOutput};
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::sys::replacement::Replacement;
 use pmc_sys::sys::{clock, descriptor, output_file};
 use pmc_sys::terminal::{self, Paint, Stream};
@@ -47,7 +47,7 @@ impl ResultSink {
                 // Only the owner may read the file.
                 let create = |path: &Path| {
                     output_file::create(path, 0o600, output.append)
-                        .map_err(|error| Error::create("-o", path, error))
+                        .map_err(|error| Error::create(AdvisedOption::Named("-o"), path, error))
                 };
                 (Box::new(create(path)?), format!("the results to {}", path.display()), None)
             }

@@ -33,7 +33,7 @@ pub const FORMAT: u32 = 2;
 #[derive(Serialize)]
 struct WarningJson {
     what: String,
-    remedy: &'static str,
+    remedy: String,
 }
 
 /// Opens the document. Uses only the events of `counts`, not its rows.
@@ -65,8 +65,9 @@ pub fn interval(out: &mut dyn Write, counts: &StatCounts, number: usize) -> io::
 /// # Errors
 /// Fails if writing to `out` fails.
 pub fn end(out: &mut dyn Write, total: &StatCounts, warnings: &[Warning]) -> io::Result<()> {
+    let remedy = |of: &Warning| of.advice().map(|advice| advice.to_string()).unwrap_or_default();
     let warnings: Vec<WarningJson> =
-        warnings.iter().map(|one| WarningJson { what: one.what(), remedy: one.advice() }).collect();
+        warnings.iter().map(|one| WarningJson { what: one.what(), remedy: remedy(one) }).collect();
     writeln!(out, "],\n\"total\":{},\"warnings\":{}}}", as_json(&part(total)), as_json(&warnings))
 }
 

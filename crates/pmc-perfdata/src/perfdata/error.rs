@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::record::kind;
-use pmc_sys::error::Exit;
+use pmc_sys::error::{AdvisedOption, Exit};
 use pmc_sys::units;
 
 /// Reasons why a recording cannot be read or written.
@@ -109,15 +109,19 @@ impl From<PerfdataError> for pmc_sys::error::Error {
                             true => "the file system is full; the file contains all records written so far",
                             false => "the file system is full",
                         };
-                        error.why(why).try_this("free some space, or record to another file system with -o")
+                        error.why(why).try_option(
+                            AdvisedOption::Recording,
+                            "free some space, or record to another file system with {option}",
+                        )
                     }
-                    (_, true) => {
-                        error.try_this("record something first (pmc record), or name a file with -i")
-                    }
+                    (_, true) => error.try_option(
+                        AdvisedOption::Input,
+                        "record something first (pmc record), or name a file with {option}",
+                    ),
                     _ => error,
                 }
             }
-            PerfdataError::Create { path, source } => Self::create("-o", &path, source),
+            PerfdataError::Create { path, source } => Self::create(AdvisedOption::Recording, &path, source),
             PerfdataError::Keep { path, source } => {
                 let is_other = source.kind() == io::ErrorKind::AlreadyExists;
                 let error = Self::io(format!("keeping the existing recording as {}", path.display()), source)
@@ -127,7 +131,7 @@ impl From<PerfdataError> for pmc_sys::error::Error {
                         .why(format!("{} is not a recording, so pmc does not replace it", path.display())),
                     false => error,
                 };
-                error.try_this("-o FILE, with another name")
+                error.try_option(AdvisedOption::Recording, "{option} FILE, with another name")
             }
             PerfdataError::NotPerfData { is_empty: true, .. } => {
                 Self::new(error.to_string()).why("the file is empty").try_this("record again")

@@ -21,7 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::de::DeserializeOwned;
 
 use super::{LostEntry, PersistentEntry};
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::host::persistent::has_holder;
 use pmc_sys::host::pmu::PERSISTENT;
 use pmc_sys::sort;
@@ -133,7 +133,7 @@ impl RunDirectory {
     pub fn make(&self) -> Result<()> {
         let path = &self.path;
         let make = DirBuilder::new().recursive(true).mode(0o755).create(path);
-        make.map_err(|error| Error::create("PMC_PERSISTENT_DIR=… for", path, error))?;
+        make.map_err(|error| Error::create(AdvisedOption::Named("PMC_PERSISTENT_DIR=… for"), path, error))?;
         let about = fs::metadata(path).map_err(|error| doing("looking at", path, error))?;
         let own = rustix::process::geteuid().as_raw();
         if about.uid() != own || about.mode() & 0o022 != 0 {

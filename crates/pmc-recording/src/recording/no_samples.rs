@@ -7,7 +7,7 @@ use super::plan::{Delay, MeasurementScope, SamplePlan};
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic;
-use pmc_sys::error::Warning;
+use pmc_sys::error::{Advice, AdvisedOption, Warning};
 use pmc_sys::units::{S, duration, thousands};
 
 /// Returns the likely reason; `None` if there are samples or no samples were requested. `lost` is the number
@@ -22,7 +22,7 @@ pub fn reason(
     if !none || plan.options.no_samples || run.totals.traced > 0 || run.failed.is_some() {
         return None;
     }
-    let because = |why: String, remedy| Some(Warning::NoSamples { why, remedy });
+    let because = |why: String, remedy: &str| Some(Warning::NoSamples { why, remedy: remedy.into() });
     let elapsed = duration(run.elapsed_ns as f64);
     match plan.run_schedule.delay {
         Delay::Ns(ns) if !run.was_ever_on => {
@@ -75,7 +75,8 @@ pub fn reason(
             let each = if attr.get(Flag::Freq) { "some".to_owned() } else { amount(attr.period()) };
             let why =
                 format!("{name} counted {}, and pmc takes a sample every {each} per {whose}", amount(count));
-            because(why, "use a smaller -c, or record longer")
+            let remedy = Advice::about(AdvisedOption::Period, "use a smaller {option}, or record longer");
+            Some(Warning::NoSamples { why, remedy })
         }
     }
 }

@@ -11,7 +11,7 @@ use pmc_events::counter::rings::Rings;
 use pmc_events::counter::target::{self, TargetSlot};
 use pmc_events::event::EventSpec;
 use pmc_sys::abi::attr::Flag;
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::process::PausedChild;
@@ -75,7 +75,10 @@ pub(super) fn check_flags<'a>(
         }
         if attr.get(Flag::RemoveOnExec) && matches!(scope, MeasurementScope::Command) {
             return Err(error("remove_on_exec would remove the event at the exec that starts the command")
-                .try_this("measure a running process (-p), or omit remove_on_exec"));
+                .try_option(
+                    AdvisedOption::Processes,
+                    "measure a running process ({option}), or omit remove_on_exec",
+                ));
         }
         let killed = threads.iter().find(|thread| !host.catches(thread.tid, signal::TRAP));
         if let Some(thread) = killed.filter(|_| attr.get(Flag::Sigtrap)) {

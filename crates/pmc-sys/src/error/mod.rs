@@ -4,6 +4,7 @@
 //! [`Error`] holds the failed operation, the kernel's error, the usual cause and what to try. It carries
 //! the exit status; only `main` exits. Only [`say`] prints it.
 
+pub mod advice;
 pub mod say;
 pub mod warning;
 
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 
 use crate::sys::{descriptor, errno};
 
+pub use advice::{Advice, AdvisedOption};
 pub use warning::{RingLimit, Warning};
 
 /// Shorthand for results whose error is meant for the user.
@@ -81,7 +83,7 @@ pub struct Error {
     /// The usual cause.
     why: Option<String>,
     /// Remedies, one per element.
-    try_: Vec<String>,
+    try_: Vec<Advice>,
     exit: Exit,
     /// Exits without a message, because the reader of pmc's output is gone.
     quiet: bool,
@@ -113,7 +115,7 @@ impl Error {
 
     /// Creates an error for an output file that cannot be created; `option` selects the file on the
     /// command line, such as `-o`.
-    pub fn create(option: &str, path: &Path, kernel: impl Into<io::Error>) -> Self {
+    pub fn create(option: AdvisedOption, path: &Path, kernel: impl Into<io::Error>) -> Self {
         use io::ErrorKind::{
             AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,
         };
@@ -126,7 +128,7 @@ impl Error {
                 let file = path.components().as_path().display();
                 return error
                     .why("the name ends with a slash, but there is no such directory")
-                    .try_this(format!("{option} {file}"));
+                    .try_option(option, format!("{{option}} {file}"));
             }
             (NotFound, Some(folder)) => error
                 .why("the directory does not exist, or no files can be created there")
@@ -138,10 +140,11 @@ impl Error {
             (AlreadyExists, _) => error.why("a file with this name exists"),
             _ => error,
         };
-        error.try_this(match kind {
-            AlreadyExists => format!("{option} FILE, with another name"),
-            _ => format!("{option} FILE, in a writable directory"),
-        })
+        let advice = match kind {
+            AlreadyExists => "{option} FILE, with another name",
+            _ => "{option} FILE, in a writable directory",
+        };
+        error.try_option(option, advice)
     }
 
     /// Creates an error for a failed write of pmc's output. On a broken pipe the program exits silently
@@ -175,9 +178,15 @@ impl Error {
 
     /// Adds a remedy.
     #[must_use]
-    pub fn try_this(mut self, remedy: impl Into<String>) -> Self {
+    pub fn try_this(mut self, remedy: impl Into<Advice>) -> Self {
         self.try_.push(remedy.into());
         self
+    }
+
+    /// Adds a remedy in which this option replaces `{option}`.
+    #[must_use]
+    pub fn try_option(self, option: AdvisedOption, remedy: impl Into<String>) -> Self {
+        self.try_this(Advice::about(option, remedy))
     }
 
     /// Sets the exit status.
@@ -205,8 +214,8 @@ impl Error {
         }
     }
 
-    /// Returns the full text to print; `words` rewrites the advice in its own terms.
-    fn text(&self, words: impl Fn(&str) -> String) -> String {
+    /// Returns the full text to print; `spelled` makes text of the advice.
+    fn text(&self, spelled: impl Fn(&Advice) -> String) -> String {
         let mut text = self.headline();
         for line in self.detail.iter().flat_map(|detail| detail.lines()) {
             text.push_str(&format!("\n  {line}"));
@@ -215,7 +224,7 @@ impl Error {
             text.push_str(&format!("\n  why: {why}"));
         }
         for remedy in &self.try_ {
-            text.push_str(&format!("\n  try: {}", words(remedy)));
+            text.push_str(&format!("\n  try: {}", spelled(remedy)));
         }
         text
     }
@@ -233,7 +242,7 @@ pub fn kernel_words(error: &io::Error) -> String {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(str::to_owned))
+        f.write_str(&self.text(Advice::to_string))
     }
 }
 

@@ -7,37 +7,31 @@
 //! not end a measurement.
 
 use std::io::Write;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use super::Error;
+use super::advice::{Advice, OptionLetters};
 use super::warning::{Severity, Warning};
 use crate::terminal::{self, Stream};
 use crate::text;
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// Rewords advice.
-type Translation = fn(&str) -> String;
-
-/// Rewords advice for a personality; `None` prints pmc's own wording.
-static ADVICE: Mutex<Option<Translation>> = Mutex::new(None);
+/// The letters of the personality in use; unset for pmc itself.
+static LETTERS: OnceLock<OptionLetters> = OnceLock::new();
 /// Messages held back until the command ends.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
 /// Whether the cursor is on a [`status`] line.
 static LINE: AtomicBool = AtomicBool::new(false);
 
-/// Rewords the advice of all later errors and warnings. Personalities need this, since their options use
-/// different letters.
-pub fn translate(advice: Translation) {
-    if let Ok(mut words) = ADVICE.lock() {
-        *words = Some(advice);
-    }
+/// Prints the options in later advice with a personality's letters. Has an effect only once.
+pub fn spell_options(letters: OptionLetters) {
+    let _ = LETTERS.set(letters);
 }
 
-fn advice(text: &str) -> String {
-    let words = ADVICE.lock().map_or(None, |words| *words);
-    words.map_or_else(|| text.to_owned(), |words| words(text))
+fn spelled(advice: &Advice) -> String {
+    LETTERS.get().map_or_else(|| advice.to_string(), |letters| advice.spelled(letters))
 }
 
 /// Silences [`note`] and [`warn`]; errors are still printed.
@@ -48,13 +42,13 @@ pub fn be_quiet(quiet: bool) {
 /// Prints an error, unless it is quiet.
 pub fn error(error: &Error) {
     if !error.is_quiet() {
-        print("", &error.text(advice));
+        print("", &error.text(spelled));
     }
 }
 
 /// Prints a warning: the result is incomplete or differs from the request.
 pub fn warn(warning: &Warning) {
-    let text = warning.text(advice);
+    let text = warning.text(spelled);
     match warning.loudness() {
         Severity::Warning if QUIET.load(Ordering::Relaxed) => {}
         Severity::Warning => print("warning: ", &text),

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use super::advice::Advice;
+
 /// The limit that keeps the ring buffers below the requested size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RingLimit {
@@ -59,7 +61,7 @@ pub enum Warning {
     GroupsSplit { groups: usize },
     TargetsGone { count: usize, what: &'static str },
     NobodyLeft,
-    NoSamples { why: String, remedy: &'static str },
+    NoSamples { why: String, remedy: Advice },
     SizeReached,
     RuntimeNameless { language: &'static str, why: &'static str, remedy: &'static str },
     CopiesKept { samples: String },
@@ -229,9 +231,9 @@ impl Warning {
         }
     }
 
-    /// Returns the remedy or the setting behind the hazard; empty if there is neither.
-    pub fn advice(&self) -> &'static str {
-        match self {
+    /// Returns the remedy or the setting behind the hazard, if there is one.
+    pub fn advice(&self) -> Option<Advice> {
+        let text = match self {
             Self::UnknownOrder { .. } => {
                 "commands are enable [EVENT], disable [EVENT], period [EVENT] N, freq [EVENT] HZ, move EVENT ADDRESS, \
                  evlist [-F], ping, snapshot, stop"
@@ -245,7 +247,8 @@ impl Warning {
                 "raise kernel.perf_event_mlock_kb, or ulimit -l"
             }
             Self::RingsSmaller { limit: RingLimit::Memory, .. } => "raise ulimit -v, or ask for less with -m",
-            Self::NoSamples { remedy, .. } | Self::RuntimeNameless { remedy, .. } => remedy,
+            Self::NoSamples { remedy, .. } => return Some(remedy.clone()),
+            Self::RuntimeNameless { remedy, .. } => remedy,
             Self::StacksCut { are_largest: false, .. } => "--call-graph dwarf,65528 copies more of each",
             Self::StacksCut { are_largest: true, .. } => {
                 "copies cannot be larger; the report shows which code the stacks end in"
@@ -268,24 +271,25 @@ impl Warning {
             Self::MetricLeftOut { .. } => {
                 "if you imported the tables, fix the metric there and run pmc list --import again"
             }
-            _ => "",
-        }
+            _ => return None,
+        };
+        Some(text.into())
     }
 }
 
 impl Warning {
-    /// Returns the full message; `words` rewords the remedy.
-    pub(super) fn text(&self, words: impl Fn(&str) -> String) -> String {
+    /// Returns the full message; `spelled` makes text of the advice.
+    pub(super) fn text(&self, spelled: impl Fn(&Advice) -> String) -> String {
         match self.advice() {
-            "" => self.what(),
-            advice => format!("{} ({})", self.what(), words(advice)),
+            None => self.what(),
+            Some(advice) => format!("{} ({})", self.what(), spelled(&advice)),
         }
     }
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(str::to_owned))
+        f.write_str(&self.text(Advice::to_string))
     }
 }
 

@@ -1,0 +1,115 @@
+//! Advice to the user. The options in it are values, because personalities have other letters for them.
+
+use std::fmt;
+
+/// An option that advice names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdvisedOption {
+    /// `-c`: the number of events between two samples.
+    Period,
+    /// `-i`: the recording to read.
+    Input,
+    /// `-p`: the processes to measure.
+    Processes,
+    /// `-o` of commands that record.
+    Recording,
+    /// `-o` of an export to one file.
+    ExportFile,
+    /// `-o` of an export to a directory.
+    ExportFolder,
+    /// Another option, which has no letter in personalities.
+    Named(&'static str),
+}
+
+impl fmt::Display for AdvisedOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Period => "-c",
+            Self::Input => "-i",
+            Self::Processes => "-p",
+            Self::Recording | Self::ExportFile | Self::ExportFolder => "-o",
+            Self::Named(name) => name,
+        })
+    }
+}
+
+/// A personality's letters.
+pub type OptionLetters = &'static [(AdvisedOption, &'static str)];
+
+/// What to try: text in which the option replaces `{option}`. [`Display`](fmt::Display) prints pmc's option.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    text: String,
+    option: Option<AdvisedOption>,
+}
+
+impl<T: Into<String>> From<T> for Advice {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), option: None }
+    }
+}
+
+impl Advice {
+    /// Returns advice about an option.
+    pub fn about(option: AdvisedOption, text: impl Into<String>) -> Self {
+        Self { text: text.into(), option: Some(option) }
+    }
+
+    /// Returns the advice with a personality's letters. If it needs an option without a letter there, the
+    /// advice has pmc's options and says so.
+    pub(super) fn spelled(&self, letters: OptionLetters) -> String {
+        let letter = self.option.map(|option| letters.iter().find(|(own, _)| *own == option));
+        match letter {
+            Some(Some((_, letter))) if !names_options(&self.text) => self.text.replace("{option}", letter),
+            None if !names_options(&self.text) => self.text.clone(),
+            _ => format!("in pmc's own options: {self}"),
+        }
+    }
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.option {
+            Some(option) => f.write_str(&self.text.replace("{option}", &option.to_string())),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// Whether the text contains options of pmc, except in command lines.
+fn names_options(text: &str) -> bool {
+    /// Programs whose command lines appear in advice, up to a comma or bracket.
+    const PROGRAMS: [&str; 11] =
+        ["pmc", "perf", "mkdir", "mount", "pgrep", "ps", "sh", "sudo", "sysctl", "taskset", "ulimit"];
+    text.split([',', ')']).any(|clause| {
+        let words = clause.split(|c: char| c != '-' && !c.is_alphanumeric());
+        let mut own = words.take_while(|word| !PROGRAMS.contains(word));
+        own.any(|word| word.len() > 1 && word.starts_with('-'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn personalities_have_their_own_letters() {
+        let of = |text: &str| {
+            let advice = Advice::about(AdvisedOption::Period, text);
+            (advice.to_string(), advice.spelled(&[(AdvisedOption::Period, "-n")]))
+        };
+        assert_eq!(of("a smaller {option}"), ("a smaller -c".into(), "a smaller -n".into()));
+        assert_eq!(of("{option} N, or -F").1, "in pmc's own options: -c N, or -F");
+        let unknown = Advice::about(AdvisedOption::Input, "{option} FILE");
+        assert_eq!(unknown.spelled(&[]), "in pmc's own options: -i FILE");
+        for (text, is_plain) in [
+            ("mkdir -p x", true),
+            ("record something first (pmc record -o x), or wait", true),
+            ("raise kernel.perf_event_mlock_kb, or ulimit -l", true),
+            ("lower the frequency (-F), or use larger ring buffers (-m)", false),
+            ("pmc list -l, or -m", false),
+        ] {
+            assert_eq!(Advice::from(text).spelled(&[]) == text, is_plain, "{text}");
+        }
+    }
+}
