@@ -207,6 +207,14 @@ pub(super) fn duration(option: &str, text: &str, bare: u64, least: u64) -> Resul
     })
 }
 
+/// Parses `--timeout`, in nanoseconds.
+///
+/// # Errors
+/// The text is not a time.
+pub(super) fn timeout(typed: Option<&str>) -> Result<Option<u64>> {
+    typed.map(|text| duration("--timeout", text, MS, MS)).transpose()
+}
+
 /// Parses `-D`: a time, or -1.
 ///
 /// # Errors

@@ -10,9 +10,14 @@ use pmc_events::event::libpfm::event_text;
 use pmc_recording::recording::launch;
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
+use pmc_sys::abi::sample_type;
 use pmc_sys::error::{AdvisedOption, Error, Result, Warning};
 use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::page_size;
+
+/// The sample field for costs that this architecture supports.
+pub(super) const WEIGHT: u64 =
+    if cfg!(target_arch = "x86_64") { sample_type::WEIGHT_STRUCT } else { sample_type::WEIGHT };
 
 /// Returns the events of `--pfm-events` as event text.
 pub(super) fn pfm_events(lists: &[String]) -> impl Iterator<Item = String> {

@@ -5,9 +5,10 @@
 use crate::cli::persist::AttachArgs;
 use crate::cli::record::RecordArgs;
 use crate::cli::recording_options::RecordingOptions;
-use crate::command::plan::{delay_or_ranges, duration, tracepoint_filters};
+use crate::command::plan::{delay_or_ranges, timeout, tracepoint_filters};
 use crate::command::sampling_options::{
-    TargetArgs, are_held, call_graph, overridden, pfm_events, rate, ring_pages, scope, size, whole_machine,
+    TargetArgs, WEIGHT, are_held, call_graph, overridden, pfm_events, rate, ring_pages, scope, size,
+    whole_machine,
 };
 use pmc_events::counter::Levels;
 use pmc_events::counter::request::sampling::SampleOptions;
@@ -25,7 +26,7 @@ use pmc_sys::error::{Error, Result, Warning};
 use pmc_sys::host::Host;
 use pmc_sys::sys::arch::{REGISTER_NAMES, REGISTERS};
 use pmc_sys::sys::clock;
-use pmc_sys::units::{MS, parse_duration};
+use pmc_sys::units::parse_duration;
 
 /// Settings of `pmc record`.
 pub(in crate::command) struct RecordPlan {
@@ -80,11 +81,6 @@ impl RecordPlan {
             return Err(Error::usage("--per-thread requires threads, not CPUs").try_this("-p PID or -t TID"));
         }
         let (delay, switches) = delay_or_ranges(typed.delay.as_deref(), typed.recording.control.is_some())?;
-        let backward = typed.overwrite || typed.recording.snapshot.is_some();
-        // With one ring buffer per CPU, samples need the CPU only if CPUs are recorded. The time is
-        // always useful.
-        let inherit =
-            !typed.no_inherit && !typed.per_thread && !matches!(scope, MeasurementScope::Threads(_));
         let filters = typed.branch_filter.iter().map(|text| branches(text)).collect::<Result<Vec<_>>>()?;
         let mut branches = filters.into_iter().reduce(|all, one| all | one);
         if typed.branch_any {
@@ -112,7 +108,6 @@ impl RecordPlan {
                 // default clock.
                 None => (typed.reserve == "yield").then_some(clock::MONOTONIC),
             },
-            build_ids: true,
             namespaces: typed.namespaces,
             cgroups: typed.all_cgroups,
             switches: typed.switch_events || typed.latency,
@@ -124,11 +119,10 @@ impl RecordPlan {
                 (_, true) => Levels::Kernel,
                 _ => Levels::AsWritten,
             },
-            inherit,
-            backward,
+            inherit: !typed.no_inherit && !typed.per_thread && !matches!(scope, MeasurementScope::Threads(_)),
+            backward: typed.overwrite || typed.recording.snapshot.is_some(),
             wakes_always: typed.no_buffering,
-            time: true,
-            aux_watermark: 0,
+            ..SampleOptions::default()
         };
         let (ring, area) = match typed.mmap_pages.as_deref().map(|text| text.split_once(',').ok_or(text)) {
             None => (None, None),
@@ -140,8 +134,6 @@ impl RecordPlan {
         let kept = kept.filter(|text| !text.is_empty()).map(|text| size("-S", text)).transpose()?;
         let area = area.filter(|text| !text.is_empty()).map(ring_pages).transpose()?;
         let aux_pages = area.or(kept.map(pages_of));
-        let file = file(&typed.recording, typed.buildid_mmap)?;
-        let recording = typed.recording;
         let sample = SamplePlan {
             events: match (typed.group, typed.events.is_empty()) {
                 (true, false) if typed.filter.is_empty() => vec![format!("{{{}}}", typed.events.join(","))],
@@ -156,17 +148,11 @@ impl RecordPlan {
             filters: tracepoint_filters(typed.filter_places, typed.filter)?,
             cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
             excludes_self: typed.exclude_perf,
-            synthesis: synthesis(&recording.synth),
             freq_max: typed.freq.as_deref() == Some("max"),
             strict_freq: typed.strict_freq,
             strict: typed.strict,
             with_id: typed.sample_identifier,
-            // Samples of an overwritten ring buffer may be older than the known mappings of their
-            // processes.
-            unwinds: recording.unwind != "deferred" && !backward,
-            joins: !recording.no_join,
             per_thread: typed.per_thread,
-            tracks_apart: false,
             backlog: typed.backlog,
             ring_pages: ring.filter(|text| !text.is_empty()).map(ring_pages).transpose()?,
             aux_pages,
@@ -177,23 +163,12 @@ impl RecordPlan {
                 environment: typed.environment,
                 delay,
                 switches,
-                timeout_ns: recording.timeout.map(|text| duration("--timeout", &text, MS, MS)).transpose()?,
+                ..RunSchedule::default()
             },
-            verbose: recording.verbose > 0,
             ..SamplePlan::on(scope, options)
         };
-        Ok(Self {
-            sample,
-            file,
-            warnings,
-            control: recording.control,
-            realtime: recording.realtime,
-            dry_run: typed.dry_run,
-            quiet: recording.quiet,
-            prints_perf_summary: !recording.quiet,
-            json: recording.json,
-            attached: None,
-        })
+        let plan = Self::with(typed.recording, typed.buildid_mmap, sample)?;
+        Ok(Self { warnings, dry_run: typed.dry_run, ..plan })
     }
 
     /// Converts the options of `pmc persist attach`, which lacks the options that apply when events are
@@ -204,31 +179,35 @@ impl RecordPlan {
             return Err(Error::usage(format!("-S={size}: a size requires a trace, and a holder has none"))
                 .try_this("-S"));
         }
-        let timeout_ns = recording.timeout.as_deref().map(|text| duration("--timeout", text, MS, MS));
         let sample = SamplePlan {
-            synthesis: synthesis(&recording.synth),
-            unwinds: recording.unwind != "deferred",
-            joins: !recording.no_join,
             reserve: Policy::Off,
-            run_schedule: RunSchedule {
-                command,
-                timeout_ns: timeout_ns.transpose()?,
-                ..RunSchedule::default()
-            },
-            verbose: recording.verbose > 0,
+            run_schedule: RunSchedule { command, ..RunSchedule::default() },
             ..SamplePlan::on(MeasurementScope::Command, SampleOptions::default())
         };
+        let plan = Self::with(recording, false, sample)?;
+        Ok(Self { prints_perf_summary: false, attached: Some(find(&name, host)?), ..plan })
+    }
+
+    /// Adds the options that also apply to open events. `carries_ids` tells whether mmap records contain build
+    /// IDs.
+    fn with(typed: RecordingOptions, carries_ids: bool, mut sample: SamplePlan) -> Result<Self> {
+        sample.synthesis = synthesis(&typed.synth);
+        // Samples of an overwritten ring buffer may be older than the known mappings of their processes.
+        sample.unwinds = typed.unwind != "deferred" && !sample.options.backward;
+        sample.joins = !typed.no_join;
+        sample.verbose = typed.verbose > 0;
+        sample.run_schedule.timeout_ns = timeout(typed.timeout.as_deref())?;
         Ok(Self {
             sample,
-            file: file(&recording, false)?,
+            file: file(&typed, carries_ids)?,
             warnings: Vec::new(),
-            control: recording.control,
-            realtime: recording.realtime,
+            control: typed.control,
+            realtime: typed.realtime,
             dry_run: false,
-            quiet: recording.quiet,
-            prints_perf_summary: false,
-            json: recording.json,
-            attached: Some(find(&name, host)?),
+            quiet: typed.quiet,
+            prints_perf_summary: !typed.quiet,
+            json: typed.json,
+            attached: None,
         })
     }
 }
@@ -311,10 +290,7 @@ fn fields(typed: &RecordArgs) -> u64 {
         (typed.phys_data, sample_type::PHYS_ADDR),
         (typed.data_page_size, sample_type::DATA_PAGE_SIZE),
         (typed.code_page_size, sample_type::CODE_PAGE_SIZE),
-        (
-            typed.weight,
-            if cfg!(target_arch = "x86_64") { sample_type::WEIGHT_STRUCT } else { sample_type::WEIGHT },
-        ),
+        (typed.weight, WEIGHT),
         (typed.transaction, sample_type::TRANSACTION),
         (typed.sample_cpu, sample_type::CPU),
         (typed.raw_samples, sample_type::RAW),

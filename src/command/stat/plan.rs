@@ -356,7 +356,7 @@ impl StatPlan {
             timing: StatTiming {
                 interval_ns: typed.interval.map(|text| duration("-I", &text, MS, MS)).transpose()?,
                 interval_count: typed.interval_count,
-                timeout_ns: typed.timeout.map(|text| duration("--timeout", &text, MS, MS)).transpose()?,
+                timeout_ns: plan::timeout(typed.timeout.as_deref())?,
                 delay,
             },
             repeat: Repeat {

@@ -19,7 +19,6 @@ use pmc_analysis::profile::sampled::table::{RowRank, RowSelection};
 use pmc_analysis::profile::sampled::{Filter, Query, SortKey, StackDirection, sort};
 use pmc_analysis::session::SampleQuery;
 use pmc_analysis::session::samples::SampleAttribute;
-use pmc_events::counter::Levels;
 use pmc_events::counter::open;
 use pmc_events::counter::request::sampling::{CallGraph, SampleOptions};
 use pmc_recording::recording::live::LivePlan;
@@ -180,12 +179,7 @@ impl TopPlan {
             ignore_callees: typed.ignore_callees.as_deref().map(NamePattern::new).transpose()?,
             shown,
             delay: Duration::from_nanos(duration("-d", &typed.delay, S, 10 * MS)?),
-            timeout: typed
-                .timeout
-                .as_ref()
-                .map(|text| duration("--timeout", text, MS, MS))
-                .transpose()?
-                .map(Duration::from_nanos),
+            timeout: plan::timeout(typed.timeout.as_deref())?.map(Duration::from_nanos),
             // Options that require text output.
             background: plan::background(typed.screen.theme.as_deref())?,
             stdio: typed.stdio
@@ -300,46 +294,24 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
             .try_this("pmc top -g, or pmc record --call-graph fp,defer and pmc report"));
     }
     let has = |key: SortKey| keys.contains(&key);
-    let mut fields = 0;
-    if has(SortKey::Cpu) || has(SortKey::Socket) {
-        fields |= sample_type::CPU;
-    }
-    if has(SortKey::Weight) || has(SortKey::LocalWeight) {
-        fields |= if cfg!(target_arch = "x86_64") { sample_type::WEIGHT_STRUCT } else { sample_type::WEIGHT };
-    }
-    if has(SortKey::Addr) {
-        fields |= sample_type::ADDR;
-    }
-    let inherit = !typed.no_inherit && !matches!(scope, MeasurementScope::Threads(_));
+    let fields = [
+        (has(SortKey::Cpu) || has(SortKey::Socket), sample_type::CPU),
+        (has(SortKey::Weight) || has(SortKey::LocalWeight), sampling_options::WEIGHT),
+        (has(SortKey::Addr), sample_type::ADDR),
+    ];
+    let fields = fields.iter().filter(|(on, _)| *on).fold(0, |all, (_, field)| all | field);
     let options = SampleOptions {
         rate: sampling_options::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
         call_graph,
-        max_stack: None,
-        kernel_callchains: false,
-        user_callchains: false,
         fields,
-        period: None,
-        data_mappings: false,
-        branches: None,
-        intr_regs: None,
-        user_regs: None,
         // pmc can also read this clock, so it knows up to which time the records are complete.
         clock: clock::number("monotonic"),
         // Requests no build IDs, since the mapped files are present. This also leaves other recorders
         // unaffected.
         build_ids: false,
-        namespaces: false,
         cgroups: has(SortKey::Cgroup),
-        switches: false,
-        stat: false,
-        no_samples: false,
-        levels: Levels::AsWritten,
-        inherit,
-        backward: false,
-        wakes_always: false,
-        time: true,
-        aux_watermark: 0,
-        running_time: false,
+        inherit: !typed.no_inherit && !matches!(scope, MeasurementScope::Threads(_)),
+        ..SampleOptions::default()
     };
     Ok(SamplePlan {
         events: typed.events.iter().cloned().chain(pfm_events(&typed.pfm_events)).collect(),

@@ -108,6 +108,7 @@ mod tests {
             ("raise kernel.perf_event_mlock_kb, or ulimit -l", true),
             ("lower the frequency (-F), or use larger ring buffers (-m)", false),
             ("pmc list -l, or -m", false),
+            ("omit the braces, or exclude children (-i)", false),
         ] {
             assert_eq!(Advice::from(text).spelled(&[]) == text, is_plain, "{text}");
         }
