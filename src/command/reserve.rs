@@ -24,11 +24,6 @@ use pmc_sys::sys::background::{self, BackgroundSide};
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::text::as_json;
 
-/// Signals that end the reservation. `PASSED_ON` are the signals forwarded to the command.
-const ENDING: [i32; 3] = [signal::INT, signal::HUP, signal::TERM];
-const PASSED_ON: [i32; 7] =
-    [signal::INT, signal::HUP, signal::TERM, signal::QUIT, signal::USR1, signal::USR2, signal::CHLD];
-
 /// Runs the command.
 pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {
     let is_chosen = typed.file.is_some();
@@ -36,18 +31,17 @@ pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {
     if typed.create {
         create(&path, is_chosen)?;
     }
-    // Shells start background jobs with SIGINT ignored. An ignored SIGHUP stays ignored, because `nohup`
-    // requests this.
-    signal::restore_default(&[signal::INT, signal::TERM, signal::CHLD]);
     if !typed.command.is_empty() {
         if typed.background {
             say::warn(&Warning::BackgroundIgnored);
         }
-        let signals = catch(&PASSED_ON)?;
+        let signals = launch::signals(&[signal::QUIT, signal::USR1, signal::USR2])?;
         let _prepared = reserve(&path, typed.json)?;
         return beside(&typed.command, &signals);
     }
-    let signals = catch(&ENDING)?;
+    signal::restore_default(&signal::NEVER_IGNORED);
+    let catching = |error| Error::io("catching signals", error);
+    let signals = Signals::catch(&signal::ENDING).map_err(catching)?;
     let starter = match typed.background {
         false => None,
         true => match leave()? {
@@ -98,7 +92,7 @@ fn beside(command: &[std::ffi::OsString], signals: &Signals) -> Result<Exit> {
     // pmc may have received an ending signal while it waited for the agent. In that case the command is not
     // started.
     while let Some(caught) = signals.next() {
-        if ENDING.contains(&caught.signal) {
+        if signal::ENDING.contains(&caught.signal) {
             return Ok(Exit::Interrupted(caught.signal));
         }
     }
@@ -139,10 +133,6 @@ fn leave() -> Result<ForkSide> {
             Ok(ForkSide::Starter(if reserved { Exit::Done } else { Exit::Failure }))
         }
     }
-}
-
-fn catch(signals: &[i32]) -> Result<Signals> {
-    Signals::catch(signals).map_err(|error| Error::io("catching signals", error))
 }
 
 /// Creates an empty, world-readable lock file; keeps an existing one. In PCP's folder it also creates

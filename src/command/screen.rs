@@ -29,8 +29,7 @@ pub(in crate::command) fn is_there() -> bool {
 /// # Errors
 /// The kernel refuses to catch the signals.
 pub(in crate::command) fn catch_signals(waker: Waker) -> Result<()> {
-    let deadly = [signal::INT, signal::TERM, signal::HUP, signal::QUIT];
-    let signals = Signals::catch(&[&deadly[..], &[signal::TSTP, signal::WINCH]].concat())
+    let signals = Signals::catch(&[&signal::ENDING_AND_QUIT[..], &[signal::TSTP, signal::WINCH]].concat())
         .map_err(|error| Error::io("catching signals", error))?;
     std::thread::spawn(move || {
         while let Ok(caught) = signals.wait() {

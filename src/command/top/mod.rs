@@ -39,8 +39,7 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
 }
 
 fn tables(plan: &TopPlan) -> Result<Exit> {
-    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP])
-        .map_err(|error| Error::io("catching signals", error))?;
+    let signals = Signals::catch(&signal::ENDING).map_err(|error| Error::io("catching signals", error))?;
     let (mut requests, names) = names::start(plan.names())?;
     // Keeps the command's output out of the tables.
     let streams = Streams::OutputToError;

@@ -221,6 +221,20 @@ fn sigint_works_in_background_of_a_script() {
 }
 
 #[test]
+fn command_ends_the_run_even_if_sigchld_was_ignored() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    // The kernel discards the exit status of a child whose parent ignores SIGCHLD.
+    let output = std::process::Command::new("timeout")
+        .args(["60", "env", "--ignore-signal=CHLD", crate::kit::binary()])
+        .args(["stat", "-e", "task-clock", "--", "sh", "-c", "exit 3"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn signal_ends_repeated_runs() {
     if !kit::need_perf_events() {
         return;

@@ -73,8 +73,7 @@ pub fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
     if until_empty {
         background::leave_session().map_err(|error| Error::io("leaving the terminal", error))?;
     }
-    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP])
-        .map_err(|error| Error::io("catching signals", error))?;
+    let signals = Signals::catch(&signal::ENDING).map_err(|error| Error::io("catching signals", error))?;
     let publisher = claim(directory, until_empty)?;
     let listener = match given(publisher.directory())? {
         Some(listener) => listener,

@@ -232,7 +232,7 @@ fn receive_answer(socket: &OwnedFd, until: Instant) -> io::Result<Option<(Holder
 /// # Errors
 /// `TimedOut`, or `Interrupted` if such a signal ends the wait.
 fn wait(socket: Option<&OwnedFd>, until: Instant) -> io::Result<()> {
-    let signals = signal::pending(&[signal::INT, signal::TERM, signal::HUP])?;
+    let signals = signal::pending(&signal::ENDING)?;
     loop {
         let mut fds = vec![PollFd::new(&signals, PollFlags::IN)];
         fds.extend(socket.map(|socket| PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)));

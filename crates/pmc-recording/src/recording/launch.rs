@@ -36,18 +36,15 @@ pub fn subject(scope: &MeasurementScope, command: &[OsString]) -> EventTarget {
     }
 }
 
-/// Catches the signals that end a measurement, SIGCHLD for the command's end, and the signals in `more`.
-///
-/// In scripts, a shell starts background jobs with SIGINT ignored (`pmc stat -a & … kill -INT $!`). pmc
-/// handles SIGINT anyway, because SIGINT ends measurements. The command does not ignore SIGINT either. A
-/// SIGHUP that nohup(1) ignores stays ignored.
+/// Catches the signals that end a measurement, SIGCHLD for the command's end, and the signals in `more`. The
+/// command does not inherit ignored [`signal::NEVER_IGNORED`] signals either.
 ///
 /// # Errors
 /// If the kernel refuses the signal descriptor.
 pub fn signals(more: &[i32]) -> Result<Signals> {
-    signal::restore_default(&[signal::INT, signal::TERM]);
-    let usual = [signal::INT, signal::TERM, signal::HUP, signal::CHLD];
-    Signals::catch(&[&usual, more].concat()).map_err(|error| Error::io("catching signals", error))
+    signal::restore_default(&signal::NEVER_IGNORED);
+    Signals::catch(&[&signal::ENDING[..], &[signal::CHLD], more].concat())
+        .map_err(|error| Error::io("catching signals", error))
 }
 
 /// Forks the command and stops it before its exec.

@@ -59,8 +59,6 @@ pub struct OutputPlace {
 const MOST_LINKS: usize = 40;
 /// Interval at which to check whether a pipe has a reader.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The signals that end a command; measuring commands block them.
-const ENDING: [i32; 4] = [signal::INT, signal::TERM, signal::HUP, signal::QUIT];
 /// `f_type` of procfs, whose links lead to open files rather than to names.
 const PROC: i64 = 0x9fa0;
 
@@ -180,7 +178,7 @@ pub fn open_fifo(path: &Path) -> io::Result<File> {
         let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
         match OpenOptions::new().write(true).custom_flags(flags).open(path) {
             Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
-                if signal::is_pending(&ENDING) {
+                if signal::is_pending(&signal::ENDING_AND_QUIT) {
                     return Err(rustix::io::Errno::INTR.into());
                 }
                 sleep(PAUSE);
@@ -207,7 +205,7 @@ pub fn wait_for_room(file: &File) -> io::Result<()> {
     loop {
         match poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&STEP)) {
             Ok(0) if steps >= 20 => return Err(rustix::io::Errno::INTR.into()),
-            Ok(0) => steps += u32::from(signal::is_pending(&ENDING)),
+            Ok(0) => steps += u32::from(signal::is_pending(&signal::ENDING_AND_QUIT)),
             Ok(_) => return Ok(()),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),

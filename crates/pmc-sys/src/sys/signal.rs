@@ -30,6 +30,16 @@ pub const WINCH: i32 = libc::SIGWINCH;
 /// A user-defined signal: `record` takes a snapshot on it.
 pub const USR2: i32 = libc::SIGUSR2;
 
+/// The signals that end pmc: the interrupt key, a request, and the end of the terminal.
+pub const ENDING: [i32; 3] = [INT, TERM, HUP];
+/// [`ENDING`] and the quit key.
+pub const ENDING_AND_QUIT: [i32; 4] = [INT, TERM, HUP, QUIT];
+/// The signals that a measurement handles even if its parent process ignored them. In scripts, a shell
+/// starts background jobs with SIGINT ignored (`pmc stat -a & … kill -INT $!`), but SIGINT ends measurements.
+/// With SIGCHLD ignored, the kernel would discard the command's exit status. A SIGHUP that nohup(1) ignores
+/// stays ignored.
+pub const NEVER_IGNORED: [i32; 3] = [INT, TERM, CHLD];
+
 /// A received signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaughtSignal {
