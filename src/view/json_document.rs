@@ -6,6 +6,11 @@ use serde_json::Value as Json;
 
 use pmc_sys::text::as_json;
 
+/// Converts a share to a percentage with four decimals.
+pub(super) fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
 /// Writes the items of a list, without its brackets.
 ///
 /// # Errors

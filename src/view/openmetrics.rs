@@ -17,6 +17,7 @@
 use std::fmt::Write;
 
 use pmc_analysis::profile::counts::{MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatValue};
+use pmc_sys::units::seconds;
 
 /// The metric family of an event. A family has one unit, so each kind of unit needs a separate family.
 struct MetricFamily {
@@ -129,7 +130,7 @@ pub fn exposition(counts: &StatCounts) -> String {
     };
     put(&ELAPSED, "", counts.elapsed_seconds());
     if counts.yielded_ns > 0 {
-        put(&YIELDED, "", counts.yielded_ns as f64 / 1e9);
+        put(&YIELDED, "", seconds(counts.yielded_ns));
     }
     for (at, row) in counts.rows.iter().enumerate() {
         for (index, event) in counts.events.iter().enumerate() {
@@ -145,8 +146,8 @@ pub fn exposition(counts: &StatCounts) -> String {
                         }
                         put(family, &labels, number * factor);
                     }
-                    put(&ENABLED, &labels, count.enabled_ns as f64 / 1e9);
-                    put(&RUNNING, &labels, count.running_ns as f64 / 1e9);
+                    put(&ENABLED, &labels, seconds(count.enabled_ns));
+                    put(&RUNNING, &labels, seconds(count.running_ns));
                 }
                 StatValue::NotCounted(MissingValueReason { errno, cause, .. })
                 | StatValue::NotSupported(MissingValueReason { errno, cause, .. }) => {

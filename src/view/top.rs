@@ -12,7 +12,7 @@ use super::report::{self, ReportLayout};
 use pmc_analysis::profile::sampled::trust::losses;
 use pmc_analysis::profile::sampled::{LiveHeader, Profile};
 use pmc_sys::text::{as_json, clean};
-use pmc_sys::units::{bytes, thousands};
+use pmc_sys::units::{bytes, seconds, thousands};
 
 /// Version of the JSON format; increases when the meaning of a field changes.
 const VERSION: u32 = 1;
@@ -57,7 +57,7 @@ pub fn write(
     write!(
         out,
         "{:.1} s: {} samples/s of {}, ",
-        head.since_ns as f64 / 1e9,
+        seconds(head.since_ns),
         thousands(head.rate.round() as u64),
         events.join(", ")
     )?;

@@ -133,7 +133,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("persistent", &["host", "sys", "error", "sort"]),
     ("counter", &["event", "host", "sys", "abi", "error", "units", "text", "sort"]),
     ("event", &["host", "abi", "error", "text", "sort"]),
-    ("host", &["sys", "abi", "sort"]),
+    ("host", &["sys", "abi", "units", "sort"]),
     // The reading wing.
     ("symbol", &["worker_threads", "sys", "abi", "error", "text", "address", "sort"]),
     ("unwind", &["abi", "record", "address"]),
@@ -142,7 +142,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     // Uses `sys` to open files safely in places where other users can create files.
     ("perfdata", &["sys", "record", "abi", "error", "units", "sort"]),
     // The ground: the kernel's interfaces and bytes, words and numbers. `error` asks `sys` for errno names.
-    ("sys", &["abi"]),
+    ("sys", &["abi", "units"]),
     ("record", &["abi", "units", "text"]),
     ("abi", &[]),
     ("error", &["sys", "terminal", "text"]),

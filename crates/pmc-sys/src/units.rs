@@ -1,4 +1,4 @@
-//! Numbers: counts, and the formatting of numbers, times and rates for display.
+//! Numbers: counts, times and dates, and their formatting for display.
 //!
 //! Receives raw values; returns text without colour or alignment.
 
@@ -79,10 +79,79 @@ impl PerfTime {
 }
 
 impl std::fmt::Display for PerfTime {
-    /// Formats the time like perf: seconds, a point, microseconds (truncated, not rounded).
+    /// Formats the time like perf: seconds, a point, microseconds (truncated, not rounded). `{:.9}` prints
+    /// nanoseconds; a width pads on the left.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{:06}", self.0 / 1_000_000_000, self.0 % 1_000_000_000 / 1_000)
+        let digits = f.precision().unwrap_or(6).min(9);
+        let part = self.0 % S / 10u64.pow(9 - digits as u32);
+        f.pad_integral(true, "", &format!("{}.{part:0digits$}", self.0 / S))
     }
+}
+
+/// Converts nanoseconds to seconds.
+pub fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// A date and time of day in the Gregorian calendar. Prints as `2026-11-21 04:05:06`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it; months and days count from 1, weekdays from Sunday = 0")]
+pub struct CalendarTime {
+    pub year: i64,
+    pub month: i64,
+    pub day: i64,
+    pub weekday: i64,
+    pub hour: i64,
+    pub minute: i64,
+    pub second: i64,
+}
+
+impl CalendarTime {
+    /// Converts seconds since 1970, in UTC.
+    pub fn new(seconds: i64) -> Self {
+        let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        // Days since 0000-03-01: years start in March, so a leap day is the last day of its year (Howard
+        // Hinnant's civil_from_days).
+        let shifted = days + 719_468;
+        let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let day = day - (153 * month + 2) / 5 + 1;
+        let month = if month < 10 { month + 3 } else { month - 9 };
+        Self {
+            year: year + era * 400 + i64::from(month <= 2),
+            month,
+            day,
+            weekday: (days + 4).rem_euclid(7),
+            hour: of_day / 3600,
+            minute: of_day / 60 % 60,
+            second: of_day % 60,
+        }
+    }
+}
+
+impl std::fmt::Display for CalendarTime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { year, month, day, hour, minute, second, .. } = self;
+        write!(f, "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+    }
+}
+
+/// Formats numbers as in the kernel's lists: `0-3,8`. Consecutive ascending numbers become a range.
+pub fn ranges(numbers: impl IntoIterator<Item = i64>) -> String {
+    let mut ranges: Vec<(i64, i64)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let shown = |(first, last): &(i64, i64)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.iter().map(shown).collect::<Vec<_>>().join(",")
 }
 
 /// Whether large numbers have separators. True unless [`follow_locale`] finds a locale without them.
@@ -282,6 +351,26 @@ mod tests {
         }
         // Without its required unit, a number may mean something else, such as a size.
         assert_eq!((parse_duration("30", None), parse_duration("30s", None)), (None, Some(30 * S)));
+    }
+
+    #[test]
+    fn perf_times_have_width_and_precision() {
+        let time = PerfTime(7_000_123_456);
+        assert_eq!(
+            format!("{time} {time:.9} {time:11.6} {time:16.9}"),
+            "7.000123 7.000123456    7.000123      7.000123456"
+        );
+    }
+
+    #[test]
+    fn day_numbers_become_dates() {
+        let shown = |seconds| CalendarTime::new(seconds).to_string();
+        assert_eq!(shown(-1), "1969-12-31 23:59:59");
+        assert_eq!(shown(0), "1970-01-01 00:00:00");
+        assert_eq!(shown(951_782_400), "2000-02-29 00:00:00");
+        assert_eq!(shown(1_709_251_199), "2024-02-29 23:59:59");
+        assert_eq!(shown(4_107_542_400), "2100-03-01 00:00:00");
+        assert_eq!([-86_400, 0, 1_709_251_199].map(|at| CalendarTime::new(at).weekday), [3, 4, 4]);
     }
 
     #[test]

@@ -87,10 +87,9 @@ fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<
         if left.is_zero() || shared.is_over() {
             return Ok(None);
         }
-        let nap = left.min(LOOK);
-        let time = Timespec { tv_sec: nap.as_secs() as i64, tv_nsec: nap.subsec_nanos().into() };
+        let nap = Timespec::try_from(left.min(LOOK)).ok();
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&out, PollFlags::empty())];
-        match poll(&mut fds, Some(&time)) {
+        match poll(&mut fds, nap.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::io("waiting", std::io::Error::from(error))),
         }

@@ -163,8 +163,8 @@ fn filters(state: &ScreenState) -> String {
 /// Formats a time span relative to the start of the recording.
 fn span(state: &ScreenState, from: u64, to: u64) -> String {
     let begin = state.answer.as_ref().and_then(|a| a.times.as_ref()).map_or(0, |times| times.from);
-    let seconds = |at: u64| at.saturating_sub(begin) as f64 / 1e9;
-    format!("{:.3}-{:.3} s", seconds(from), seconds(to.saturating_add(1)))
+    let [from, to] = [from, to.saturating_add(1)].map(|at| units::seconds(at.saturating_sub(begin)));
+    format!("{from:.3}-{to:.3} s")
 }
 
 pub(super) fn strip(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme: ScreenTheme) {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use super::{AnnotateFacts, AnnotateLayout, operands};
-use crate::view::json_document::list;
+use crate::view::json_document::{list, percent};
 use pmc_analysis::profile::annotate::{
     Listing, ListingRow, RowContent, SampleValue, Skid, SourceLine, VERSION,
 };
@@ -48,7 +48,7 @@ fn head(listing: &Listing) -> Vec<(&'static str, Json)> {
             },
             "samples": event.total.samples, "period": event.total.period,
             "function": {
-                "percent": round(share), "error": round(error),
+                "percent": percent(share), "error": percent(error),
                 "samples": event.own.samples, "period": event.own.period,
             },
         })
@@ -67,10 +67,6 @@ fn head(listing: &Listing) -> Vec<(&'static str, Json)> {
     ]
 }
 
-fn round(share: f64) -> f64 {
-    (share * 1e6).round() / 1e4
-}
-
 /// Returns one cost per event; null for an event without samples.
 fn costs(listing: &Listing, value: impl Fn(usize) -> SampleValue, layout: &AnnotateLayout) -> Json {
     let cost = |event: usize| {
@@ -79,7 +75,7 @@ fn costs(listing: &Listing, value: impl Fn(usize) -> SampleValue, layout: &Annot
             return Json::Null;
         }
         let (share, error) = listing.share(event, &value, layout.basis);
-        json!({"percent": round(share), "error": round(error), "samples": value.samples, "period": value.period})
+        json!({"percent": percent(share), "error": percent(error), "samples": value.samples, "period": value.period})
     };
     (0..listing.events.len()).map(cost).collect()
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{DiffLayout, wanted};
-use crate::view::json_document::list;
+use crate::view::json_document::{list, percent};
 use pmc_analysis::profile::diff::{Compute, Diff, DiffChange, DiffEvent, DiffRow, VERSION};
 use pmc_analysis::profile::sampled::{RowCell, SampleValue};
 use pmc_analysis::profile::statistics::SIGNIFICANCE;
@@ -51,16 +51,12 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout)
     writeln!(out, "],\n\"notes\": {}\n}}", as_json(&comparison.notes))
 }
 
-fn points(share: f64) -> f64 {
-    (share * 1e6).round() / 1e4
-}
-
 fn costs(event: &DiffEvent, values: &[SampleValue]) -> Json {
     let cost = |(file, value): (usize, &SampleValue)| {
         let part = event.part(file, value);
         let (low, high) = part.interval();
         json!({
-            "percent": points(part.share), "error": points((high - low) / 2.0),
+            "percent": percent(part.share), "error": percent((high - low) / 2.0),
             "samples": value.samples, "period": value.period,
         })
     };
@@ -71,8 +67,8 @@ fn costs(event: &DiffEvent, values: &[SampleValue]) -> Json {
 fn changes(comparison: &Diff, changes: &[Option<DiffChange>]) -> Json {
     let change = |change: &DiffChange| {
         let mut object = json!({
-            "delta": points(change.share.value), "error": points(change.share.error()),
-            "low": points(change.share.low), "high": points(change.share.high),
+            "delta": percent(change.share.value), "error": percent(change.share.error()),
+            "low": percent(change.share.low), "high": percent(change.share.high),
             "p": change.share.p, "p_adjusted": change.adjusted, "verdict": change.verdict.word(),
         });
         if !matches!(comparison.compute, Compute::Delta | Compute::DeltaAbs) {

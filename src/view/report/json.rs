@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::{IN_MODES, ReportColumn, ReportLayout, cell};
+use crate::view::json_document::percent;
 use pmc_analysis::profile::sampled::{CallTree, Profile, ProfileEvent, RowCell, SampleValue, ShareOf};
 use pmc_sys::text::as_json;
 
@@ -86,14 +87,13 @@ struct CostJson {
 
 fn cost(event: &ProfileEvent, value: &SampleValue) -> CostJson {
     let share = event.share_by(ShareOf::Period, value.period);
-    let round = |share: f64| (share * 1e6).round() / 1e4;
     CostJson {
-        percent: round(share),
-        error: round(event.error_by(ShareOf::Period, share)),
+        percent: percent(share),
+        error: percent(event.error_by(ShareOf::Period, share)),
         samples: value.samples,
         period: value.period,
         latency: (event.total.latency() > 0)
-            .then(|| round(event.share_by(ShareOf::Latency, value.latency()))),
+            .then(|| percent(event.share_by(ShareOf::Latency, value.latency()))),
     }
 }
 

@@ -28,7 +28,7 @@ use pmc_analysis::profile::sampled::{
 use pmc_sys::sort;
 use pmc_sys::terminal::Paint;
 use pmc_sys::text::{DisplayName, clean};
-use pmc_sys::units::thousands;
+use pmc_sys::units::{PerfTime, thousands};
 pub(super) use tree::chained;
 
 /// Output format.
@@ -516,10 +516,7 @@ pub(super) fn words(texts: &StringTable, cell: &RowCell, spelling: CellSpelling)
         RowCell::Task(pid, name) => format!("{pid}:{}", text(name)),
         RowCell::Number(number) => number.to_string(),
         RowCell::Address(address) => format!("{address:#x}"),
-        RowCell::Time(ns) if spelling.nanoseconds => {
-            format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
-        }
-        RowCell::Time(ns) => format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000),
+        RowCell::Time(ns) => format!("{:.1$}", PerfTime(ns), if spelling.nanoseconds { 9 } else { 6 }),
         RowCell::Unknown => "[unknown]".to_owned(),
     }
 }

@@ -12,6 +12,7 @@ use pmc_analysis::profile::script::{AddressFunction, ScriptBranch, ScriptEntry, 
 use pmc_perfdata::record::decode::page_size;
 use pmc_perfdata::record::sample::SampledRegisters;
 use pmc_sys::text::clean;
+use pmc_sys::units::CalendarTime;
 
 /// Width of the field `flags` in columns.
 pub(super) const FLAGS: usize = 24;
@@ -164,21 +165,9 @@ pub(super) fn register(number: u32, is_aarch64: bool) -> String {
 /// Writes date and time in UTC; perf uses the local time zone.
 pub(super) fn time_of_day(out: &mut Vec<u8>, time: u64, offset: i64, nanoseconds: bool) {
     let at = (time as i128 + i128::from(offset)).max(0);
-    let (seconds, ns) = ((at / 1_000_000_000) as u64, (at % 1_000_000_000) as u64);
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Days since 0000-03-01: years start in March, so a leap day is the last day of its year (Howard
-    // Hinnant's civil_from_days).
-    let shifted = days + 719_468;
-    let (era, day) = (shifted / 146_097, shifted % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    let _ = write!(out, "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.");
-    let _ = if nanoseconds { write!(out, "{ns:09} ") } else { write!(out, "{:06} ", ns / 1000) };
+    let (date, ns) = (CalendarTime::new((at / 1_000_000_000) as i64), at % 1_000_000_000);
+    let _ =
+        if nanoseconds { write!(out, "{date}.{ns:09} ") } else { write!(out, "{date}.{:06} ", ns / 1000) };
 }
 
 /// Writes eight bytes per line, then all bytes as a string if they are text.
@@ -234,23 +223,5 @@ impl SourceCode {
             let _ = writeln!(out, "|{line:<8} {}", clean(text));
             self.last.insert(thread, (file.clone(), *line));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn day_numbers_become_dates() {
-        let shown = |seconds: u64| {
-            let mut out = Vec::new();
-            time_of_day(&mut out, seconds * 1_000_000_000, 0, false);
-            String::from_utf8(out).unwrap()
-        };
-        assert_eq!(shown(0), "1970-01-01 00:00:00.000000 ");
-        assert_eq!(shown(951_782_400), "2000-02-29 00:00:00.000000 ");
-        assert_eq!(shown(1_709_251_199), "2024-02-29 23:59:59.000000 ");
-        assert_eq!(shown(4_107_542_400), "2100-03-01 00:00:00.000000 ");
     }
 }

@@ -13,10 +13,10 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::parts::time_of_day;
 use pmc_analysis::profile::header::ConversionInfo;
 use pmc_analysis::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
 use pmc_sys::text::as_json;
+use pmc_sys::units::CalendarTime;
 
 /// Begins the document.
 ///
@@ -26,11 +26,8 @@ pub fn begin(out: &mut dyn Write, facts: &ConversionInfo) -> io::Result<()> {
     let mut headers = Map::new();
     headers.insert("header-version".to_owned(), json!(1));
     if let Some(captured) = facts.captured_on {
-        let mut words = Vec::new();
-        time_of_day(&mut words, captured.saturating_mul(1_000_000_000), 0, false);
-        // Keep the date and the time without fractions of a second.
-        let words: String = String::from_utf8_lossy(&words).chars().take(19).collect();
-        headers.insert("captured-on".to_owned(), json!(format!("{}Z", words.replace(' ', "T"))));
+        let date = CalendarTime::new(captured as i64).to_string();
+        headers.insert("captured-on".to_owned(), json!(format!("{}Z", date.replace(' ', "T"))));
     }
     let numbers = facts.numbers.iter().map(|(name, number)| ((*name).to_owned(), json!(number)));
     headers.extend(numbers);

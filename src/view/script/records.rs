@@ -2,10 +2,11 @@
 
 use std::io::{self, Write as _};
 
-use pmc_perfdata::record::{CpuMap, MappedFileId, Record, Update, kind};
+use pmc_perfdata::record::{MappedFileId, Record, Update, kind};
 use pmc_sys::abi::aux_flag;
 use pmc_sys::abi::misc;
 use pmc_sys::text::clean;
+use pmc_sys::units::ranges;
 
 /// Names of the namespaces, in the order of their numbers.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
@@ -173,7 +174,7 @@ fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
             })?;
             writeln!(out)
         }
-        Record::CpuMap(cpus) => writeln!(out, ": {}", ranges(cpus)),
+        Record::CpuMap(cpus) => writeln!(out, ": {}", ranges(cpus.cpus().into_iter().map(i64::from))),
         Record::StatConfig(pairs) => {
             const NAMES: [&str; 4] = ["aggr_mode", "interval", "scale", "aggr_level"];
             writeln!(out)?;
@@ -200,7 +201,9 @@ fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
                 Update::Unit(unit) => writeln!(out, "... unit:  {}", text_of(unit)),
                 Update::Scale(scale) => writeln!(out, "... scale: {scale}"),
                 Update::Name(name) => writeln!(out, "... name:  {}", text_of(name)),
-                Update::Cpus(cpus) => writeln!(out, "... cpus:  {}", ranges(cpus)),
+                Update::Cpus(cpus) => {
+                    writeln!(out, "... cpus:  {}", ranges(cpus.cpus().into_iter().map(i64::from)))
+                }
             }
         }
         Record::TimeConv(conv) => {
@@ -225,20 +228,4 @@ fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
         }
         _ => writeln!(out),
     }
-}
-
-/// Returns CPUs as a list: `0-3,8`.
-fn ranges(cpus: &CpuMap<'_>) -> String {
-    let mut ranges: Vec<(i32, i32)> = Vec::new();
-    for cpu in cpus.cpus() {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == cpu => *last = cpu,
-            _ => ranges.push((cpu, cpu)),
-        }
-    }
-    let shown = |(first, last): &(i32, i32)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    ranges.iter().map(shown).collect::<Vec<_>>().join(",")
 }

@@ -15,6 +15,7 @@ use super::{
 };
 use pmc_analysis::profile::counts::StatCounts;
 use pmc_analysis::profile::metrics::shadow;
+use pmc_sys::units::PerfTime;
 
 /// Writes the counts of a run, an interval or a summary.
 ///
@@ -44,7 +45,7 @@ pub(super) fn prefix(counts: &StatCounts, row: usize, event: Option<usize>, styl
     let separator = &style.separator;
     let mut out = String::new();
     if let Some(time) = counts.timestamp_ns {
-        out += &format!("{:6}.{:09}{separator}", time / 1_000_000_000, time % 1_000_000_000);
+        out += &format!("{:16.9}{separator}", PerfTime(time));
     } else if style.summary {
         out += &format!("{:>16}{separator}", "summary");
     }

@@ -25,6 +25,7 @@ use pmc_analysis::profile::sharing::relative_error;
 use pmc_analysis::profile::statistics::MeasurementSummary;
 use pmc_sys::error::Warning;
 use pmc_sys::text::as_json;
+use pmc_sys::units::seconds;
 
 /// Version of the format, for readers to check.
 pub const FORMAT: u32 = 2;
@@ -182,10 +183,6 @@ struct RunsJson {
     user_s: Option<Vec<f64>>,
     system_s: Option<Vec<f64>>,
     statistics: Option<StatisticsJson>,
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }
 
 fn part(counts: &StatCounts) -> PartJson<'_> {

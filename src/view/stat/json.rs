@@ -16,6 +16,7 @@ use super::{
 use pmc_analysis::profile::counts::{Aggregation, StatCounts};
 use pmc_analysis::profile::metrics::shadow;
 use pmc_sys::text::as_json;
+use pmc_sys::units::PerfTime;
 
 /// Writes the counts of a run, an interval or a summary.
 ///
@@ -52,7 +53,7 @@ pub fn write(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io:
 pub(super) fn prefix(counts: &StatCounts, row: usize, event: Option<usize>) -> String {
     let mut out = String::new();
     if let Some(time) = counts.timestamp_ns {
-        out += &format!("\"interval\" : {}.{:09}, ", time / 1_000_000_000, time % 1_000_000_000);
+        out += &format!("\"interval\" : {:.9}, ", PerfTime(time));
     }
     let row = &counts.rows[row];
     let word = place::word(&row.place, counts.aggregation);

@@ -10,6 +10,7 @@ use super::{metric_digits, metric_number, place, safe};
 use pmc_analysis::profile::counts::{EventRole, StatCounts};
 use pmc_analysis::profile::metrics::shadow;
 use pmc_sys::text;
+use pmc_sys::units::PerfTime;
 
 /// A column: its title and the cell of each row.
 pub(super) struct MetricColumn {
@@ -99,7 +100,7 @@ pub(super) fn for_programs(unit: &str) -> bool {
 /// Writes the table for people; `headline` says whether to write the titles.
 pub(super) fn text(out: &mut dyn Write, counts: &StatCounts, headline: bool) -> io::Result<()> {
     let columns = columns(counts, |unit| !unit.contains("/sec"));
-    let time = counts.timestamp_ns.map(|t| format!("{:6}.{:09} ", t / 1_000_000_000, t % 1_000_000_000));
+    let time = counts.timestamp_ns.map(|t| format!("{:16.9} ", PerfTime(t)));
     let width = |column: &MetricColumn| text::width(&column.title).max(20);
     if headline {
         let place = counts.rows.first().map_or(0, |row| text::width(&place::columns(counts, row, None)));

@@ -11,13 +11,14 @@ use super::{
 use crate::view::table::{self, left, right};
 use pmc_analysis::profile::counts::StatCounts;
 use pmc_analysis::profile::statistics::MeasurementSummary;
+use pmc_sys::units::seconds;
 
 /// Maximum length of a run's bar in the table: for a very short run, perf would print millions of `#`.
 const LONGEST_BAR: usize = 60;
 
 /// Returns the elapsed seconds of the runs.
 fn elapsed(counts: &StatCounts) -> Vec<f64> {
-    counts.runs.iter().map(|run| run.elapsed_ns as f64 / 1e9).collect()
+    counts.runs.iter().map(|run| seconds(run.elapsed_ns)).collect()
 }
 
 /// Writes `0.0011339 +- 0.0000572 seconds time elapsed  ( +-  5.04% )`, and the table of individual runs if
@@ -55,7 +56,7 @@ pub(super) fn block(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle)
     }
     let cpu = |pick: fn(&pmc_analysis::profile::counts::CpuTime) -> u64| {
         let times: Option<Vec<f64>> =
-            counts.runs.iter().map(|r| r.cpu_time.as_ref().map(|c| pick(c) as f64 / 1e9)).collect();
+            counts.runs.iter().map(|r| r.cpu_time.as_ref().map(|c| seconds(pick(c)))).collect();
         times.unwrap_or_default()
     };
     let mut measures = vec![

@@ -28,7 +28,7 @@ use pmc_analysis::profile::counts::{CpuTime, EventRole, StatCounts, StatEvent, S
 use pmc_analysis::profile::metrics::{ComputedMetric, Concern, shadow};
 use pmc_analysis::profile::sharing::relative_error;
 use pmc_sys::text;
-use pmc_sys::units::duration;
+use pmc_sys::units::{PerfTime, duration, seconds};
 
 /// Number of intervals between two headlines, as in perf.
 const HEADLINE_EVERY: usize = 25;
@@ -233,10 +233,9 @@ impl<'a> CountTable<'a> {
     /// Returns the end of the interval and a blank; empty for a whole run.
     fn time(&self) -> String {
         let Some(time) = self.time else { return String::new() };
-        let (seconds, ns) = (time / 1_000_000_000, time % 1_000_000_000);
         match self.fit {
-            CompactionLevel::Perf => format!("{seconds:6}.{ns:09} "),
-            _ => format!("{seconds:4}.{:06} ", ns / 1000),
+            CompactionLevel::Perf => format!("{:16.9} ", PerfTime(time)),
+            _ => format!("{:11.6} ", PerfTime(time)),
         }
     }
 
@@ -417,8 +416,8 @@ fn footer(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Re
     }
     writeln!(out, " {:17.9} seconds time elapsed\n", counts.elapsed_seconds())?;
     if let Some(CpuTime { user_ns, system_ns }) = counts.cpu_time {
-        writeln!(out, " {:17.9} seconds user", user_ns as f64 / 1e9)?;
-        writeln!(out, " {:17.9} seconds sys\n", system_ns as f64 / 1e9)?;
+        writeln!(out, " {:17.9} seconds user", seconds(user_ns))?;
+        writeln!(out, " {:17.9} seconds sys\n", seconds(system_ns))?;
     }
     Ok(())
 }

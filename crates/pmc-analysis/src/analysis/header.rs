@@ -10,6 +10,7 @@ use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::{Attr, names_of, read_format, sample_type};
 use pmc_sys::error::Result;
 use pmc_sys::sys::clock;
+use pmc_sys::units::PerfTime;
 
 /// Returns the contents of the header and the feature sections.
 pub fn of(reader: &Reader) -> RecordingHeader {
@@ -128,10 +129,9 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
         list.iter().map(|pmu| format!("{} = {}", pmu.name, pmu.kind)).collect::<Vec<_>>().join(", ")
     });
     say("pmu mappings", mappings);
-    let seconds = |ns: u64| format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000);
     if let Some(span) = &features.sample_time {
-        say("time of first sample", Some(seconds(span.first)));
-        say("time of last sample", Some(seconds(span.last)));
+        say("time of first sample", Some(PerfTime(span.first).to_string()));
+        say("time of last sample", Some(PerfTime(span.last).to_string()));
         let duration = span.last.saturating_sub(span.first);
         say("sample duration", Some(format!("{:.3} ms", duration as f64 / 1e6)));
     }

@@ -3,7 +3,7 @@
 //! For each table to print (a whole run or an interval), a command fills in one [`StatCounts`] from its
 //! counters. `view` reads it and decides the format.
 
-use pmc_sys::units::Count;
+use pmc_sys::units::{Count, seconds};
 
 /// The counts of one table to print.
 ///
@@ -316,7 +316,7 @@ impl MissingValueReason {
 impl StatCounts {
     /// Returns the wall-clock time of these counts in seconds. "CPUs utilized" and watts are relative to it.
     pub fn elapsed_seconds(&self) -> f64 {
-        self.elapsed_ns as f64 / 1e9
+        seconds(self.elapsed_ns)
     }
 
     /// Returns an event's value in a row, or [`StatValue::Absent`] if an index is out of range.

@@ -6,6 +6,7 @@
 
 use super::counts::{DerivedResult, StatCounts};
 use super::statistics::{MeasurementSummary, SIGNIFICANCE, WelchTest, welch};
+use pmc_sys::units::seconds;
 
 /// A comparison of commands, measure by measure.
 #[derive(Debug, Clone)]
@@ -114,7 +115,7 @@ pub fn compare(commands: &[CommandMeasurements]) -> CommandComparison {
     };
     let elapsed = |counts: &StatCounts| match counts.runs.as_slice() {
         [] => vec![counts.elapsed_seconds()],
-        runs => runs.iter().map(|run| run.elapsed_ns as f64 / 1e9).collect(),
+        runs => runs.iter().map(|run| seconds(run.elapsed_ns)).collect(),
     };
     let values = |counts: &StatCounts, event: usize| {
         let value = counts.value(0, event);

@@ -223,12 +223,7 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
             fds.extend(watched.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::empty())));
             fds.extend(clients.iter().map(|client| PollFd::new(&client.socket, PollFlags::IN)));
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-            let left = left.map(|left| Timespec {
-                tv_sec: left.as_secs() as i64,
-                // Keep the nanoseconds. If the timeout were rounded down, the loop would wake up too early
-                // and wait again.
-                tv_nsec: i64::from(left.subsec_nanos()),
-            });
+            let left = left.and_then(|left| Timespec::try_from(left).ok());
             match poll(&mut fds, left.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(Error::io("waiting for requests", error)),

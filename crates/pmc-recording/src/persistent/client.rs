@@ -237,8 +237,7 @@ fn wait(socket: Option<&OwnedFd>, until: Instant) -> io::Result<()> {
         let mut fds = vec![PollFd::new(&signals, PollFlags::IN)];
         fds.extend(socket.map(|socket| PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)));
         let left = until.saturating_duration_since(Instant::now());
-        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-        match poll(&mut fds, Some(&left)) {
+        match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
             Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
             // If both are ready, the answer takes precedence over the signal.
             Ok(_) if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) => return Ok(()),

@@ -15,6 +15,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 
@@ -391,13 +392,11 @@ impl Poller {
         until: Option<u64>,
     ) -> Result<WakeReasons> {
         let failed = |error: rustix::io::Errno| Error::io("waiting", io::Error::from(error));
-        let time = until.map(|at| {
-            let ns = at.saturating_sub(monotonic_ns());
-            Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
-        });
+        let left = until.map(|at| Duration::from_nanos(at.saturating_sub(monotonic_ns())));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
         let mut set = [PollFd::new(&self.all, PollFlags::IN)];
         let mut woken = WakeReasons::default();
-        match poll(&mut set, time.as_ref()) {
+        match poll(&mut set, left.as_ref()) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(woken),
             Ok(_) => {}
             Err(error) => return Err(failed(error)),

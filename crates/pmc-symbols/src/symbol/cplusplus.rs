@@ -9,6 +9,8 @@ use std::fmt;
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 
+use pmc_sys::text::{NameToken, name_tokens};
+
 /// Maximum length of a result; longer ones are abandoned.
 pub(super) const MOST_OUT: usize = 64 * 1024;
 /// Maximum nesting depth; each level takes a few hundred bytes of stack.
@@ -121,8 +123,7 @@ fn respelt(mut name: String) -> String {
             name = shortened(&name.replace(whole, short), whole, short);
         }
     }
-    // The `>` of `operator>` is not a bracket.
-    if !name.contains("operator") {
+    if name.contains('(') {
         space_function_types(&mut name);
     }
     let mut from = 0;
@@ -147,16 +148,16 @@ fn respelt(mut name: String) -> String {
 fn space_function_types(name: &mut String) {
     let (mut open, mut found) = (Vec::new(), Vec::new());
     let bytes = name.as_bytes();
-    for (at, byte) in bytes.iter().enumerate() {
-        match byte {
-            b'<' | b'(' => open.push(at),
-            b'>' | b')' => {
+    for (at, token, _) in name_tokens(name) {
+        match token {
+            NameToken::Open('>' | ')') => open.push(at),
+            NameToken::Close(closing @ ('>' | ')')) => {
                 let Some(start) = open.pop() else { return };
                 let is_argument = open.last().is_some_and(|at| bytes[*at] == b'<')
                     && matches!(bytes.get(at + 1), Some(b'>' | b','));
                 let before = bytes[..start].last().copied().unwrap_or(b' ');
                 let is_behind_name = before == b'>' || before == b'_' || before.is_ascii_alphanumeric();
-                if *byte == b')' && is_argument && is_behind_name {
+                if closing == ')' && is_argument && is_behind_name {
                     found.push(start);
                 }
             }

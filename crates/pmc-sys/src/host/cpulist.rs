@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::units::ranges;
+
 /// A set of CPU numbers, ascending and unique.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct CpuList(Vec<u32>);
@@ -90,21 +92,7 @@ impl FromStr for CpuList {
 
 impl fmt::Display for CpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0.as_slice();
-        let mut first = true;
-        while let Some(&low) = rest.first() {
-            let run = rest.iter().zip(low..).take_while(|(cpu, expected)| *cpu == expected).count();
-            let high = rest[run - 1];
-            f.write_str(if first { "" } else { "," })?;
-            if low == high {
-                write!(f, "{low}")?
-            } else {
-                write!(f, "{low}-{high}")?
-            }
-            first = false;
-            rest = &rest[run..];
-        }
-        Ok(())
+        f.write_str(&ranges(self.iter().map(i64::from)))
     }
 }
 

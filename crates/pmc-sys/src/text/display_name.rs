@@ -8,7 +8,7 @@
 //! Receives a demangled name of any language (C++, Rust, Go, Java, generated code). A name that cannot be
 //! parsed stays whole. The caller adds colours. Machine-readable output keeps full names.
 
-use super::names::folded;
+use super::names::{NameToken, folded, name_tokens};
 use super::{clean, cut, width};
 
 /// Marks a closure (a lambda) of the function: `λ`.
@@ -97,92 +97,50 @@ enum NamePiece<'a> {
     Bracket(char, &'a str),
 }
 
-/// Operators that contain bracket characters, the longest first.
-const OPERATORS: [&str; 14] =
-    ["->*", "<=>", "<<=", ">>=", "()", "[]", "->", "<<", ">>", "<=", ">=", "<", ">", "\"\""];
-
-/// Returns the length of an operator of `OPERATORS` at the start of the text.
-fn operator(text: &str) -> Option<usize> {
-    OPERATORS.iter().find(|operator| text.starts_with(**operator)).map(|operator| operator.len())
-}
-
-/// Returns the end of the bracketed part at the start of the text.
-fn bracket(text: &str) -> Option<usize> {
+/// Splits a name into its pieces; `None` if its brackets are unbalanced.
+fn pieces(name: &str) -> Option<Vec<NamePiece<'_>>> {
+    let mut pieces = Vec::new();
     let mut open = Vec::new();
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
-        let before = &text[..at];
-        if before.ends_with("operator")
-            && let Some(len) = operator(&text[at..])
-        {
-            at += len;
+    // Start of the current word or bracket, and end of the word if it contains blanks.
+    let (mut begin, mut word_end) = (0, 0);
+    for (at, token, text) in name_tokens(name).chain([(name.len(), NameToken::Text, "")]) {
+        if at < word_end {
             continue;
         }
-        match c {
-            '<' | '(' | '[' | '{' => open.push(c),
-            '>' if before.ends_with(['-', '=']) => {}
-            '>' | ')' | ']' | '}' => {
-                let begin = match c {
-                    '>' => '<',
-                    ')' => '(',
-                    ']' => '[',
-                    _ => '{',
-                };
-                if open.pop() != Some(begin) {
-                    return None;
-                }
-                if open.is_empty() {
-                    return Some(at + 1);
-                }
+        let (word, is_outside) = (&name[begin..at], open.is_empty());
+        match token {
+            NameToken::Open(closing) => open.push(closing),
+            NameToken::Close(closing) if open.pop() != Some(closing) => return None,
+            NameToken::Close(_) if open.is_empty() => {
+                let bracket = &name[begin..=at];
+                pieces.push(NamePiece::Bracket(bracket.chars().next()?, bracket));
+                begin = at + 1;
             }
             _ => {}
         }
-        at += c.len_utf8();
-    }
-    None
-}
-
-fn pieces(name: &str) -> Option<Vec<NamePiece<'_>>> {
-    let mut pieces = Vec::new();
-    let (mut at, mut begin) = (0, 0);
-    while let Some(c) = name[at..].chars().next() {
-        let word = &name[begin..at];
-        let is_operator = word == "operator";
-        if is_operator && let Some(len) = operator(&name[at..]) {
-            at += len;
+        if !is_outside {
             continue;
         }
-        if is_operator && c == ' ' && name[at + 1..].starts_with(|c: char| c.is_alphabetic()) {
+        if word == "operator" && text == " " && name[at + 1..].starts_with(|c: char| c.is_alphabetic()) {
             // Conversion operators, new and delete extend to the parameters.
-            at += name[at..].find('(').unwrap_or(name.len() - at);
+            word_end = at + name[at..].find('(').unwrap_or(name.len() - at);
             continue;
         }
-        let piece = match c {
-            ':' if name[at..].starts_with("::") => Some((NamePiece::Separator, 2)),
-            ' ' => Some((NamePiece::Blank, 1)),
-            '<' | '(' | '[' | '{' => {
-                let len = bracket(&name[at..])?;
-                Some((NamePiece::Bracket(c, &name[at..at + len]), len))
-            }
-            '>' | ')' | ']' | '}' => return None,
-            _ => None,
+        let piece = match text {
+            "::" => Some(NamePiece::Separator),
+            " " => Some(NamePiece::Blank),
+            ">" if word.ends_with(['-', '=']) => return None,
+            "" => None,
+            _ if token != NameToken::Text => None,
+            _ => continue,
         };
-        match piece {
-            Some((piece, len)) => {
-                if !word.is_empty() {
-                    pieces.push(NamePiece::Word(word));
-                }
-                pieces.push(piece);
-                at += len;
-                begin = at;
-            }
-            None => at += c.len_utf8(),
+        if !word.is_empty() {
+            pieces.push(NamePiece::Word(word));
         }
+        begin = if piece.is_some() { at + text.len() } else { at };
+        pieces.extend(piece);
     }
-    if begin < at {
-        pieces.push(NamePiece::Word(&name[begin..at]));
-    }
-    Some(pieces)
+    open.is_empty().then_some(pieces)
 }
 
 /// Whether a piece may follow the parameters.
@@ -246,7 +204,7 @@ fn take_apart(name: &str) -> Option<DisplayName> {
         && let NamePiece::Bracket('(', text) = pieces[last]
         && !matches!(pieces[last - 1], NamePiece::Separator | NamePiece::Blank)
     {
-        let text = folded(text, 0).into_owned();
+        let text = folded(text);
         let behind = pieces.split_off(last);
         details.push_str(if text == "()" { "" } else { &text });
         for piece in &behind[1..] {
@@ -355,8 +313,8 @@ fn show(piece: &NamePiece<'_>, out: &mut String) {
         NamePiece::Separator => out.push_str("::"),
         NamePiece::Blank => out.push(' '),
         // `<T as Trait>` is a type. Brackets after a name are its arguments.
-        NamePiece::Bracket('<', text) if out.is_empty() => out.push_str(&folded(text, 0)),
-        NamePiece::Bracket('<', text) if text.starts_with("<impl ") => out.push_str(&folded(text, 0)),
+        NamePiece::Bracket('<', text) if out.is_empty() => out.push_str(&folded(text)),
+        NamePiece::Bracket('<', text) if text.starts_with("<impl ") => out.push_str(&folded(text)),
         NamePiece::Bracket('<', _) => {
             out.truncate(out.strip_suffix("::").map_or(out.len(), str::len));
             out.push_str("<…>");

@@ -19,7 +19,7 @@ pub use cut::{cut, left, padded, right, shifted};
 pub use digits::Digits;
 pub use display_name::DisplayName;
 pub use json::{JsonDisplay, as_json};
-pub use names::nearest;
+pub use names::{NameToken, name_tokens, nearest};
 pub use wrap::{wrap, wrap_remark};
 
 /// Replaces with `?` the characters that a terminal would interpret: control characters (C0, DEL, C1) and

@@ -22,6 +22,7 @@ use pmc_symbols::symbol::{Depth, SymbolOptions};
 use pmc_sys::abi::CpuMode;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::clock::process_cpu_ns;
+use pmc_sys::units::seconds;
 
 /// Interval between retries for unnamed generated code.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -427,7 +428,7 @@ impl NameFinder {
             let before = process_cpu_ns();
             self.find(&locations);
             self.waiting.fetch_sub(locations.len(), Ordering::Relaxed);
-            let cost = process_cpu_ns().saturating_sub(before) as f64 / 1e9;
+            let cost = seconds(process_cpu_ns().saturating_sub(before));
             self.credit.0 -= cost;
             if now.duration_since(self.start) > EARLY {
                 let rest = Duration::from_secs_f64(cost / READING).min(LONGEST_REST);

@@ -28,6 +28,7 @@ use pmc_sys::host::cpu::Topology;
 use pmc_sys::sys::clock::{monotonic_ns, process_cpu_ns};
 use pmc_sys::sys::memory;
 use pmc_sys::sys::process::exists;
+use pmc_sys::units::seconds;
 
 /// The kernel's idle functions, from perf's list.
 const IDLE: &[&str] = &[
@@ -263,7 +264,7 @@ impl SnapshotMaker {
     pub fn head(&mut self, snapshot: &LiveSnapshot, event: usize) -> LiveHeader {
         let counts = self.shared.live().counts();
         let now = PreviousCounters { at: monotonic_ns(), cpu: process_cpu_ns(), counts };
-        let seconds = (now.at - self.before.at).max(1) as f64 / 1e9;
+        let elapsed = seconds((now.at - self.before.at).max(1));
         let split = snapshot.splits.get(event).map(|&(kernel, user, idle)| {
             let all = (kernel + user + idle).max(1) as f64;
             (kernel as f64 / all, user as f64 / all, idle as f64 / all)
@@ -279,14 +280,14 @@ impl SnapshotMaker {
         }
         let head = LiveHeader {
             since_ns: now.at - self.start,
-            rate: (counts.samples - self.before.counts.samples) as f64 / seconds,
+            rate: (counts.samples - self.before.counts.samples) as f64 / elapsed,
             events: self.shared.events.iter().map(|event| event.name.clone()).collect(),
             lost: counts.lost,
             samples: counts.samples,
             throttled: counts.throttled,
             unknown: counts.unknown,
             split,
-            own_cpu: (now.cpu - self.before.cpu) as f64 / 1e9 / seconds,
+            own_cpu: seconds(now.cpu - self.before.cpu) / elapsed,
             own_memory: self.own_memory(),
             notes,
         };
