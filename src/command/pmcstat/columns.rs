@@ -166,8 +166,7 @@ impl Observer for PmcstatTable<'_> {
         if self.lines.is_none() {
             line.push('#');
             for &column in &self.columns {
-                let name = self.name(column);
-                line.push_str(&format!(" {name:>WIDTH$}"));
+                line.push_str(&format!(" {:>WIDTH$}", name(&self.plan.counters, column)));
             }
             line.push('\n');
         }
@@ -189,12 +188,6 @@ impl Observer for PmcstatTable<'_> {
         line.push('\n');
         let written = self.out.write_all(line.as_bytes()).and_then(|()| self.out.flush());
         written.map_err(|error| Error::output("the counts", error))
-    }
-}
-
-impl PmcstatTable<'_> {
-    fn name(&self, column: (usize, Option<u32>)) -> String {
-        name(&self.plan.counters, column)
     }
 }
 

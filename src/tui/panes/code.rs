@@ -83,48 +83,67 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         }
         let used = 8 + if lanes > 0 { lanes + 2 } else { 0 };
         let room = width.saturating_sub(used);
-        let (number, words, style) = match &row.kind {
-            RowContent::Function { name, depth } => {
-                let sign = match folded {
-                    Some(_) => "▸ ",
-                    None if code.is_open(at as u32) => "▾ ",
-                    None => "",
-                };
-                let mark = if *depth > 0 { INLINED } else { "" };
-                let mut words = format!("{}{sign}{mark}", " ".repeat((*depth).min(20)));
-                words += &DisplayName::new(name).text();
-                words += &folded.map_or(":".to_owned(), |(count, _)| {
-                    format!(": {count} instruction{}", if count == 1 { "" } else { "s" })
-                });
-                (String::new(), words, theme.bold())
-            }
-            RowContent::Source { file, line, depth, .. } => {
-                let text = listing.text(*file, *line).map(|text| text.replace('\t', "    "));
-                let text = text.unwrap_or_else(|| {
-                    let path = listing.files.get(*file).map_or("", |file| &file.path);
-                    format!("({} does not exist)", path.rsplit('/').next().unwrap_or(path))
-                });
-                (text::right(&line.to_string(), 5 + (*depth).min(10)) + " ", text, theme.source())
-            }
-            RowContent::Instruction(i) => {
-                let name = i.target.as_ref().or(i.refers.as_ref()).and_then(|target| target.name.as_ref());
-                let name = name.map(|(name, offset)| match offset {
-                    0 => format!("  <{name}>"),
-                    _ => format!("  <{name}+{offset:#x}>"),
-                });
-                let name = name.unwrap_or_default();
-                let words = format!("{} {}{name}", text::left(&i.mnemonic, 7), i.operands);
-                (format!("{:>8x}  ", i.address), words, theme.plain())
-            }
-            RowContent::Address(address) => (format!("{address:>8x}  "), "?".to_owned(), theme.plain()),
-        };
+        let (number, words, style) = row_words(state, listing, at, folded.map(|(count, _)| count), theme);
         let room = room.saturating_sub(pmc_sys::text::width(&number));
         spans.push(Span::styled(number, theme.dim()));
         let words = vec![(text::shifted(&words, code.shift, room), style)];
         spans.extend(found(words, &state.search, theme));
         put(buffer, areas.body, line, spans, if at == chosen { theme.cursor() } else { Style::new() });
     }
-    let Some(row) = listing.rows.get(chosen) else { return };
+    if let Some(words) = chosen_words(state, listing, chosen) {
+        detail(buffer, areas.detail, &words, theme);
+    }
+}
+
+/// Returns the text of a row: its line number or address, its words, and their style. `folded` is the number
+/// of instructions that a folded function hides.
+fn row_words(
+    state: &ScreenState,
+    listing: &Listing,
+    at: usize,
+    folded: Option<usize>,
+    theme: ScreenTheme,
+) -> (String, String, Style) {
+    match &listing.rows[at].kind {
+        RowContent::Function { name, depth } => {
+            let sign = match folded {
+                Some(_) => "▸ ",
+                None if state.code.is_open(at as u32) => "▾ ",
+                None => "",
+            };
+            let mark = if *depth > 0 { INLINED } else { "" };
+            let mut words = format!("{}{sign}{mark}", " ".repeat((*depth).min(20)));
+            words += &DisplayName::new(name).text();
+            words += &folded.map_or(":".to_owned(), |count| {
+                format!(": {count} instruction{}", if count == 1 { "" } else { "s" })
+            });
+            (String::new(), words, theme.bold())
+        }
+        RowContent::Source { file, line, depth, .. } => {
+            let text = listing.text(*file, *line).map(|text| text.replace('\t', "    "));
+            let text = text.unwrap_or_else(|| {
+                let path = listing.files.get(*file).map_or("", |file| &file.path);
+                format!("({} does not exist)", path.rsplit('/').next().unwrap_or(path))
+            });
+            (text::right(&line.to_string(), 5 + (*depth).min(10)) + " ", text, theme.source())
+        }
+        RowContent::Instruction(i) => {
+            let name = i.target.as_ref().or(i.refers.as_ref()).and_then(|target| target.name.as_ref());
+            let name = name.map(|(name, offset)| match offset {
+                0 => format!("  <{name}>"),
+                _ => format!("  <{name}+{offset:#x}>"),
+            });
+            let name = name.unwrap_or_default();
+            let words = format!("{} {}{name}", text::left(&i.mnemonic, 7), i.operands);
+            (format!("{:>8x}  ", i.address), words, theme.plain())
+        }
+        RowContent::Address(address) => (format!("{address:>8x}  "), "?".to_owned(), theme.plain()),
+    }
+}
+
+/// Describes the row with the cursor.
+fn chosen_words(state: &ScreenState, listing: &Listing, chosen: usize) -> Option<String> {
+    let (code, event, row) = (&state.code, state.event_index(), listing.rows.get(chosen)?);
     let folded = code.folded(chosen as u32).map(|rows| listing.sum(rows, event));
     let value = folded.map_or_else(|| row.value(event), |(_, value)| value);
     let (share, error) = listing.share(event, &value, PercentBasis::LocalPeriod);
@@ -141,7 +160,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
     if let Some(note) = listing.notes.first() {
         words += &format!("; {}", note.text);
     }
-    detail(buffer, areas.detail, &words, theme);
+    Some(words)
 }
 
 /// Returns the lanes of a row, outermost first, then the part next to the code.

@@ -201,21 +201,12 @@ impl DiffTable<'_> {
     fn lines(&self, diff: &Diff, layout: &DiffLayout, widths: &[usize]) -> Vec<String> {
         let paint = layout.paint;
         let number_widths: Vec<usize> = (0..self.titles.len()).map(|at| self.number_width(at)).collect();
-        // Pads a number or its heading to the width of its column.
-        let number = |at: usize, text: &str, role: TextRole| {
-            let pad = " ".repeat(number_widths[at] - width(text));
-            let painted = paint.words(role, text);
-            match self.titles[at].1 {
-                true => format!("  {pad}{painted}"),
-                false if at + 1 == self.titles.len() && self.keys.is_empty() => format!("  {painted}"),
-                false => format!("  {painted}{pad}"),
-            }
+        let cell =
+            |words: StyledWords, columns, to_right| format!("  {}", words.aligned(paint, columns, to_right));
+        let number = |at: usize, text: &str, role| {
+            cell(StyledWords::new(role, text), number_widths[at], self.titles[at].1)
         };
-        let key = |at: usize, words: StyledWords| {
-            let is_last = at + 1 == self.keys.len();
-            let pad = if is_last { 0 } else { widths[at].saturating_sub(words.width()) };
-            format!("  {}{}", words.painted(paint), " ".repeat(pad))
-        };
+        let key = |at: usize, words| cell(words, widths[at], false);
         let shown: Vec<usize> = (0..self.keys.len()).filter(|at| widths[*at] > 0).collect();
         let titles = self.titles.iter().enumerate();
         let mut heading: String =
@@ -225,8 +216,7 @@ impl DiffTable<'_> {
                 .iter()
                 .map(|at| key(*at, StyledWords::new(TextRole::Heading, cut(&self.keys[*at].1, widths[*at])))),
         );
-        let mut lines = vec![heading];
-        lines.extend(self.rows.iter().map(|row| {
+        let rows = self.rows.iter().map(|row| {
             let role = if row.is_noise { TextRole::Quiet } else { TextRole::Plain };
             let mut line: String =
                 row.numbers.iter().enumerate().map(|(at, text)| number(at, text, role)).collect();
@@ -234,10 +224,9 @@ impl DiffTable<'_> {
                 let words = self.words(diff, row, *at, layout.width.and(Some(widths[*at])));
                 key(*at, if row.is_noise { words.quiet() } else { words })
             }));
-            line.truncate(line.trim_end().len());
             line
-        }));
-        lines
+        });
+        [heading].into_iter().chain(rows).map(|line| line.trim_end().to_owned()).collect()
     }
 
     /// Returns a row's key, truncated to `columns` if that is given.

@@ -544,7 +544,9 @@ fn share_of(column: ReportColumn, row: &TableRow) -> Option<(ShareOf, u64)> {
         ReportColumn::InMode(mode) => (ShareOf::Period, row.in_mode(mode)),
         ReportColumn::OwnLatency => (ShareOf::Latency, row.own.latency()),
         ReportColumn::TotalLatency => (ShareOf::Latency, row.total.latency()),
-        _ => return None,
+        ReportColumn::Samples | ReportColumn::Period | ReportColumn::Weight(_) | ReportColumn::Key(_) => {
+            return None;
+        }
     })
 }
 

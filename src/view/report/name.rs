@@ -53,6 +53,14 @@ impl StyledWords {
         Self(self.0.into_iter().map(|(_, words)| (TextRole::Quiet, words)).collect())
     }
 
+    /// Returns the styled text as a table cell of `columns` columns, right-aligned if `to_right`. Wider text
+    /// stays whole.
+    pub(in crate::view) fn aligned(&self, paint: Paint, columns: usize, to_right: bool) -> String {
+        let blanks = " ".repeat(columns.saturating_sub(self.width()));
+        let text = self.painted(paint);
+        if to_right { blanks + &text } else { text + &blanks }
+    }
+
     /// Returns the styled text.
     pub(in crate::view) fn painted(&self, paint: Paint) -> String {
         self.0.iter().map(|(role, words)| paint.words(*role, words)).collect()

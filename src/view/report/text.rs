@@ -242,18 +242,11 @@ fn table(
                 }
                 _ => StyledWords::new(TextRole::Plain, cut(field, widths[at])),
             };
-            let blanks = std::iter::repeat_n(' ', widths[at].saturating_sub(field.width()));
             let is_number = is_number(columns[at]);
             text.push(' ');
-            if is_number {
-                text.extend(blanks.clone());
-            }
-            text.push_str(&field.painted(layout.paint));
-            if !is_number && at != last {
-                text.extend(blanks);
-            }
-            if is_number || at != last {
-                text.push(' ');
+            match is_number || at != last {
+                true => text.extend([&field.aligned(layout.paint, widths[at], is_number), " "]),
+                false => text.push_str(&field.painted(layout.paint)),
             }
         }
         writeln!(out, "{}", if layout.width().is_some() { text.trim_end() } else { &text })?;

@@ -237,6 +237,7 @@ mod tests {
             ("_Z1hIDnEvT_", "h<decltype(nullptr)>"),
             ("_ZTIF1ARiE", "typeinfo for A (int&)"),
             ("_Z1kISt8functionIF1AiEEEvv", "k<std::function<A (int)> >"),
+            ("_ZNSt8functionIF1AIiEiEEaSERKS3_", "std::function<A<int> (int)>::operator="),
             ("_ZZ1fiE1x", "f(int)::x"),
         ] {
             assert_eq!(demangle(mangled).as_deref(), Some(name), "{mangled}");

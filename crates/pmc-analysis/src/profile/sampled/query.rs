@@ -21,7 +21,7 @@ use super::filter::{Filter, FilterState, by_name};
 use super::language;
 use super::table::{ENDED_NAME, RowRank, TableInput, TableRequest, tables};
 use super::tree::{StackDirection, TreeOptions, trees};
-use super::{Profile, ProfileEvent, SampleValue, ShareOf, SortKey, StringId, StringTable};
+use super::{CallTree, Profile, ProfileEvent, SampleValue, ShareOf, SortKey, StringId, StringTable};
 use crate::session::live::ENDED;
 use crate::session::samples::{ANY_COMM, RowKey};
 use pmc_sys::sort;
@@ -204,29 +204,13 @@ pub fn answer(
     if let Some(chains) = query.chains {
         add_chains(&input, request, chains, &totals, &mut tables, &mut texts);
     }
-    let mut of_languages = Vec::new();
-    if query.language_functions {
-        let input = TableInput { rows: &kept, ..input };
-        of_languages = language::functions(&input, events_totals.len(), query.share_of, &texts);
+    let kept = TableInput { rows: &kept, ..input };
+    let mut of_languages = match query.language_functions {
+        true => language::functions(&kept, events_totals.len(), query.share_of, &texts),
+        false => Vec::new(),
     }
-    let mut of_languages = of_languages.into_iter();
-    let mut grown = Vec::new();
-    if let Some(order) = query.tree {
-        let root = query.root.as_deref().map(|name| texts.find(name));
-        let options = TreeOptions {
-            order,
-            share_of: query.share_of,
-            collapse: query.collapse,
-            limit: query.limit,
-            root: root.flatten(),
-        };
-        // A tree cannot start at an unknown function.
-        if root != Some(None) {
-            grown = trees(&TableInput { rows: &kept, ..input }, options, &totals, &texts);
-        }
-        grown.resize_with(events_totals.len(), Default::default);
-    }
-    let mut grown = grown.into_iter();
+    .into_iter();
+    let mut grown = grown(&kept, query, &totals, &texts).into_iter();
     let events = events_totals.iter().zip(tables).zip(left_out).map(|((source, rows), left_out)| {
         let mut filtered = source.filtered.clone();
         filtered += left_out;
@@ -247,6 +231,54 @@ pub fn answer(
     });
     let events = events.collect();
     let times = filter_state.slice.map(|slice| times(&by_slice, slice));
+    let (threads, process_names) = threads(&input, by_attributes, &filter_state, query.share_of, &mut texts);
+    let profile = Profile {
+        texts,
+        keys: query.keys.clone(),
+        has_totals: query.totals,
+        has_latency: events_totals.iter().any(|source| source.total.latency() > 0),
+        share_of: query.share_of,
+        events,
+        ..Profile::default()
+    };
+    QueryAnswer { query: query.clone(), profile, times, threads, process_names }
+}
+
+/// Returns the call tree of each event, if the query asks for trees.
+fn grown(
+    input: &TableInput<'_>,
+    query: &Query,
+    totals: &[SampleValue],
+    texts: &StringTable,
+) -> Vec<CallTree> {
+    let mut grown = Vec::new();
+    if let Some(order) = query.tree {
+        let root = query.root.as_deref().map(|name| texts.find(name));
+        let options = TreeOptions {
+            order,
+            share_of: query.share_of,
+            collapse: query.collapse,
+            limit: query.limit,
+            root: root.flatten(),
+        };
+        // A tree cannot start at an unknown function.
+        if root != Some(None) {
+            grown = trees(input, options, totals, texts);
+        }
+        grown.resize_with(totals.len(), Default::default);
+    }
+    grown
+}
+
+/// Returns the costs of threads, largest first, and the names of their processes. `by_attributes` has the
+/// samples by their attributes and the name of their thread.
+fn threads(
+    input: &TableInput<'_>,
+    by_attributes: FxHashMap<(u32, u32), SampleValue>,
+    filter_state: &FilterState<'_>,
+    share_of: ShareOf,
+    texts: &mut StringTable,
+) -> (Vec<ThreadSum>, FxHashMap<i32, StringId>) {
     let mut by_thread: FxHashMap<(u64, u64, u32), SampleValue> = FxHashMap::default();
     for ((attributes, comm), value) in by_attributes {
         let key = RowKey { event: 0, stack: 0, comm, attributes };
@@ -269,18 +301,9 @@ pub fn answer(
     });
     let mut threads: Vec<ThreadSum> = threads.collect();
     sort::by_key(&mut threads, |thread| {
-        (Reverse(query.share_of.cost(&thread.value)), thread.pid, thread.tid, thread.comm)
+        (Reverse(share_of.cost(&thread.value)), thread.pid, thread.tid, thread.comm)
     });
-    let profile = Profile {
-        texts,
-        keys: query.keys.clone(),
-        has_totals: query.totals,
-        has_latency: events_totals.iter().any(|source| source.total.latency() > 0),
-        share_of: query.share_of,
-        events,
-        ..Profile::default()
-    };
-    QueryAnswer { query: query.clone(), profile, times, threads, process_names }
+    (threads, process_names)
 }
 
 /// Returns a function's periods by time slice, with as many slices as `like` has, for a row's history graph.

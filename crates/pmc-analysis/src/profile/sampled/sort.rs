@@ -180,20 +180,7 @@ impl SortKey {
 
     /// Whether the key is a property of the code. If so, each caller in a stack has its own value.
     pub fn is_of_code(self) -> bool {
-        matches!(
-            self,
-            Self::Dso
-                | Self::Symbol
-                | Self::SrcLine
-                | Self::SrcFile
-                | Self::SymbolSize
-                | Self::SymbolOffset
-                | Self::DsoSize
-                | Self::SymbolIaddr
-                | Self::SymbolTo
-                | Self::DsoTo
-                | Self::SrcLineTo
-        )
+        !self.is_of_name() && self.attribute(0).is_none()
     }
 
     /// Whether the key is derived from the thread's name.
@@ -225,11 +212,14 @@ impl SortKey {
         matches!(self, Self::SrcLine | Self::SrcFile | Self::SrcLineFrom | Self::SrcLineTo)
     }
 
-    /// Returns the attribute that pass 2 must keep for this key.
+    /// Returns the attribute that pass 2 must keep for this key; `None` for properties of the code and the
+    /// thread's name.
     pub fn attribute(self, slice: u64) -> Option<SampleAttribute> {
         Some(match self {
-            key if key.is_of_code() => return None,
-            key if key.is_of_name() => return None,
+            Self::Comm | Self::CommNoDigit => return None,
+            Self::Dso | Self::Symbol | Self::SymbolSize | Self::SymbolOffset | Self::DsoSize => return None,
+            Self::SrcLine | Self::SrcFile | Self::SymbolIaddr => return None,
+            Self::SymbolTo | Self::DsoTo | Self::SrcLineTo => return None,
             Self::Process => SampleAttribute::Pid,
             Self::Thread | Self::Tid => SampleAttribute::Tid,
             Self::Cpu | Self::Socket => SampleAttribute::Cpu,
@@ -253,7 +243,7 @@ impl SortKey {
             Self::Transaction => SampleAttribute::Transaction,
             Self::Parent => SampleAttribute::Parent,
             Self::Parallelism => SampleAttribute::Parallelism,
-            _ => SampleAttribute::Period,
+            Self::Period => SampleAttribute::Period,
         })
     }
 }

@@ -293,7 +293,8 @@ impl<'a> CodeCells<'a> {
                 let size = module.and_then(|module| self.input.words.mapped(module));
                 size.map_or(RowCell::Unknown, |size| RowCell::Number(size as i64))
             }
-            _ => at.file.map_or(RowCell::Unknown, RowCell::Text),
+            SortKey::SrcFile => at.file.map_or(RowCell::Unknown, RowCell::Text),
+            _ => RowCell::Unknown,
         }));
         let part = self.parts.add(&self.cells);
         self.known.insert(asked, part);
@@ -509,7 +510,8 @@ pub(in crate::profile) fn compare(a: &[RowCell], b: &[RowCell], texts: &StringTa
             Some(*id)
         }
         RowCell::InFunction(id, _) | RowCell::InModule(id, _) => Some(*id),
-        _ => None,
+        RowCell::Task(..) | RowCell::Number(_) | RowCell::Address(_) | RowCell::Time(_) => None,
+        RowCell::Unknown => None,
     };
     let one = |(a, b): (&RowCell, &RowCell)| match (word(a), word(b)) {
         (Some(left), Some(right)) if left != right => texts.get(left).cmp(texts.get(right)),
@@ -546,7 +548,7 @@ fn sample_cells(
         },
     };
     let mut cells = Vec::new();
-    for sort_key in keys.iter().filter(|key| !key.is_of_code()) {
+    for sort_key in keys {
         cells.push(match sort_key {
             SortKey::Comm => RowCell::Text(texts.add(&input.words.comm(key.comm))),
             SortKey::CommNoDigit => RowCell::Text(texts.add(&without_digits(&input.words.comm(key.comm)))),
@@ -586,8 +588,16 @@ fn sample_cells(
             }
             SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == SampleAttribute::Weight)),
             SortKey::Addr => word(|e| *e == SampleAttribute::Addr).map_or(RowCell::Unknown, RowCell::Address),
-            key if key.is_of_branch() => {
-                place::of_branch(*key, input.code, &word, &|location| input.offset(location), texts)
+            SortKey::SymbolFrom
+            | SortKey::DsoFrom
+            | SortKey::SrcLineFrom
+            | SortKey::AddrFrom
+            | SortKey::AddrTo
+            | SortKey::Mispredict
+            | SortKey::InTx
+            | SortKey::Abort
+            | SortKey::Cycles => {
+                place::of_branch(*sort_key, input.code, &word, &|location| input.offset(location), texts)
             }
             SortKey::SymbolDaddr | SortKey::DsoDaddr | SortKey::DCacheLine => {
                 place::of_data(*sort_key, input.code, &word)
@@ -624,7 +634,19 @@ fn sample_cells(
                 Some(word) if word != u64::MAX => RowCell::Text(StringId(word as u32)),
                 _ => RowCell::Text(texts.add(super::callers::OTHER)),
             },
-            _ => number(word(|e| *e == SampleAttribute::Period)),
+            SortKey::Period => number(word(|e| *e == SampleAttribute::Period)),
+            // Properties of the code: see [`CodeCells`].
+            SortKey::Dso
+            | SortKey::Symbol
+            | SortKey::SymbolSize
+            | SortKey::SymbolOffset
+            | SortKey::DsoSize
+            | SortKey::SrcLine
+            | SortKey::SrcFile
+            | SortKey::SymbolIaddr
+            | SortKey::SymbolTo
+            | SortKey::DsoTo
+            | SortKey::SrcLineTo => continue,
         });
     }
     cells
