@@ -17,7 +17,7 @@ pub(super) use plan::ScriptPlan;
 use pmc_analysis::analysis::counts::{self, CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
 use pmc_analysis::analysis::{header, quality};
-use pmc_analysis::session::Session;
+use pmc_analysis::session::{Session, ThreadCount};
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::kind;
 use pmc_symbols::symbol::source_text;
@@ -90,9 +90,9 @@ pub(super) fn print_for_pmcstat(
     let events = events.collect();
     let script = NamedRecording::load(session.clone(), &plan.request, &Bars)?;
     let mut exits: BTreeMap<i32, BTreeMap<usize, u64>> = BTreeMap::new();
-    for of in counts::at_exits(&session).into_iter().filter(|_| !holds_slices) {
-        let process = exits.entry(of.thread.pid).or_default();
-        of.counts.into_iter().for_each(|(event, count)| *process.entry(event).or_default() += count.value);
+    for ThreadCount { thread, read, .. } in session.reads.iter().filter(|_| !holds_slices) {
+        let sum = exits.entry(thread.pid).or_default().entry(read.event).or_default();
+        *sum = sum.wrapping_add(read.count.value);
     }
     let written = |error| Error::output("the log", error);
     let mut writer = view::pmcstat::LogWriter::new(form, events, script.places(), exits);
@@ -113,7 +113,7 @@ pub(super) fn print_for_pmcstat(
 /// Prints the counts of `stat record`, round by round.
 fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result<()> {
     counts::check_rounds(session)?;
-    let recorded = RecordedCounts::load(session)?;
+    let recorded = RecordedCounts::load(session, false)?;
     let written = |error| Error::output("the counts", error);
     if !is_json {
         view::script::counts::titles(out).map_err(written)?;
@@ -125,9 +125,9 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
         let Some(CountsEvent { name: event, .. }) = recorded.events.get(event) else { return Ok(()) };
         print(out, &CountLine { cpu, tid, count, at_ns, event }).map_err(written)
     };
-    for ThreadCounts { thread, at_ns, counts } in counts::at_exits(session) {
-        for (event, count) in counts {
-            line(Some(thread.tid as u32), at_ns, event, None, count)?;
+    for ThreadCounts { thread, at_ns, counts } in &recorded.exits {
+        for (&event, &count) in counts {
+            line(Some(thread.tid as u32), *at_ns, event, None, count)?;
         }
     }
     recorded.rounds(session, &mut |round| {

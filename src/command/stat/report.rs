@@ -35,7 +35,7 @@ pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
     if plan.log.is_none() {
         counts::check_rounds(&session)?;
     }
-    let recorded = RecordedCounts::load(&session)?;
+    let recorded = RecordedCounts::load(&session, plan.log == Some(LogPart::Slices))?;
     let exit = quality::warn(&session);
     let aggregation = plan.aggregation.unwrap_or(recorded.aggregation);
     can_show(aggregation, &recorded)?;
@@ -98,8 +98,8 @@ fn show_log(
 ) -> Result<Exit> {
     let path = session.reader.path().display();
     let (logged, option) = match log {
-        LogPart::Exits => (counts::at_exits(session), "--log-exit"),
-        LogPart::Slices => (counts::slices(session)?, "--log-cswitch"),
+        LogPart::Exits => (&recorded.exits, "--log-exit"),
+        LogPart::Slices => (&recorded.slices, "--log-cswitch"),
     };
     if logged.is_empty() {
         return Err(Error::new(format!("{path} has no counts of threads"))
@@ -111,7 +111,7 @@ fn show_log(
         comm.and_then(|comm| session.history.comms().nth(comm.0 as usize))
     };
     let mut names: BTreeMap<u32, ThreadInfo> = BTreeMap::new();
-    for ThreadCounts { thread, .. } in &logged {
+    for ThreadCounts { thread, .. } in logged {
         let tid = thread.tid as u32;
         names.entry(tid).or_insert_with(|| {
             let comm = String::from_utf8_lossy(comm(*thread).unwrap_or_default()).into_owned();
@@ -143,16 +143,15 @@ fn show_log(
         shown.counts(&readings, &span, machine)
     };
     let mut printer = StatPrinter::new(plan.output.clone(), subject(session, recorded), None)?;
-    let elapsed_ns = counts::elapsed_ns(session);
     if log == LogPart::Exits {
-        printer.whole(&table(&logged, None, elapsed_ns))?;
+        printer.whole(&table(logged, None, recorded.elapsed_ns))?;
         return Ok(Exit::Done);
     }
-    for slice in &logged {
+    for slice in logged {
         // The length of a slice is unknown, so rates per elapsed time would be wrong.
         printer.interval(&table(std::slice::from_ref(slice), Some(slice.at_ns), 0))?;
     }
-    printer.whole(&table(&logged, None, elapsed_ns))?;
+    printer.whole(&table(logged, None, recorded.elapsed_ns))?;
     Ok(Exit::Done)
 }
 

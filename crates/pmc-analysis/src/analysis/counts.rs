@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::profile::counts::Aggregation;
 use crate::session::{Session, ThreadCount};
 use pmc_perfdata::perfdata::Features;
-use pmc_perfdata::record::{CpuMap, Record, StatRound, Thread, Update, kind};
+use pmc_perfdata::record::{CpuMap, Layouts, RawRecord, Record, StatRound, Thread, Update, kind};
 use pmc_sys::abi::attr::{Flag, kind::SOFTWARE};
 use pmc_sys::abi::generic::{CONTEXT_SWITCHES, DUMMY};
 use pmc_sys::abi::{Attr, sample_type};
@@ -19,7 +19,7 @@ use pmc_sys::error::{Error, Result};
 use pmc_sys::host::CpuList;
 use pmc_sys::host::cpu::{CpuLocation, Topology};
 use pmc_sys::sort;
-use pmc_sys::units::Count;
+use pmc_sys::units::{Count, PerfTime};
 
 /// Description of a recording's counts.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +36,15 @@ pub struct RecordedCounts {
     pub cpus: Vec<u32>,
     /// Topology of the CPUs, as far as it was recorded.
     pub topology: Topology,
+    /// The counting time in nanoseconds: as recorded, or else from the first timestamp to the last.
+    pub elapsed_ns: u64,
+    /// The counts of each thread at its exit, ordered by exit time (`log-exit`, `record -s`). Threads that
+    /// outlived their counters come last.
+    pub exits: Vec<ThreadCounts>,
+    /// If requested, the counts of each thread between two context switches, and until its exit
+    /// (`log-cswitch`), ordered by the end of the slice. The counts are not scaled: the multiplexing times
+    /// per slice are unknown.
+    pub slices: Vec<ThreadCounts>,
 }
 
 /// A counted event of a recording.
@@ -69,7 +78,7 @@ pub struct CounterTotal {
 }
 
 /// The counts of a thread over part of its lifetime.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadCounts {
     /// The thread.
     pub thread: Thread,
@@ -77,66 +86,6 @@ pub struct ThreadCounts {
     pub at_ns: u64,
     /// The counts by event index.
     pub counts: BTreeMap<usize, Count>,
-}
-
-/// Returns the counts of each thread at its exit, ordered by exit time (`log-exit`, `record -s`). Threads
-/// that outlived their counters come last.
-pub fn at_exits(session: &Session) -> Vec<ThreadCounts> {
-    let (begin, end) = span(session);
-    let mut threads: FxHashMap<Thread, ThreadCounts> = FxHashMap::default();
-    for &ThreadCount { thread, read, timestamp } in &session.reads {
-        let of = threads.entry(thread).or_insert_with(|| ThreadCounts {
-            thread,
-            at_ns: 0,
-            counts: BTreeMap::new(),
-        });
-        of.counts.entry(read.event).or_default().take_turns(read.count);
-        of.at_ns = of.at_ns.max(at(timestamp, begin, end));
-    }
-    in_order(threads.into_values().collect())
-}
-
-/// Returns the counts of each thread between two context switches, and until its exit (`log-cswitch`),
-/// ordered by the end of the slice. The counts are not scaled: the multiplexing times per slice are
-/// unknown.
-///
-/// # Errors
-/// When the file cannot be read.
-pub fn slices(session: &Session) -> Result<Vec<ThreadCounts>> {
-    let (begin, end) = span(session);
-    let layouts = session.reader.layouts();
-    let mut before: FxHashMap<(Thread, u64), u64> = FxHashMap::default();
-    let mut slices = Vec::new();
-    session.reader.scan(|raw| {
-        if raw.kind != kind::SAMPLE {
-            return;
-        }
-        let Some((_, sample)) = layouts.sample(raw) else { return };
-        let values = sample.parts().and_then(|parts| parts.read);
-        let (Some(values), Some(thread), Some(time)) = (values, sample.thread(), sample.time()) else {
-            return;
-        };
-        let mut counts = BTreeMap::new();
-        for value in values.iter() {
-            let Some(event) = value.id.and_then(|id| layouts.event_of(id)) else { continue };
-            let before = before.insert((thread, value.id.unwrap_or(0)), value.value).unwrap_or(0);
-            // A counter that restarts belongs to a new thread with a reused id.
-            let value = value.value.checked_sub(before).unwrap_or(value.value);
-            counts.insert(event, whole(value));
-        }
-        slices.push(ThreadCounts { thread, at_ns: at(time.0, begin, end), counts });
-    })?;
-    let mut last: FxHashMap<Thread, ThreadCounts> = FxHashMap::default();
-    for &ThreadCount { thread, read, timestamp } in &session.reads {
-        let before = before.remove(&(thread, read.id)).unwrap_or(0);
-        let value = read.count.value.saturating_sub(before);
-        let of =
-            last.entry(thread).or_insert_with(|| ThreadCounts { thread, at_ns: 0, counts: BTreeMap::new() });
-        *of.counts.entry(read.event).or_default() += whole(value);
-        of.at_ns = of.at_ns.max(at(timestamp, begin, end));
-    }
-    slices.extend(last.into_values());
-    Ok(in_order(slices))
 }
 
 /// Whether a recording is a log of time slices. In such a log, samples hold the running totals of threads,
@@ -161,37 +110,59 @@ fn in_order(mut threads: Vec<ThreadCounts>) -> Vec<ThreadCounts> {
     threads
 }
 
-/// Returns the counting time in nanoseconds: as recorded, or else from the first timestamp to the last.
-pub fn elapsed_ns(session: &Session) -> u64 {
-    let (begin, end) = span(session);
-    end - begin
+/// Returns the final values of threads. `at` converts their timestamps, and `add` adds each value to its
+/// thread's count of the event.
+fn by_thread(
+    reads: &[ThreadCount],
+    at: impl Fn(u64) -> u64,
+    mut add: impl FnMut(&mut Count, &ThreadCount),
+) -> impl Iterator<Item = ThreadCounts> {
+    let mut threads: FxHashMap<Thread, ThreadCounts> = FxHashMap::default();
+    for of in reads {
+        let thread = threads.entry(of.thread).or_default();
+        add(thread.counts.entry(of.read.event).or_default(), of);
+        (thread.thread, thread.at_ns) = (of.thread, thread.at_ns.max(at(of.timestamp)));
+    }
+    threads.into_values()
 }
 
-/// Returns the first timestamp and the end. The end is the first timestamp plus the recorded time of the last
-/// round, or else the last timestamp. A process that outlives its counters leaves no timestamp at the end.
-fn span(session: &Session) -> (u64, u64) {
-    let (mut first, mut last, mut elapsed) = (u64::MAX, 0, None);
-    let scanned = session.reader.scan(|raw| {
-        if raw.kind == kind::STAT_ROUND
-            && let Some(Record::StatRound(round)) = raw.parse()
-        {
-            elapsed = Some(round.time);
-        }
-        let time = session.reader.layouts().time(raw).map_or(0, |time| time.0);
-        if time > 0 {
-            (first, last) = (first.min(time), last.max(time));
-        }
-    });
-    // If the records cannot be read, the times are 0; the code that reads the counts reports the error.
-    scanned.map_or((0, 0), |_| {
-        let begin = first.min(last);
-        (begin, elapsed.map_or(last, |elapsed| begin.saturating_add(elapsed)))
-    })
+/// Splits the running totals of threads into time slices.
+#[derive(Default)]
+struct SliceCollector {
+    /// The last total of each thread, by counter id.
+    before: FxHashMap<(Thread, u64), u64>,
+    /// The slices that ended with a sample, at its timestamp.
+    slices: Vec<ThreadCounts>,
 }
 
-/// Returns the time since `begin`. Assumes that records without a timestamp were written at the end.
-fn at(timestamp: u64, begin: u64, end: u64) -> u64 {
-    (if timestamp == 0 { end } else { timestamp }).saturating_sub(begin)
+impl SliceCollector {
+    fn add(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
+        let Some((_, sample)) = layouts.sample(raw) else { return };
+        let values = sample.parts().and_then(|parts| parts.read);
+        let (Some(values), Some(thread), Some(time)) = (values, sample.thread(), sample.time()) else {
+            return;
+        };
+        let mut counts = BTreeMap::new();
+        for value in values.iter() {
+            let Some(event) = value.id.and_then(|id| layouts.event_of(id)) else { continue };
+            let before = self.before.insert((thread, value.id.unwrap_or(0)), value.value).unwrap_or(0);
+            // A counter that restarts belongs to a new thread with a reused id.
+            let value = value.value.checked_sub(before).unwrap_or(value.value);
+            counts.insert(event, whole(value));
+        }
+        self.slices.push(ThreadCounts { thread, at_ns: time.0, counts });
+    }
+
+    /// Returns all slices. The last one of a thread ends with the thread.
+    fn finish(mut self, reads: &[ThreadCount], at: impl Fn(u64) -> u64) -> Vec<ThreadCounts> {
+        self.slices.iter_mut().for_each(|slice| slice.at_ns = at(slice.at_ns));
+        let last = by_thread(reads, at, |count, ThreadCount { thread, read, .. }| {
+            let before = self.before.remove(&(*thread, read.id)).unwrap_or(0);
+            *count += whole(read.count.value.saturating_sub(before));
+        });
+        self.slices.extend(last);
+        in_order(self.slices)
+    }
 }
 
 /// The end of an interval or of the whole run.
@@ -231,46 +202,70 @@ pub fn check_rounds(session: &Session) -> Result<()> {
 }
 
 impl RecordedCounts {
-    /// Reads the description of the counts.
+    /// Reads everything but the rounds, in one pass.
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn load(session: &Session) -> Result<Self> {
+    pub fn load(session: &Session, wants_slices: bool) -> Result<Self> {
         let reader = &session.reader;
+        let layouts = reader.layouts();
         let features = reader.features();
         let mut recorded = Self { topology: topology(features), events: events(session), ..Self::default() };
         let of_id = of_ids(session);
         let mut terms = BTreeMap::new();
-        reader.scan(|raw| match raw.parse() {
-            Some(Record::StatConfig(words)) => terms.extend(words.rows().map(|[term, value]| (term, value))),
-            Some(Record::ThreadMap(map)) => {
-                let known = map.iter().filter_map(|(tid, comm)| {
-                    Some((u32::try_from(tid).ok()?, String::from_utf8_lossy(comm).into_owned()))
-                });
-                recorded.threads.extend(known);
+        let (mut first, mut last, mut elapsed) = (u64::MAX, 0, None);
+        let mut slices = SliceCollector::default();
+        reader.scan(|raw| {
+            if let Some(PerfTime(time)) = layouts.time(raw).filter(|time| time.0 > 0) {
+                (first, last) = (first.min(time), last.max(time));
             }
-            Some(Record::CpuMap(map)) => recorded.cpus = numbers(&map),
-            Some(Record::EventUpdate(update)) => {
-                let Some(event) = of_id(update.id).and_then(|event| recorded.events.get_mut(event)) else {
-                    return;
-                };
-                match update.what {
-                    Update::Unit(unit) => event.unit = String::from_utf8_lossy(unit).into_owned(),
-                    Update::Scale(scale) if scale.is_finite() && scale > 0.0 => event.scale = scale,
-                    _ => {}
+            match raw.parse() {
+                Some(Record::Sample(_)) if wants_slices => slices.add(raw, layouts),
+                Some(Record::StatRound(round)) => elapsed = Some(round.time),
+                Some(Record::StatConfig(words)) => {
+                    terms.extend(words.rows().map(|[term, value]| (term, value)))
                 }
-            }
-            Some(Record::Stat(stat)) => {
-                if let Some(event) = of_id(stat.id).and_then(|event| recorded.events.get_mut(event)) {
-                    event.is_counted = true;
+                Some(Record::ThreadMap(map)) => {
+                    let known = map.iter().filter_map(|(tid, comm)| {
+                        Some((u32::try_from(tid).ok()?, String::from_utf8_lossy(comm).into_owned()))
+                    });
+                    recorded.threads.extend(known);
                 }
+                Some(Record::CpuMap(map)) => recorded.cpus = numbers(&map),
+                Some(Record::EventUpdate(update)) => {
+                    let Some(event) = of_id(update.id).and_then(|event| recorded.events.get_mut(event))
+                    else {
+                        return;
+                    };
+                    match update.what {
+                        Update::Unit(unit) => event.unit = String::from_utf8_lossy(unit).into_owned(),
+                        Update::Scale(scale) if scale.is_finite() && scale > 0.0 => event.scale = scale,
+                        _ => {}
+                    }
+                }
+                Some(Record::Stat(stat)) => {
+                    if let Some(event) = of_id(stat.id).and_then(|event| recorded.events.get_mut(event)) {
+                        event.is_counted = true;
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         })?;
         while recorded.events.pop_if(|event| is_tracker(event)).is_some() {}
         recorded.scale = terms.get(&SCALE) != Some(&0);
         if let Some(mode) = terms.get(&AGGREGATION) {
             recorded.aggregation = aggregation(*mode, terms.contains_key(&LEVEL), features);
+        }
+        // The last round's time gives the end, if there is one: a process that outlives its counters leaves
+        // no timestamp at the end. Records without a timestamp were written at the end.
+        let begin = first.min(last);
+        let end = elapsed.map_or(last, |elapsed| begin.saturating_add(elapsed));
+        let at = |timestamp| (if timestamp == 0 { end } else { timestamp }).saturating_sub(begin);
+        recorded.elapsed_ns = at(0);
+        let exits = by_thread(&session.reads, at, |count, of| count.take_turns(of.read.count));
+        recorded.exits = in_order(exits.collect());
+        if wants_slices {
+            recorded.slices = slices.finish(&session.reads, at);
         }
         Ok(recorded)
     }

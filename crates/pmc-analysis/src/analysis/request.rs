@@ -10,7 +10,7 @@ use crate::profile::sampled::{Query, SortKey, sort};
 use crate::session::parallelism::Parallelism;
 use crate::session::samples::SampleAttribute;
 use crate::session::{CommId, SampleQuery, Session};
-use pmc_perfdata::perfdata::{Buffer, Reader, RecordedEvent};
+use pmc_perfdata::perfdata::{Reader, RecordedEvent};
 use pmc_perfdata::record::kind;
 use pmc_perfdata::record::tracepoint::{TracepointFormat, TracingData};
 use pmc_symbols::symbol::{Depth, SymbolOptions};
@@ -544,37 +544,11 @@ fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_late
         }
     }
     if !attributes.iter().any(|extra| matches!(extra, SampleAttribute::Time(_)))
-        && let Some((first, last)) = span(session)
+        && let Some((first, last)) = session.sample_span()
     {
         let slices = (session.index.count(kind::SAMPLE) / IN_SLICE).clamp(1, SLICES);
         attributes.push(SampleAttribute::Time((last.saturating_sub(first) / slices).max(1)));
     }
-}
-
-/// Returns the times of the first and last samples, from the header or else from the first and last chunks.
-fn span(session: &Session) -> Option<(u64, u64)> {
-    if !session.has_time {
-        return None;
-    }
-    if let Some(span) = &session.reader.features().sample_time
-        && span.first < span.last
-    {
-        return Some((span.first, span.last));
-    }
-    let chunks = session.index.chunks.iter().filter(|chunk| chunk.samples > 0);
-    let ends: Vec<_> = chunks.clone().take(1).chain(chunks.clone().next_back()).collect();
-    let mut buffer = Buffer::default();
-    let mut span: Option<(u64, u64)> = None;
-    for chunk in ends {
-        for raw in session.reader.load(chunk, &mut buffer).ok()? {
-            let sample = (raw.kind == kind::SAMPLE).then(|| session.reader.layouts().sample(&raw)).flatten();
-            if let Some(time) = sample.and_then(|(_, sample)| sample.time()) {
-                let (first, last) = span.unwrap_or((time.0, time.0));
-                span = Some((first.min(time.0), last.max(time.0)));
-            }
-        }
-    }
-    span
 }
 
 #[cfg(test)]

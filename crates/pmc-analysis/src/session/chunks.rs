@@ -70,3 +70,30 @@ pub(super) fn walk<T: Send>(
     };
     (0..workers.min(chunks.len()).max(1)).into_par_iter().map(work).collect()
 }
+
+impl Session {
+    /// Returns the times of the first and last samples, from the header or else from the first and last
+    /// chunks.
+    pub fn sample_span(&self) -> Option<(u64, u64)> {
+        if !self.has_time {
+            return None;
+        }
+        let recorded = self.reader.features().sample_time.as_ref().filter(|span| span.first < span.last);
+        if let Some(span) = recorded {
+            return Some((span.first, span.last));
+        }
+        let chunks = || self.index.chunks.iter().filter(|chunk| chunk.samples > 0);
+        let mut buffer = Buffer::default();
+        let mut span: Option<(u64, u64)> = None;
+        for chunk in chunks().take(1).chain(chunks().next_back()) {
+            for raw in self.reader.load(chunk, &mut buffer).ok()? {
+                let sample = self.reader.layouts().sample(&raw);
+                if let Some(time) = sample.and_then(|(_, sample)| Some(sample.time()?.0)) {
+                    let (first, last) = span.unwrap_or((time, time));
+                    span = Some((first.min(time), last.max(time)));
+                }
+            }
+        }
+        span
+    }
+}
