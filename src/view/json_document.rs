@@ -1,8 +1,8 @@
-//! Lists in JSON documents, one item per line, written incrementally.
+//! Lists in JSON documents, written incrementally.
 
 use std::io::{self, Write};
 
-use serde_json::Value as Json;
+use serde::{Serialize, Serializer};
 
 use pmc_sys::text::as_json;
 
@@ -11,13 +11,36 @@ pub(super) fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
 
-/// Writes the items of a list, without its brackets.
+/// Writes a list, one item per line.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub(super) fn list(out: &mut dyn Write, items: impl Iterator<Item = Json>) -> io::Result<()> {
-    for (number, item) in items.enumerate() {
-        write!(out, "{}\n{}", if number == 0 { "" } else { "," }, as_json(&item))?;
+pub(super) fn list(out: &mut dyn Write, items: impl IntoIterator<Item = impl Serialize>) -> io::Result<()> {
+    list_with(out, items, |out, item| write!(out, "{}", as_json(&item)))
+}
+
+/// Writes a list, one item per line; `write` writes an item.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(super) fn list_with<T>(
+    out: &mut dyn Write,
+    items: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut dyn Write, T) -> io::Result<()>,
+) -> io::Result<()> {
+    write!(out, "[")?;
+    for (number, item) in items.into_iter().enumerate() {
+        writeln!(out, "{}", if number == 0 { "" } else { "," })?;
+        write(out, item)?;
     }
-    Ok(())
+    write!(out, "]")
+}
+
+/// A list whose items are computed while they are written.
+pub(super) struct Streamed<I>(pub(super) I);
+
+impl<I: Iterator<Item: Serialize> + Clone> Serialize for Streamed<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.clone())
+    }
 }

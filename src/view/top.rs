@@ -40,7 +40,7 @@ pub fn write_json(
     events.retain(|&byte| byte != b'\n');
     let (facts, events) = (as_json(&facts).to_string(), String::from_utf8_lossy(&events));
     let facts = facts.trim_start_matches('{').trim_end_matches('}');
-    writeln!(out, "{{\"version\":{VERSION},{facts},\"events\":[{events}]}}")
+    writeln!(out, "{{\"version\":{VERSION},{facts},\"events\":{events}}}")
 }
 
 /// Writes one interval as text.

@@ -188,8 +188,8 @@ impl RecordPlan {
         Ok(Self { prints_perf_summary: false, attached: Some(find(&name, host)?), ..plan })
     }
 
-    /// Adds the options that also apply to open events. `carries_ids` tells whether mmap records contain build
-    /// IDs.
+    /// Adds the options that also apply to open events. `carries_ids` tells whether mmap records contain
+    /// build IDs.
     fn with(typed: RecordingOptions, carries_ids: bool, mut sample: SamplePlan) -> Result<Self> {
         sample.synthesis = synthesis(&typed.synth);
         // Samples of an overwritten ring buffer may be older than the known mappings of their processes.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use super::{AnnotateFacts, AnnotateLayout, operands};
-use crate::view::json_document::{list, percent};
+use crate::view::json_document::{list, list_with, percent};
 use pmc_analysis::profile::annotate::{
     Listing, ListingRow, RowContent, SampleValue, Skid, SourceLine, VERSION,
 };
@@ -17,22 +17,21 @@ pub(super) fn write(
     facts: &AnnotateFacts,
     layout: &AnnotateLayout,
 ) -> io::Result<()> {
-    write!(out, "{{\n\"version\": {VERSION},\n\"functions\": [")?;
-    for (number, listing) in listings.iter().enumerate() {
-        let comma = if number == 0 { "" } else { "," };
-        write!(out, "{comma}\n{{")?;
+    write!(out, "{{\n\"version\": {VERSION},\n\"functions\": ")?;
+    list_with(out, listings, |out, listing| {
+        write!(out, "{{")?;
         for (name, value) in head(listing) {
             writeln!(out, "\"{name}\": {},", as_json(&value))?;
         }
-        write!(out, "\"lines\": [")?;
+        write!(out, "\"lines\": ")?;
         let lines = listing.lines.iter().filter(|line| line.instructions > 0 || !line.values.is_empty());
         list(out, lines.map(|line| self::line(listing, line, layout)))?;
-        write!(out, "],\n\"instructions\": [")?;
+        write!(out, ",\n\"instructions\": ")?;
         list(out, instructions(listing, layout))?;
-        write!(out, "]}}")?;
-    }
+        write!(out, "}}")
+    })?;
     let trust = json!({"samples": facts.samples, "lost": facts.lost, "notes": facts.notes});
-    write!(out, "],\n\"functions_with_samples\": {},\n\"trust\": {}\n}}\n", facts.functions, as_json(&trust))
+    write!(out, ",\n\"functions_with_samples\": {},\n\"trust\": {}\n}}\n", facts.functions, as_json(&trust))
 }
 
 fn head(listing: &Listing) -> Vec<(&'static str, Json)> {

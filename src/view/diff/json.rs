@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{DiffLayout, wanted};
-use crate::view::json_document::{list, percent};
+use crate::view::json_document::{list, list_with, percent};
 use pmc_analysis::profile::diff::{Compute, Diff, DiffChange, DiffEvent, DiffRow, VERSION};
 use pmc_analysis::profile::sampled::{RowCell, SampleValue};
 use pmc_analysis::profile::statistics::SIGNIFICANCE;
@@ -25,30 +25,21 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout)
         Compute::Weighted(w1, w2) => json!(format!("wdiff:{w1},{w2}")),
     };
     writeln!(out, "{{\n\"version\": {VERSION},\n\"files\": {},", as_json(&files))?;
-    write!(out, "\"compute\": {compute},\n\"significance\": {SIGNIFICANCE},\n\"events\": [")?;
-    for (number, event) in comparison.events.iter().enumerate() {
-        let totals: Json = event
-            .totals
-            .iter()
-            .map(|total| {
-                total.as_ref().map(|total| json!({"samples": total.samples, "period": total.period}))
-            })
-            .collect();
-        let comma = if number == 0 { "" } else { "," };
-        write!(out, "{comma}\n{{\"name\": {}, \"totals\": {totals},\n\"rows\": [", as_json(&event.name))?;
+    write!(out, "\"compute\": {compute},\n\"significance\": {SIGNIFICANCE},\n\"events\": ")?;
+    list_with(out, &comparison.events, |out, event| {
+        let sums = |total: &SampleValue| json!({"samples": total.samples, "period": total.period});
+        let totals: Json = event.totals.iter().map(|total| total.as_ref().map(sums)).collect();
+        write!(out, "{{\"name\": {}, \"totals\": {totals},\n\"rows\": ", as_json(&event.name))?;
         let lines = wanted(event, layout).into_iter().take(layout.rows);
         list(out, lines.map(|line| row(comparison, event, line)))?;
-        write!(out, "],\n\"tree\": ")?;
+        write!(out, ",\n\"tree\": ")?;
         match &event.tree {
-            None => write!(out, "null}}")?,
-            Some(_) => {
-                write!(out, "[")?;
-                list(out, nodes(comparison, event, layout))?;
-                write!(out, "]}}")?;
-            }
+            None => write!(out, "null")?,
+            Some(_) => list(out, nodes(comparison, event, layout))?,
         }
-    }
-    writeln!(out, "],\n\"notes\": {}\n}}", as_json(&comparison.notes))
+        write!(out, "}}")
+    })?;
+    writeln!(out, ",\n\"notes\": {}\n}}", as_json(&comparison.notes))
 }
 
 fn costs(event: &DiffEvent, values: &[SampleValue]) -> Json {

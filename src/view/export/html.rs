@@ -17,10 +17,11 @@ use base64::write::EncoderWriter;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustc_hash::FxHashMap;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::json;
 
 use super::{ExportContents, function_name};
+use crate::view::json_document::Streamed;
 use crate::view::{annotate, report};
 use pmc_analysis::profile::annotate::{Listing, ListingNote, ListingRow, RowContent};
 use pmc_analysis::profile::sampled::CodeKind;
@@ -86,8 +87,8 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
         "events": events.collect::<Vec<_>>(),
         "threads": threads.collect::<Vec<_>>(),
     });
-    write!(out, "{{\"head\":{},\"code\":", as_json(&head))?;
-    serde_json::Serializer::new(&mut *out).collect_seq(contents.listings.iter().map(HtmlCode::of))?;
+    let code = Streamed(contents.listings.iter().map(HtmlCode::of));
+    write!(out, "{{\"head\":{},\"code\":{}", as_json(&head), as_json(&code))?;
     let paths = stacks.paths();
     functions(out, stacks, &paths)?;
     // Distance from a node back to its caller; 0 for a node without a caller.
@@ -102,9 +103,8 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
 fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::Result<()> {
     let calls = || (0..paths.functions.len() as u32).map(|function| paths.call(function, stacks.code()));
     let names: Vec<String> = calls().map(|call| function_name(call, stacks.texts)).collect();
-    write!(out, ",\"names\":{}", as_json(&names))?;
-    let brief: Vec<_> = names.iter().map(|name| brief(name)).collect();
-    write!(out, ",\"brief\":{}", as_json(&brief))?;
+    list(out, "names", names.iter())?;
+    list(out, "brief", names.iter().map(|name| brief(name)))?;
     let mut modules: FxHashMap<StringId, u32> = FxHashMap::default();
     let mut words = Vec::new();
     let numbers = calls().map(|call| {
@@ -114,7 +114,7 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
         })
     });
     let numbers: Vec<u32> = numbers.collect();
-    write!(out, ",\"modules\":{}", as_json(&words))?;
+    list(out, "modules", words.iter())?;
     list(out, "module", numbers.into_iter())?;
     list(out, "kind", calls().map(|call| CodeKind::of(call.level, stacks.texts.get(call.dso)) as u8))?;
     list(out, "inlined", calls().map(|call| u8::from(call.inlined)))
@@ -143,7 +143,7 @@ fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::R
     let has_times = stacks.rows.iter().any(|row| row.time.is_some());
     write!(out, ",\"slice\":{slice},\"slices\":{}", if has_times { slices } else { 0 })?;
     let mut last = 0;
-    let step = cells.iter().map(|((node, ..), _)| node - std::mem::replace(&mut last, *node));
+    let step = cells.iter().map(move |((node, ..), _)| node - std::mem::replace(&mut last, *node));
     list(out, "cellNode", step)?;
     list(out, "cellEvent", cells.iter().map(|((_, event, ..), _)| *event))?;
     list(out, "cellThread", cells.iter().map(|((_, _, thread, _), _)| *thread))?;
@@ -152,13 +152,8 @@ fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::R
     list(out, "cellPeriod", cells.iter().map(|(_, (_, period))| *period))
 }
 
-/// Writes a list of numbers incrementally.
-fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item = impl Into<u64>>) -> io::Result<()> {
-    write!(out, ",\"{name}\":[")?;
-    for (at, value) in values.enumerate() {
-        write!(out, "{}{}", if at == 0 { "" } else { "," }, value.into())?;
-    }
-    write!(out, "]")
+fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item: Serialize> + Clone) -> io::Result<()> {
+    write!(out, ",\"{name}\":{}", as_json(&Streamed(values)))
 }
 
 /// The annotated code of a function.

@@ -14,8 +14,9 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use super::{ExportContents, function_name, thread_name};
+use crate::view::json_document::{Streamed, list_with};
 use pmc_analysis::profile::sampled::stacks::StackRow;
-use pmc_sys::text::clean;
+use pmc_sys::text::{as_json, clean};
 
 /// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
@@ -26,14 +27,14 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
         let file = call.file.unwrap_or(call.dso);
         json!({"name": function_name(call, stacks.texts), "file": clean(stacks.texts.get(file))})
     };
-    let frames: Vec<Json> = (0..paths.functions.len() as u32).map(frame).collect();
+    let frames = Streamed((0..paths.functions.len() as u32).map(frame));
     write!(
         out,
         "{{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\",\n\"exporter\": \"pmc {}\",\n\
-         \"name\": {},\n\"shared\": {{\"frames\": {}}},\n\"profiles\": [",
+         \"name\": {},\n\"shared\": {{\"frames\": {}}},\n\"profiles\": ",
         env!("CARGO_PKG_VERSION"),
-        json!(clean(contents.title)),
-        Json::from(frames)
+        as_json(&clean(contents.title)),
+        as_json(&frames)
     )?;
     let mut profiles: BTreeMap<(u32, u32), Vec<&StackRow>> = BTreeMap::new();
     for row in &stacks.rows {
@@ -42,32 +43,27 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     let weight = |rows: &[&StackRow]| rows.iter().map(|row| row.value.period).sum::<u64>();
     let costliest = profiles.values().enumerate().max_by_key(|(at, rows)| (weight(rows), usize::MAX - at));
     let active = costliest.map_or(0, |(at, _)| at);
-    for (at, ((event, thread), mut rows)) in profiles.into_iter().enumerate() {
+    list_with(out, profiles, |out, ((event, thread), mut rows)| {
         // If times are unknown, the order is arbitrary.
         rows.sort_by_key(|row| row.time);
         let event = &stacks.events[event as usize];
         let name = format!("{} {}", thread_name(&stacks.threads[thread as usize]), clean(&event.name));
         let unit = if event.is_clock() { "nanoseconds" } else { "none" };
+        let functions = |row: &&StackRow| {
+            let mut functions: Vec<u32> =
+                paths.end(row.stack).into_iter().flat_map(|node| paths.outward(node)).collect();
+            functions.reverse();
+            functions
+        };
         write!(
             out,
-            "{}\n{{\"type\": \"sampled\", \"name\": {}, \"unit\": \"{unit}\", \"startValue\": 0, \"endValue\": {}",
-            if at == 0 { "" } else { "," },
-            Json::from(name),
-            weight(&rows)
-        )?;
-        write!(out, ",\n\"samples\": [")?;
-        let mut functions = Vec::new();
-        for (at, row) in rows.iter().enumerate() {
-            functions.clear();
-            functions.extend(paths.end(row.stack).into_iter().flat_map(|node| paths.outward(node)));
-            functions.reverse();
-            write!(out, "{}{}", if at == 0 { "" } else { "," }, json!(functions))?;
-        }
-        write!(out, "],\n\"weights\": [")?;
-        for (at, row) in rows.iter().enumerate() {
-            write!(out, "{}{}", if at == 0 { "" } else { "," }, row.value.period)?;
-        }
-        write!(out, "]}}")?;
-    }
-    writeln!(out, "],\n\"activeProfileIndex\": {active}\n}}")
+            "{{\"type\": \"sampled\", \"name\": {}, \"unit\": \"{unit}\", \"startValue\": 0, \"endValue\": {},\n\
+             \"samples\": {},\n\"weights\": {}}}",
+            as_json(&name),
+            weight(&rows),
+            as_json(&Streamed(rows.iter().map(functions))),
+            as_json(&Streamed(rows.iter().map(|row| row.value.period))),
+        )
+    })?;
+    writeln!(out, ",\n\"activeProfileIndex\": {active}\n}}")
 }

@@ -9,23 +9,17 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::{IN_MODES, ReportColumn, ReportLayout, cell};
-use crate::view::json_document::percent;
-use pmc_analysis::profile::sampled::{CallTree, Profile, ProfileEvent, RowCell, SampleValue, ShareOf};
+use crate::view::json_document::{list, list_with, percent};
+use pmc_analysis::profile::sampled::{
+    CallTree, Profile, ProfileEvent, RowCell, SampleValue, ShareOf, TableRow,
+};
 use pmc_sys::text::as_json;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
-    write!(out, "{{\n\"version\": {},\n\"events\": [", pmc_analysis::profile::sampled::VERSION)?;
+    write!(out, "{{\n\"version\": {},\n\"events\": ", pmc_analysis::profile::sampled::VERSION)?;
     events(out, profile, layout)?;
-    write!(out, "],\n\"modules\": [")?;
-    for (number, module) in profile.modules.iter().enumerate() {
-        let comma = if number == 0 { "" } else { "," };
-        let module = json!({
-            "path": module.path, "name": module.name, "build_id": module.build_id, "binary": module.binary,
-            "debug": module.debug, "symbols": module.symbols, "lines": module.lines, "frames": module.frames,
-            "unnamed": module.unnamed, "missing": module.missing, "remedy": module.remedy,
-        });
-        write!(out, "{comma}\n{}", as_json(&module))?;
-    }
+    write!(out, ",\n\"modules\": ")?;
+    list(out, profile.modules.iter().map(|module| json!(module)))?;
     let trust = &profile.trust;
     let ends = json!({
         "copied": trust.ends.copied, "cut": trust.ends.cut, "lost": trust.ends.lost, "long": trust.ends.long,
@@ -44,30 +38,25 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
         "counted": trust.unsampled.map(|of| of.counted), "sampled": trust.unsampled.map(|of| of.sampled),
         "broken": broken, "ends": ends,
     });
-    writeln!(out, "],\n\"trust\": {}\n}}", as_json(&trust))
+    writeln!(out, ",\n\"trust\": {}\n}}", as_json(&trust))
 }
 
-/// Writes the list of events, without its brackets.
+/// Writes the list of events.
 pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
-    for (number, event) in profile.events.iter().enumerate() {
-        let comma = if number == 0 { "" } else { "," };
-        write!(out, "{comma}\n{{\"name\": {},\n", as_json(&event.name))?;
-        write!(out, "\"leader\": {}, ", event.leader)?;
-        write!(out, "\"samples\": {}, \"period\": {}, ", event.total.samples, event.total.period)?;
-        write!(
-            out,
-            "\"filtered\": {},\n\"rows\": [",
-            json!({"samples": event.filtered.samples, "period": event.filtered.period})
-        )?;
+    list_with(out, &profile.events, |out, event| {
+        write!(out, "{{\"name\": {},\n\"leader\": {}, ", as_json(&event.name), event.leader)?;
+        let (total, filtered) = (&event.total, &event.filtered);
+        write!(out, "\"samples\": {}, \"period\": {}, ", total.samples, total.period)?;
+        let filtered = json!({"samples": filtered.samples, "period": filtered.period});
+        write!(out, "\"filtered\": {filtered},\n\"rows\": ")?;
         rows(out, profile, event, layout)?;
-        write!(out, "],\n\"tree\": ")?;
+        write!(out, ",\n\"tree\": ")?;
         match &event.tree {
             Some(tree) => self::tree(out, profile, event, tree, layout)?,
             None => write!(out, "null")?,
         }
-        write!(out, "}}")?;
-    }
-    Ok(())
+        write!(out, "}}")
+    })
 }
 
 fn samples_by_module<'a>(list: impl Iterator<Item = (Option<&'a str>, u64)>) -> Vec<Json> {
@@ -112,7 +101,7 @@ fn rows(
     let columns = layout.columns(profile);
     let is_shown = |mode: &usize| columns.contains(&ReportColumn::InMode(*mode));
     let modes: Vec<usize> = (0..IN_MODES.len()).filter(is_shown).collect();
-    for (number, row) in shown.enumerate() {
+    let object = |row: &TableRow| {
         let mut object = Map::new();
         for (key, value) in profile.keys.iter().zip(&row.cells) {
             let value = match *value {
@@ -134,9 +123,9 @@ fn rows(
             };
             object.insert(profile.field_name(*key).into(), value);
         }
-        object.insert("self".into(), serde_json::to_value(cost(event, &row.own))?);
+        object.insert("self".into(), json!(cost(event, &row.own)));
         if profile.has_totals {
-            object.insert("total".into(), serde_json::to_value(cost(event, &row.total))?);
+            object.insert("total".into(), json!(cost(event, &row.total)));
         }
         for &mode in &modes {
             let value = SampleValue { period: row.in_mode(mode), ..SampleValue::default() };
@@ -147,10 +136,9 @@ fn rows(
                 object.insert(name.into(), Json::from(weight));
             }
         }
-        let comma = if number == 0 { "" } else { "," };
-        write!(out, "{comma}\n{}", as_json(&object))?;
-    }
-    Ok(())
+        object
+    };
+    list(out, shown.map(object))
 }
 
 /// Writes each node after its parent, with the parent's index.
@@ -162,11 +150,12 @@ fn tree(
     layout: &ReportLayout,
 ) -> io::Result<()> {
     let order = if layout.callee { "callee" } else { "caller" };
-    write!(out, "{{\"order\": \"{order}\", \"limit\": {}, \"nodes\": [", layout.branch_limit)?;
+    write!(out, "{{\"order\": \"{order}\", \"limit\": {}, \"nodes\": ", layout.branch_limit)?;
     // Each entry: the node, its parent's index in the document, its depth.
     let mut open: Vec<(u32, Option<usize>, usize)> = tree.roots.iter().rev().map(|n| (*n, None, 0)).collect();
     let mut index = 0;
-    while let Some((number, parent, depth)) = open.pop() {
+    let nodes = std::iter::from_fn(|| {
+        let (number, parent, depth) = open.pop()?;
         let node = &tree.nodes[number as usize];
         let total = cost(event, &node.total);
         let mut object = json!({
@@ -178,9 +167,10 @@ fn tree(
         if let Some(latency) = total.latency {
             object["latency"] = latency.into();
         }
-        write!(out, "{}\n{}", if index == 0 { "" } else { "," }, as_json(&object))?;
         open.extend(node.children.iter().rev().map(|child| (*child, Some(index), depth + 1)));
         index += 1;
-    }
-    write!(out, "]}}")
+        Some(object)
+    });
+    list(out, nodes)?;
+    write!(out, "}}")
 }

@@ -336,7 +336,7 @@ pub fn write_trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
     text::trust(out, profile, &ReportLayout::default())
 }
 
-/// Writes the events with their rows in the format of the JSON document, separated by commas.
+/// Writes the list of events with their rows, in the format of the JSON document.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.

@@ -32,17 +32,17 @@ pub fn write(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io:
     for (row, derived) in counts.derived.iter().enumerate().take(counts.rows.len()) {
         for metric in derived {
             let prefix = prefix(counts, row, None);
-            let cgroup =
-                metric.cgroup.as_deref().map(|c| format!("\"cgroup\" : {}, ", string(c))).unwrap_or_default();
+            let cgroup = metric.cgroup.as_ref().map(|c| format!("\"cgroup\" : {}, ", as_json(c)));
+            let cgroup = cgroup.unwrap_or_default();
             // `null` for a missing value; perf invents a number.
             let value = metric.value.as_ref().map_or_else(|_| "null".to_owned(), |v| format!("{v:.6}"));
-            let name = string(&in_its_unit(metric));
             let threshold =
                 metric.crossed.map(|crossed| format!(", \"metric-threshold\" : \"{}\"", threshold(crossed)));
             let threshold = threshold.unwrap_or_default();
             writeln!(
                 out,
-                "{{{prefix}{cgroup}\"metric-value\" : {value}, \"metric-unit\" : {name}{threshold}}}"
+                "{{{prefix}{cgroup}\"metric-value\" : {value}, \"metric-unit\" : {}{threshold}}}",
+                as_json(&in_its_unit(metric))
             )?;
         }
     }
@@ -69,7 +69,7 @@ pub(super) fn prefix(counts: &StatCounts, row: usize, event: Option<usize>) -> S
         Aggregation::Thread => ("thread", word),
         Aggregation::Children | Aggregation::Levels => ("part", word),
     };
-    out += &format!("\"{key}\" : {}, ", string(&word));
+    out += &format!("\"{key}\" : {}, ", as_json(&word));
     if place::is_summed(counts.aggregation) {
         out += &format!("\"aggregate-number\" : {}, ", place::summed(counts, row, event));
     }
@@ -83,10 +83,10 @@ fn line(out: &mut dyn Write, counts: &StatCounts, row: usize, at: usize) -> io::
         None => format!("{:.6}", value.number().unwrap_or_default() * event.scale),
     };
     let prefix = prefix(counts, row, Some(at));
-    let (unit, name) = (string(&event.unit), string(&event.name));
+    let (unit, name) = (as_json(&event.unit), as_json(&event.name));
     write!(out, "{{{prefix}\"counter-value\" : \"{number}\", \"unit\" : {unit}, \"event\" : {name}, ")?;
     if counts.has_cgroups() {
-        write!(out, "\"cgroup\" : {}, ", string(event.cgroup.as_deref().unwrap_or_default()))?;
+        write!(out, "\"cgroup\" : {}, ", as_json(event.cgroup.as_deref().unwrap_or_default()))?;
     }
     if let Some(variance) = variance(counts, value) {
         write!(out, "\"variance\" : {variance:.2}, ")?;
@@ -101,21 +101,16 @@ fn line(out: &mut dyn Write, counts: &StatCounts, row: usize, at: usize) -> io::
     let Some((first, rest)) = metrics.split_first() else {
         return writeln!(out, "\"metric-value\" : 0.000000, \"metric-unit\" : \"\"}}");
     };
-    writeln!(out, "\"metric-value\" : {:.6}, \"metric-unit\" : {}}}", first.value, string(&first.unit))?;
+    writeln!(out, "\"metric-value\" : {:.6}, \"metric-unit\" : {}}}", first.value, as_json(&first.unit))?;
     for metric in rest {
         writeln!(
             out,
             "{{{prefix}\"metric-value\" : {:.6}, \"metric-unit\" : {}}}",
             metric.value,
-            string(&metric.unit)
+            as_json(&metric.unit)
         )?;
     }
     Ok(())
-}
-
-/// Returns a JSON string with its quotes.
-pub(super) fn string(text: &str) -> String {
-    as_json(text).to_string()
 }
 
 /// Writes one object per place, with one key per metric; `null` for a missing value.
@@ -126,7 +121,7 @@ fn metrics_only(out: &mut dyn Write, counts: &StatCounts) -> io::Result<()> {
         let pairs = columns.iter().map(|column| {
             let value =
                 column.cells[row].as_ref().map_or("null".to_owned(), |cell| format!("{:.6}", cell.value));
-            format!("{} : {value}", string(&column.title))
+            format!("{} : {value}", as_json(&column.title))
         });
         let line = before + &pairs.collect::<Vec<_>>().join(", ");
         writeln!(out, "{{{}}}", line.trim_end_matches(", "))?;

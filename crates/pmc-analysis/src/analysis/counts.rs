@@ -260,8 +260,8 @@ impl RecordedCounts {
         // no timestamp at the end. Records without a timestamp were written at the end.
         let begin = first.min(last);
         let end = elapsed.map_or(last, |elapsed| begin.saturating_add(elapsed));
+        recorded.elapsed_ns = end.saturating_sub(begin);
         let at = |timestamp| (if timestamp == 0 { end } else { timestamp }).saturating_sub(begin);
-        recorded.elapsed_ns = at(0);
         let exits = by_thread(&session.reads, at, |count, of| count.take_turns(of.read.count));
         recorded.exits = in_order(exits.collect());
         if wants_slices {

@@ -20,9 +20,8 @@ use std::time::{Duration, Instant};
 
 use super::facts::{KnownPmu, MachineFacts};
 use super::refusal::Refusal;
-use super::request::{CounterFlags, CountingStart, Levels, Mode, OpenRequest, allocate};
+use super::request::{CounterFlags, CountingStart, OpenRequest};
 use super::target::TargetSlot;
-use crate::event::EventSpec;
 use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::generic;
 use pmc_sys::host::CpuList;
@@ -139,12 +138,8 @@ fn core_unit(pmu: &KnownPmu, facts: &MachineFacts) -> CoreUnit {
     }
 }
 
-/// Returns a request for a hardware event on pmc's own process in user mode, which most users may open.
 fn request(config: u64) -> Result<OpenRequest, Box<Refusal>> {
-    let spec = EventSpec::generic(kind::HARDWARE, config);
-    let mut request = allocate(&spec, Mode::TaskCounting, CounterFlags::default(), None)?;
-    request.levels(Levels::User);
-    Ok(request)
+    OpenRequest::in_user_mode(kind::HARDWARE, config, CounterFlags::default())
 }
 
 /// Finds the event whose copies fill the most counters. The size of its group is the number of counters.
@@ -236,7 +231,7 @@ fn width(mut request: OpenRequest) -> Option<u16> {
 pub fn trial(number: u64) -> Result<CounterState, Box<Refusal>> {
     let mut request = request(number)?;
     let event = request.open(TargetSlot::OURSELVES, None, None)?;
-    let failed = |error| Refusal::new(request.event(), request.attr().clone(), TargetSlot::OURSELVES, &error);
+    let failed = |error| request.failed(TargetSlot::OURSELVES, &error);
     let before = reading(&event).map_err(failed)?;
     event.switch(true).map_err(failed)?;
     spin(MOMENT);
@@ -289,12 +284,8 @@ mod tests {
     /// group is as large as requested.
     #[test]
     fn groups_grow_until_the_kernel_refuses() {
-        let request = |config| {
-            let spec = EventSpec::generic(kind::SOFTWARE, config);
-            let mut request = allocate(&spec, Mode::TaskCounting, CounterFlags::default(), None).unwrap();
-            request.levels(Levels::User);
-            request
-        };
+        let request =
+            |config| OpenRequest::in_user_mode(kind::SOFTWARE, config, CounterFlags::default()).unwrap();
         let group = fill(&request(1), 5);
         if group.is_empty() {
             return;

@@ -234,14 +234,7 @@ impl CounterSet {
                     let cpus = bound.cloned().unwrap_or_default();
                     self.open_on_each(group, slot.tid, &cpus)
                 }
-                (None, Some(cpu)) => {
-                    let there = |cpus: Option<&CpuList>| cpus.is_none_or(|cpus| cpus.contains(cpu));
-                    if there(bound) && there(leader.core_cpus.as_ref()) {
-                        self.open_group(group, slot)
-                    } else {
-                        SlotOpenResult::Yes
-                    }
-                }
+                (None, Some(cpu)) if !leader.takes_cpu(cpu) => SlotOpenResult::Yes,
                 _ => self.open_group(group, slot),
             };
             if opened == SlotOpenResult::Gone {
@@ -410,9 +403,10 @@ impl CounterSet {
         };
         request.start(start);
         request.read_as_group(grouped);
-        let fd = request.open(slot, cgroup.as_deref(), leader)?;
-        let id = if grouped { fd.id() } else { Ok(0) };
-        let id = id.map_err(|error| Refusal::new(&spec.name, request.attr().clone(), slot, &error))?;
+        let (fd, id) = match grouped {
+            true => request.open_with_id(slot, cgroup.as_deref(), leader)?,
+            false => (request.open(slot, cgroup.as_deref(), leader)?, 0),
+        };
         Ok(Member { event, fd, id })
     }
 

@@ -116,6 +116,18 @@ impl OpenRequest {
         self.negotiate(slot, leader.is_some(), |attr| EventFd::open(attr, target, leader))
     }
 
+    /// Opens the event as [`OpenRequest::open`] does. Also returns the kernel's id.
+    pub(super) fn open_with_id(
+        &mut self,
+        slot: TargetSlot,
+        cgroup: Option<&TargetCgroup>,
+        leader: Option<&EventFd>,
+    ) -> Result<(EventFd, u64), Box<Refusal>> {
+        let fd = self.open(slot, cgroup, leader)?;
+        let id = fd.id().map_err(|error| self.failed(slot, &error))?;
+        Ok((fd, id))
+    }
+
     /// Calls `open` until it succeeds or no part of the request is left to give up.
     pub(super) fn negotiate<T>(
         &mut self,
@@ -162,6 +174,11 @@ impl OpenRequest {
             };
             row.after.contains(&errno) && (row.applies)(self, attr) && changes()
         })
+    }
+
+    /// Returns the refusal for an error after the event was opened.
+    pub(super) fn failed(&self, slot: TargetSlot, error: &io::Error) -> Box<Refusal> {
+        Box::new(self.refusal(error, self.attr.clone(), slot))
     }
 
     fn refusal(&self, error: &io::Error, attr: Attr, slot: TargetSlot) -> Refusal {

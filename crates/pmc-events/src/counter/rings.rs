@@ -33,7 +33,7 @@ use super::inherited_probes::ProbeDefinition;
 use super::refusal::Refusal;
 use super::request::given_up::GivenUp;
 use super::request::sampling::{self, SampleOptions, SampleRole};
-use super::request::{OpenRequest, check_cpus};
+use super::request::{CounterFlags, OpenRequest, check_cpus};
 use super::target::{TargetCgroup, TargetSlot};
 use crate::event::{EventGroup, EventSpec};
 use pmc_sys::abi::Attr;
@@ -41,7 +41,7 @@ use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic::DUMMY;
 use pmc_sys::error::RingLimit;
 use pmc_sys::host::CpuList;
-use pmc_sys::sys::perf::{EventFd, OpenTarget};
+use pmc_sys::sys::perf::EventFd;
 use pmc_sys::sys::ring::{Direction, Ring};
 use pmc_sys::sys::{errno, page_size};
 
@@ -263,7 +263,8 @@ impl Rings {
                     continue;
                 }
                 let lead = leader.map(|at: usize| &self.open[at].fd);
-                match self.events[event].open(slot, lead) {
+                let RingEvent { request, cgroup, .. } = &mut self.events[event];
+                match request.open_with_id(slot, cgroup.as_deref(), lead) {
                     Ok((fd, id)) => {
                         leader = leader.or(Some(self.open.len()));
                         let attr = self.events[event].request.attr();
@@ -302,11 +303,9 @@ impl Rings {
         let hardware = self.events.iter().find(|event| event.spec.takes_counter());
         let hardware = hardware.map(|event| event.request.attr()).map(|attr| (attr.kind(), attr.config()));
         for (kind, config) in [(kind::SOFTWARE, DUMMY)].into_iter().chain(hardware) {
-            let mut attr = Attr::new(kind, config);
-            for flag in [Flag::Disabled, Flag::ExcludeKernel, Flag::ExcludeHv] {
-                attr.set(flag, true);
-            }
-            let guard = EventFd::open(&attr, OpenTarget::Task(tid), None);
+            let request = OpenRequest::in_user_mode(kind, config, CounterFlags::default());
+            let slot = TargetSlot { tid: Some(tid), cpu: None };
+            let guard = request.and_then(|mut request| request.open(slot, None, None));
             self.guards.extend(guard.ok().map(|guard| (tid, guard)));
         }
     }
@@ -394,10 +393,9 @@ impl Rings {
         if !self.open(slot)? {
             return Ok(false);
         }
-        self.join(before, pages).map(|()| true).map_err(|error| {
-            let request = &self.events[self.open[before].event].request;
-            Box::new(Refusal::new(request.event(), request.attr().clone(), slot, &error))
-        })
+        self.join(before, pages)
+            .map(|()| true)
+            .map_err(|error| self.events[self.open[before].event].request.failed(slot, &error))
     }
 
     /// Redirects the events from `first` on into existing or new rings.
@@ -659,26 +657,15 @@ impl RingEvent {
     /// Whether the event can be opened in this slot. With `per_thread`, threads have slots on any CPU, and
     /// slots on single CPUs are for events bound to that CPU.
     fn takes(&self, slot: TargetSlot, per_thread: bool) -> bool {
-        let has = |cpus: &Option<CpuList>, cpu| cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu));
         match slot.cpu {
             None => self.spec.cpus.is_none(),
             Some(_) if per_thread && slot.tid.is_some() && self.spec.cpus.is_none() => false,
-            Some(cpu) => has(&self.spec.cpus, cpu) && has(&self.spec.core_cpus, cpu),
+            Some(cpu) => self.spec.takes_cpu(cpu),
         }
     }
 
     fn direction(&self) -> Direction {
         if self.request.attr().get(Flag::WriteBackward) { Direction::Backward } else { Direction::Forward }
-    }
-
-    fn open(&mut self, slot: TargetSlot, leader: Option<&EventFd>) -> Result<(EventFd, u64), Box<Refusal>> {
-        let fd = self.request.open(slot, self.cgroup.as_deref(), leader)?;
-        match fd.id() {
-            Ok(id) => Ok((fd, id)),
-            Err(error) => {
-                Err(Box::new(Refusal::new(self.request.event(), self.request.attr().clone(), slot, &error)))
-            }
-        }
     }
 }
 

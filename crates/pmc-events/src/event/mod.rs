@@ -351,6 +351,11 @@ impl EventSpec {
         self.core_cpus.is_some() && self.merge.is_some()
     }
 
+    /// Whether the event may be opened on this CPU: the text or the PMU can bind it to certain CPUs.
+    pub fn takes_cpu(&self, cpu: u32) -> bool {
+        [&self.cpus, &self.core_cpus].into_iter().flatten().all(|cpus| cpus.contains(cpu))
+    }
+
     /// The name of this instance when instances are not merged, in perf's format:
     /// `uncore_imc_0/clockticks/`, `cpu_core/cycles/`, `clockticks [uncore_imc_0]`.
     pub fn unique_name(&self) -> String {

@@ -10,19 +10,20 @@
 
 use crate::recording::open::{Groups, may_lock_any};
 use crate::recording::plan::{MeasurementScope, SamplePlan, TracePlan};
+use pmc_events::counter::request::{CounterFlags, OpenRequest};
 use pmc_events::counter::rings::{AuxOptions, Rings};
+use pmc_events::counter::target::TargetSlot;
 use pmc_events::event::{EventSource, EventSpec};
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{MoreTimeConv, TimeConv};
-use pmc_sys::abi::attr::{Flag, kind};
+use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::generic::DUMMY;
-use pmc_sys::abi::{Attr, sample_type};
+use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::tracer::Tracer;
 use pmc_sys::sys::header_page::HeaderPage;
 use pmc_sys::sys::page_size;
-use pmc_sys::sys::perf::{EventFd, OpenTarget};
 use pmc_sys::sys::ring::AuxMode;
 
 /// Default sizes of the areas, as in perf: for users who may lock any amount of memory, and for all other
@@ -228,10 +229,8 @@ const ARM_SPE: u32 = 4;
 /// Returns how the CPU's clock relates to the kernel's clock. Reads this from the page that the kernel maps
 /// for any event.
 fn times() -> Option<TimeConv> {
-    let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
-    // Without this flag, the event requires privileges.
-    attr.set(Flag::ExcludeKernel, true);
-    let event = EventFd::open(&attr, OpenTarget::Task(0), None).ok()?;
+    let mut request = OpenRequest::in_user_mode(kind::SOFTWARE, DUMMY, CounterFlags::default()).ok()?;
+    let event = request.open(TargetSlot::OURSELVES, None, None).ok()?;
     let clock = HeaderPage::map(&event).ok()?.clock_conversion()?;
     let more = MoreTimeConv {
         cycles: clock.cycles,
@@ -248,6 +247,7 @@ mod tests {
     use crate::kit::test_data;
     use pmc_events::event;
     use pmc_perfdata::record::{Record, Records};
+    use pmc_sys::abi::Attr;
 
     /// Returns the plan for this trace on a machine whose description was saved for tests.
     fn settled(

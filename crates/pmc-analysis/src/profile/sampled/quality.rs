@@ -1,6 +1,7 @@
 //! Quality of a profile: lost samples, incomplete stacks, and missing names with the reasons.
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use super::interpreters::{self, NamelessLanguage};
 use super::{LocationCalls, StringId, StringTable};
@@ -100,7 +101,7 @@ impl UnwindEnds {
 }
 
 /// A module with samples: its symbols, and which data is missing.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ModuleQuality {
     /// The module's path; untrusted text.
     pub path: Box<str>,

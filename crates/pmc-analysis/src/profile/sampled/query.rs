@@ -676,11 +676,8 @@ mod tests {
         let (roots, callers) = tree(StackDirection::Callee);
         assert_eq!(roots, named(&[("work", 95)]));
         assert_eq!(callers, named(&[("main", 95)]), "the outermost of a recursion counts");
-        let none = world.ask(Query {
-            tree: Some(StackDirection::Caller),
-            root: Some("x".to_owned()),
-            ..by_symbol()
-        });
+        let query = Query { tree: Some(StackDirection::Caller), root: Some("x".to_owned()), ..by_symbol() };
+        let none = world.ask(query);
         assert!(none.profile.events[0].tree.as_ref().unwrap().nodes.is_empty());
     }
 

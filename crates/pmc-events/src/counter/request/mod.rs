@@ -205,6 +205,16 @@ pub fn check_cpus(spec: &EventSpec, online: &CpuList, counted: Option<&CpuList>)
 }
 
 impl OpenRequest {
+    /// Creates a request to count a task in user mode, which requires the least privilege.
+    ///
+    /// # Errors
+    /// As [`allocate`].
+    pub fn in_user_mode(kind: u32, config: u64, flags: CounterFlags) -> Result<Self, Box<Refusal>> {
+        let mut request = allocate(&EventSpec::generic(kind, config), Mode::TaskCounting, flags, None)?;
+        request.levels(Levels::User);
+        Ok(request)
+    }
+
     /// The event's name.
     pub fn event(&self) -> &str {
         &self.event

@@ -1,4 +1,4 @@
-//! The result of a recording: what it contains, what was lost, and how it ended.
+//! The result of a recording: its content, its losses, and its end.
 
 use std::path::PathBuf;
 
