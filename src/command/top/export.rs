@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::plan::TopView;
 use crate::command::screen;
 use crate::tui::ViewFormat;
+use crate::view::report::ReportLayout;
 use pmc_analysis::analysis::live::export;
 use pmc_analysis::analysis::live::snapshot::{LiveSnapshot, SnapshotMaker};
 use pmc_analysis::profile::sampled::{Profile, Query};
@@ -17,7 +17,7 @@ use pmc_sys::host::Host;
 pub(super) fn write(
     maker: &SnapshotMaker,
     snapshot: &LiveSnapshot,
-    shown: &TopView,
+    layout: &ReportLayout,
     query: &Query,
     form: ViewFormat,
     path: &Path,
@@ -33,6 +33,6 @@ pub(super) fn write(
     let query = Query { limit: 0.0, row_limit: 0.0, ..query.clone() };
     let answer = if format.is_table() { maker.answer(snapshot, &query).profile } else { Profile::default() };
     maker.with_stacks(snapshot, &query, |stacks| {
-        screen::export((stacks, query.event), &answer, ("pmc top", &shown.layout), format, path)
+        screen::export((stacks, query.event), &answer, ("pmc top", layout), format, path)
     })
 }

@@ -21,7 +21,7 @@ use pmc_recording::recording::{launch, open};
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::host::Host;
 use pmc_sys::sys::memory;
-use pmc_sys::sys::process::{Ended, Streams};
+use pmc_sys::sys::process::Ended;
 use pmc_sys::sys::signal::{self, Signals};
 
 /// Runs the command.
@@ -30,7 +30,7 @@ use pmc_sys::sys::signal::{self, Signals};
 /// An option is invalid, an event cannot be opened, or the output cannot be written.
 pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
     memory::stay_small();
-    open::check_frequency(&mut plan.sample, &Host::live())?;
+    open::check_frequency(&mut plan.live.sample, &Host::live())?;
     match screen::is_there() && !plan.stdio {
         true => watch::run(plan),
         false if plan.tui => Err(Error::usage("--tui requires a terminal").try_this("--stdio")),
@@ -40,12 +40,10 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
 
 fn tables(plan: &TopPlan) -> Result<Exit> {
     let signals = Signals::catch(&signal::ENDING).map_err(|error| Error::io("catching signals", error))?;
-    let (mut requests, names) = names::start(plan.names())?;
-    // Keeps the command's output out of the tables.
-    let streams = Streams::OutputToError;
+    let (mut requests, names) = names::start(plan.names.clone())?;
     let sampler =
-        Sampler::start(plan.live(streams), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
-    let mut maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots());
+        Sampler::start(plan.live.clone(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
+    let mut maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots.clone());
     let exit = stdio::run(plan, &sampler.state, &mut maker, &names, &signals);
     let stopped = sampler.stop();
     exit.and_then(|exit| stopped.map(|ended| exit_of(exit, ended)))

@@ -3,7 +3,6 @@
 //! Checks what clap cannot. Options shared with `record` ([`sampling_options`]) have the same meaning as
 //! there.
 
-use std::ffi::OsString;
 use std::time::Duration;
 
 use crate::cli::top::TopArgs;
@@ -15,7 +14,7 @@ use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::live::names::NameOptions;
 use pmc_analysis::analysis::live::snapshot::{Retention, SnapshotOptions};
 use pmc_analysis::analysis::request::NamePattern;
-use pmc_analysis::profile::sampled::table::{RowRank, RowSelection};
+use pmc_analysis::profile::sampled::table::RowSelection;
 use pmc_analysis::profile::sampled::{Filter, Query, SortKey, StackDirection, sort};
 use pmc_analysis::session::SampleQuery;
 use pmc_analysis::session::samples::SampleAttribute;
@@ -39,42 +38,21 @@ use pmc_sys::units::{MS, S};
 /// Settings of `pmc top`.
 pub(in crate::command) struct TopPlan {
     /// The targets and events to sample.
-    pub(super) sample: SamplePlan,
-    pub(super) wanted: SampleQuery,
-    pub(super) max_stack: usize,
-    pub(super) symbols: Symbols,
-    pub(super) depth: Depth,
-    pub(super) raw_names: bool,
+    pub(super) live: LivePlan,
+    pub(super) names: NameOptions,
+    pub(super) snapshots: SnapshotOptions,
+    /// The rows to show.
+    pub(super) query: Query,
+    pub(super) layout: ReportLayout,
+    pub(super) retention: Retention,
     /// How to list the code of functions.
     pub(super) code: ListingOptions,
-    pub(super) realtime: Option<i32>,
-    pub(super) ignore_callees: Option<NamePattern>,
-    pub(super) shown: TopView,
-    pub(super) delay: Duration,
     pub(super) timeout: Option<Duration>,
     /// The terminal's background, if specified.
     pub(super) background: Option<Background>,
     pub(super) stdio: bool,
     pub(super) json: bool,
     pub(super) tui: bool,
-}
-
-/// Selects and arranges the samples to show.
-#[derive(Debug, Clone)]
-pub(super) struct TopView {
-    pub(super) keys: Vec<SortKey>,
-    pub(super) ranks: Vec<RowRank>,
-    pub(super) only: RowSelection,
-    /// Percentages are relative to the filtered samples.
-    pub(super) is_relative: bool,
-    pub(super) comms: Option<Vec<String>>,
-    pub(super) has_totals: bool,
-    pub(super) tree: Option<StackDirection>,
-    pub(super) hide_kernel: bool,
-    pub(super) hide_user: bool,
-    pub(super) show_idle: bool,
-    pub(super) retention: Retention,
-    pub(super) layout: ReportLayout,
 }
 
 /// Bytes per ring buffer: one second at perf's default rate with stacks. The buffers are emptied several
@@ -105,7 +83,6 @@ impl TopPlan {
         }
         let sample = sampling(typed, &keys, host)?;
         let has_chains = sample.options.call_graph.is_some();
-        let attributes = sort::attributes(&keys, 1);
         let lines = keys.iter().any(|key| key.needs_lines());
         let layout = ReportLayout {
             show_samples: typed.show_nr_samples,
@@ -123,47 +100,70 @@ impl TopPlan {
             sort_member: typed.group_sort_idx.unwrap_or(0),
             ..ReportLayout::default()
         };
-        let shown = TopView {
-            ranks,
-            only: RowSelection {
-                dsos: listed(&typed.dsos),
-                symbols: listed(&typed.symbols),
-                more_than: typed.count_filter,
-                ..RowSelection::default()
+        let attributes = sort::attributes(&keys, 1);
+        let has = |key| keys.contains(&key);
+        let comms = listed(&typed.comms);
+        Ok(Self {
+            live: LivePlan {
+                sample,
+                query: SampleQuery {
+                    ignore_comms: !has(SortKey::Comm) && comms.is_none(),
+                    ignore_stacks: !has_chains,
+                    attributes: attributes.clone(),
+                    ..SampleQuery::default()
+                },
+                max_stack: typed.max_stack.into(),
+                delay: Duration::from_nanos(duration("-d", &typed.delay, S, 10 * MS)?),
+                realtime: typed.realtime,
+                // Keeps the command's output out of the tables.
+                streams: Streams::OutputToError,
             },
-            is_relative: typed.percentage == "relative",
-            comms: listed(&typed.comms),
-            has_totals: has_chains && !typed.no_children,
-            tree: has_chains.then_some(StackDirection::Caller),
-            hide_kernel: typed.hide_kernel_symbols,
-            hide_user: typed.hide_user_symbols,
-            show_idle: typed.idle,
+            names: NameOptions {
+                options: Symbols {
+                    kallsyms: typed.kallsyms.clone(),
+                    vmlinux: typed.vmlinux.clone(),
+                    live: true,
+                    alone: !lines,
+                    ..Symbols::from_environment()
+                },
+                depth: if lines { Depth::Inlines } else { Depth::Names },
+                raw_names: typed.no_demangle,
+            },
+            snapshots: SnapshotOptions {
+                attributes,
+                with_sockets: has(SortKey::Socket),
+                with_idle: typed.idle,
+                ignore_callees: typed.ignore_callees.as_deref().map(NamePattern::new).transpose()?,
+            },
+            query: Query {
+                ranks,
+                relative: typed.percentage == "relative",
+                totals: has_chains && !typed.no_children,
+                by_mode: layout.asks_modes(),
+                innermost: Stream::Output.is_terminal(),
+                tree: has_chains.then_some(StackDirection::Caller),
+                limit: layout.branch_limit / 100.0,
+                filter: Filter {
+                    comms: comms.map(|names| names.into_iter().collect()),
+                    hide_user: typed.hide_user_symbols,
+                    hide_kernel: typed.hide_kernel_symbols,
+                    only: RowSelection {
+                        dsos: listed(&typed.dsos),
+                        symbols: listed(&typed.symbols),
+                        more_than: typed.count_filter,
+                        ..RowSelection::default()
+                    },
+                    ..Filter::default()
+                },
+                keys,
+                ..Query::default()
+            },
+            layout,
             retention: match (typed.zero, typed.accumulate) {
                 (true, _) => Retention::None,
                 (_, true) => Retention::Lasts,
                 _ => Retention::Decays,
             },
-            layout,
-            keys,
-        };
-        Ok(Self {
-            sample,
-            wanted: SampleQuery {
-                ignore_comms: !shown.keys.contains(&SortKey::Comm) && shown.comms.is_none(),
-                ignore_stacks: !has_chains,
-                attributes,
-                ..SampleQuery::default()
-            },
-            max_stack: typed.max_stack.into(),
-            symbols: Symbols {
-                kallsyms: typed.kallsyms.clone(),
-                vmlinux: typed.vmlinux.clone(),
-                live: true,
-                alone: !lines,
-                ..Symbols::from_environment()
-            },
-            depth: if lines { Depth::Inlines } else { Depth::Names },
-            raw_names: typed.no_demangle,
             code: ListingOptions {
                 syntax: if typed.disassembler_style == "intel" { Syntax::Intel } else { Syntax::Att },
                 with_source: true,
@@ -175,13 +175,9 @@ impl TopPlan {
                 raw_names: typed.no_demangle,
                 ..ListingOptions::default()
             },
-            realtime: typed.realtime,
-            ignore_callees: typed.ignore_callees.as_deref().map(NamePattern::new).transpose()?,
-            shown,
-            delay: Duration::from_nanos(duration("-d", &typed.delay, S, 10 * MS)?),
             timeout: plan::timeout(typed.timeout.as_deref())?.map(Duration::from_nanos),
-            // Options that require text output.
             background: plan::background(typed.screen.theme.as_deref())?,
+            // Options that require text output.
             stdio: typed.stdio
                 || typed.json
                 || typed.hierarchy
@@ -193,70 +189,15 @@ impl TopPlan {
         })
     }
 
-    /// Returns the command to sample, with its arguments; empty if there is none.
-    pub(super) fn command(&self) -> &[OsString] {
-        &self.sample.run_schedule.command
-    }
-
-    /// Returns the sampler's plan. The command gets the standard streams `streams`.
-    pub(super) fn live(&self, streams: Streams) -> LivePlan {
-        LivePlan {
-            sample: self.sample.clone(),
-            query: self.wanted.clone(),
-            max_stack: self.max_stack,
-            delay: self.delay,
-            realtime: self.realtime,
-            streams,
-        }
-    }
-
-    /// Returns the query that the options describe.
-    pub(super) fn query(&self) -> Query {
-        let TopView { keys, ranks, only, comms, has_totals, tree, hide_kernel, hide_user, layout, .. } =
-            &self.shown;
-        Query {
-            keys: keys.clone(),
-            ranks: ranks.clone(),
-            relative: self.shown.is_relative,
-            totals: *has_totals,
-            by_mode: layout.asks_modes(),
-            innermost: Stream::Output.is_terminal(),
-            tree: *tree,
-            limit: layout.branch_limit / 100.0,
-            filter: Filter {
-                comms: comms.as_ref().map(|names| names.iter().cloned().collect()),
-                hide_user: *hide_user,
-                hide_kernel: *hide_kernel,
-                only: only.clone(),
-                ..Filter::default()
-            },
-            ..Query::default()
-        }
-    }
-
-    /// Returns the options for snapshots of the live state.
-    pub(super) fn snapshots(&self) -> SnapshotOptions {
-        SnapshotOptions {
-            attributes: self.wanted.attributes.clone(),
-            with_sockets: self.shown.keys.contains(&SortKey::Socket),
-            with_idle: self.shown.show_idle,
-            ignore_callees: self.ignore_callees.clone(),
-        }
-    }
-
-    /// Returns the options for resolving names.
-    pub(super) fn names(&self) -> NameOptions {
-        NameOptions { options: self.symbols.clone(), depth: self.depth, raw_names: self.raw_names }
-    }
-
     /// Makes rows keep their process and thread, which lets the user filter by them later.
     pub(super) fn tell_threads(&mut self) {
-        self.wanted.ignore_comms = false;
+        self.live.query.ignore_comms = false;
         for attribute in [SampleAttribute::Pid, SampleAttribute::Tid] {
-            if !self.wanted.attributes.contains(&attribute) {
-                self.wanted.attributes.push(attribute);
+            if !self.snapshots.attributes.contains(&attribute) {
+                self.snapshots.attributes.push(attribute);
             }
         }
+        self.live.query.attributes.clone_from(&self.snapshots.attributes);
     }
 }
 

@@ -31,9 +31,8 @@ pub(super) fn run(
 ) -> Result<Exit> {
     let start = Instant::now();
     let end = plan.timeout.map(|timeout| start + timeout);
-    let query = plan.query();
     let mut last = None;
-    let mut next = start + plan.delay;
+    let mut next = start + plan.live.delay;
     loop {
         let until = end.map_or(next, |end| end.min(next));
         let caught = wait(signals, shared, until)?;
@@ -48,29 +47,29 @@ pub(super) fn run(
         // After an interruption, the user does not expect further output.
         if !matches!(caught, Some(signal::TERM | signal::HUP)) {
             let mut snapshot = maker.take(last.take());
-            let answer = maker.answer(&snapshot, &query);
+            let answer = maker.answer(&snapshot, &plan.query);
             let head = maker.head(&snapshot, 0);
             let mut out = BufWriter::with_capacity(1 << 14, stdout().lock());
             let write = if plan.json { view::top::write_json } else { view::top::write };
-            write(&mut out, &head, &answer.profile, &plan.shown.layout)
+            write(&mut out, &head, &answer.profile, &plan.layout)
                 .and_then(|()| out.flush())
                 .map_err(|error| Error::output("the table", error))?;
             snapshot.release();
-            maker.end_interval(plan.shown.retention);
+            maker.end_interval(plan.retention);
             last = Some(snapshot);
         }
         match caught {
             Some(signal::INT) => return Ok(Exit::Done),
             Some(signal) => return Ok(Exit::Interrupted(signal)),
             None if is_last => {
-                if shared.is_over() && plan.command().is_empty() {
+                if shared.is_over() && plan.live.sample.run_schedule.command.is_empty() {
                     say::warn(&Warning::NobodyLeft);
                 }
                 return Ok(Exit::Done);
             }
             None => {}
         }
-        next += plan.delay;
+        next += plan.live.delay;
         // After a slow reader, continue from now instead of catching up.
         next = next.max(Instant::now());
     }

@@ -15,11 +15,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::export;
-use super::plan::{TopPlan, TopView};
+use super::plan::TopPlan;
 use crate::command::screen;
 use crate::tui::board::{latest, serve};
 use crate::tui::engine::CpuTimeSplit;
 use crate::tui::{Board, Engine, EngineHandle, EngineStatus, Inbox, LiveCommand, ViewFormat};
+use crate::view::report::ReportLayout;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::live::listing::{FunctionSamples, ListingBuilder};
 use pmc_analysis::analysis::live::names::{self, EARLY, NameLookup};
@@ -51,22 +52,21 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
     let background = plan.background;
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
-    let (mut requests, names) = names::start(plan.names())?;
+    let (mut requests, names) = names::start(plan.names.clone())?;
     // Keeps the command's output off the screen.
-    let streams = Streams::OffTerminal;
+    plan.live.streams = Streams::OffTerminal;
     let sampler =
-        Sampler::start(plan.live(streams), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
-    let maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots());
-    let query = plan.query();
-    let row_limit = plan.shown.layout.row_limit / 100.0;
-    let first = Query { event: Some(0), limit: BRANCH, row_limit, ..query };
-    let status = EngineStatus { title: title(&plan.sample), is_live: true, ..EngineStatus::default() };
+        Sampler::start(plan.live.clone(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
+    let maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots);
+    let row_limit = plan.layout.row_limit / 100.0;
+    let first = Query { event: Some(0), limit: BRANCH, row_limit, ..plan.query };
+    let status = EngineStatus { title: title(&plan.live.sample), is_live: true, ..EngineStatus::default() };
     let board = Board::new(inbox.waker(), status);
     let (engine, jobs) = EngineHandle::new(board.clone());
     let (wanted, functions) = channel();
     {
         let board = board.clone();
-        let (options, how) = (plan.symbols.clone(), plan.code.clone());
+        let (options, how) = (plan.names.options, plan.code);
         std::thread::spawn(move || list(&functions, options, how, &board));
     }
     let start = Instant::now();
@@ -74,9 +74,9 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
         shared: sampler.state.clone(),
         rates: sampler.rates.clone(),
         names,
-        retention: plan.shown.retention,
-        shown: plan.shown,
-        delay: plan.delay,
+        retention: plan.retention,
+        layout: plan.layout,
+        delay: plan.live.delay,
         maker,
         board: board.clone(),
         code: wanted,
@@ -84,15 +84,15 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
         snapshot: None,
         is_frozen: false,
         row_history: RowHistory::default(),
-        over: match plan.sample.scope {
-            _ if !plan.sample.run_schedule.command.is_empty() => "ENDED: the command has ended",
+        over: match plan.live.sample.scope {
+            _ if !plan.live.sample.run_schedule.command.is_empty() => "ENDED: the command has ended",
             MeasurementScope::Cpus(_) => "ENDED: press q for the reason",
             _ => "ENDED: all sampled processes have ended",
         },
         start,
         first: FIRST.iter(),
         next: start,
-        next_turn: start + plan.delay,
+        next_turn: start + plan.live.delay,
         end: plan.timeout.map(|timeout| start + timeout),
         head: LiveHeader::default(),
     };
@@ -136,7 +136,7 @@ struct WatchState {
     code: Sender<FunctionSamples>,
     query: Query,
     snapshot: Option<LiveSnapshot>,
-    shown: TopView,
+    layout: ReportLayout,
     retention: Retention,
     delay: Duration,
     is_frozen: bool,
@@ -190,7 +190,7 @@ impl Engine for WatchState {
     fn export(&mut self, form: ViewFormat, path: &Path) -> Result<()> {
         self.hold();
         let written = match &self.snapshot {
-            Some(snapshot) => export::write(&self.maker, snapshot, &self.shown, &self.query, form, path),
+            Some(snapshot) => export::write(&self.maker, snapshot, &self.layout, &self.query, form, path),
             None => Err(Error::new("nothing to write yet")),
         };
         self.release();

@@ -47,6 +47,7 @@ const FIRST_DRAINS: [u64; 3] = [20_000_000, 60_000_000, 100_000_000];
 const WRITING_NS: u64 = 2_000_000;
 
 /// The events to sample, and options of the live view.
+#[derive(Clone)]
 pub struct LivePlan {
     /// What to sample.
     pub sample: SamplePlan,
