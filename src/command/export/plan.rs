@@ -98,7 +98,7 @@ impl ExportPlan {
             return Err(Error::usage("the gmon format writes a directory, not standard output")
                 .try_option(AdvisedOption::ExportFolder, "{option} DIR"));
         }
-        to(&output).is_not(&input)?;
+        to(&output, format).is_not(&input)?;
         let layout = ReportLayout { branch_limit: plan::BRANCH_IN_JSON, ..ReportLayout::default() };
         let request = AnalysisRequest {
             selection: plan::selection_of_stacks(&typed.filter, &typed.stacks)?,
@@ -154,7 +154,7 @@ impl ExportPlan {
 
     /// Returns the output's destination.
     pub(super) fn destination(&self) -> Destination<'_> {
-        to(&self.output)
+        to(&self.output, self.format)
     }
 
     /// Returns the index of the selected event, or `None` if no event is selected.
@@ -195,6 +195,7 @@ fn input(typed: &ExportSource) -> PathBuf {
     plan::input(typed.input.as_ref().or(typed.file.as_ref()))
 }
 
-fn to(output: &Path) -> Destination<'_> {
-    Destination { path: output, option: AdvisedOption::ExportFile, keeps: false }
+fn to(output: &Path, format: ExportFormat) -> Destination<'_> {
+    let option = if format.is_folder() { AdvisedOption::ExportFolder } else { AdvisedOption::ExportFile };
+    Destination { path: output, option, keeps: false }
 }
