@@ -251,22 +251,15 @@ fn grown(
     totals: &[SampleValue],
     texts: &StringTable,
 ) -> Vec<CallTree> {
-    let mut grown = Vec::new();
-    if let Some(order) = query.tree {
-        let root = query.root.as_deref().map(|name| texts.find(name));
-        let options = TreeOptions {
-            order,
-            share_of: query.share_of,
-            collapse: query.collapse,
-            limit: query.limit,
-            root: root.flatten(),
-        };
+    let Some(order) = query.tree else { return Vec::new() };
+    let (share_of, collapse, limit) = (query.share_of, query.collapse, query.limit);
+    let grown = |root| trees(input, TreeOptions { order, share_of, collapse, limit, root }, totals, texts);
+    let mut grown = match query.root.as_deref().map(|name| texts.find(name)) {
         // A tree cannot start at an unknown function.
-        if root != Some(None) {
-            grown = trees(input, options, totals, texts);
-        }
-        grown.resize_with(totals.len(), Default::default);
-    }
+        Some(None) => Vec::new(),
+        root => grown(root.flatten()),
+    };
+    grown.resize_with(totals.len(), Default::default);
     grown
 }
 
