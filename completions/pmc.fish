@@ -688,6 +688,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l stop-bt -d 'Stop call
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s S -l symbols -d 'Print only samples in these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l dsos -d 'Print only samples in these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-stack -d 'Maximum number of frames in a call chain' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -d 'Maximum number of blocks of code between branches, for the brstackinsn fields' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s c -l comms -d 'Include only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -d 'Include only these processes' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -d 'Include only these threads' -r
@@ -712,7 +713,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestmount -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestvmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s G -l hide-call-graph -d 'Do not print call chains'

@@ -130,8 +130,6 @@ const NO_GUESTS: OptionTreatment =
     Refused("pmc does not look up guest symbols", "perf kvm --guest report, which reads the same file");
 const NO_BOOK: OptionTreatment =
     Refused("pmc has no info pages and no web pages", "pmc help COMMAND, or man pmc-COMMAND");
-const NO_CODE: OptionTreatment =
-    Refused("script does not show code", "pmc script -F +brstacksym, or pmc annotate");
 
 /// All options, sorted by command.
 pub const OPTIONS: &[PerfOption] = &[
@@ -384,8 +382,7 @@ pub const OPTIONS: &[PerfOption] = &[
     row("script", "--call-trace", NO_TRACES),
     row("script", "--call-ret-trace", NO_TRACES),
     row("script", "--graph-function <symbol[,symbol...]>", NO_TRACES),
-    row("script", "--xed", NO_CODE),
-    row("script", "--max-blocks <n>", NO_CODE),
+    row("script", "--xed", Refused("pmc does not run xed", "pmc script -F +disasm")),
     row(
         "script",
         "--addr-range <addr[,addr...]>",

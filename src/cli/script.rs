@@ -18,8 +18,9 @@ Examples:
   pmc script --json                       one object per line
 Fields: comm, pid, tid, misc, cpu, time, tod, event, period, trace, ip, sym, symoff, dso, srcline, srccode, addr,
 data_src, weight, ins_lat, phys_addr, data_page_size, code_page_size, cgroup, uregs, iregs, brstack, brstacksym,
-brstackoff, bpf-output, stream_id, dsoff; flags, synth, ipc and callindent are empty (pmc reads no instruction traces),
-and so are machine_pid and vcpu (pmc reads no guests' samples).")]
+brstackoff, brstackinsn, brstackinsnlen, brstackdisasm, insn, insnlen, disasm, retire_lat, bpf-output, stream_id, dsoff;
+flags, synth, ipc and callindent are empty (pmc reads no instruction traces), and so are machine_pid and vcpu (pmc reads
+no guests' samples).")]
 pub struct ScriptArgs {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
@@ -53,6 +54,10 @@ pub struct ScriptArgs {
     /// Maximum number of frames in a call chain
     #[arg(long, value_name = "FRAMES", default_value_t = 127)]
     pub max_stack: usize,
+
+    /// Maximum number of blocks of code between branches, for the brstackinsn fields
+    #[arg(long, value_name = "N")]
+    pub max_blocks: Option<usize>,
 
     /// Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread
     #[arg(long)]

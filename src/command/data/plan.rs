@@ -59,6 +59,7 @@ impl DataPlan {
                 trace_fields: true,
                 callers: true,
                 max_stack: MAX_STACK,
+                max_blocks: 0,
                 joins: true,
                 stitches: false,
                 functions: Vec::new(),

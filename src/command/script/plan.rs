@@ -39,6 +39,7 @@ impl ScriptPlan {
             trace_fields: false,
             callers: !typed.hide_call_graph,
             max_stack: typed.max_stack,
+            max_blocks: typed.max_blocks.filter(|most| *most > 0).unwrap_or(usize::MAX),
             joins: !typed.filter.no_join,
             stitches: typed.stitch_lbr,
             functions: typed.symbols.clone(),

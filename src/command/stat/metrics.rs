@@ -119,7 +119,13 @@ impl TableMetrics {
         let mut wrong = None;
         for one in &chosen {
             match binder.formula(one) {
-                Ok(formula) => found.formulas.push(formula),
+                Ok(mut formula) => {
+                    let is_typed = |alias: &&&str| asked.names.iter().any(|name| name == **alias);
+                    if let Some(alias) = one.aliases.iter().find(is_typed) {
+                        formula.name = (*alias).to_owned();
+                    }
+                    found.formulas.push(formula);
+                }
                 Err(error) if one.raw && chosen.len() > 1 => {
                     let why = error.headline();
                     found.left_out.push(Warning::MetricLeftOut { why });

@@ -8,7 +8,7 @@ use super::ScriptLayout;
 use pmc_analysis::profile::script::{AddressFunction, AddressFunctions, ScriptBranch, ScriptEntry};
 use pmc_perfdata::record::sample::SampledRegisters;
 use pmc_perfdata::record::{Record, kind};
-use pmc_sys::text::as_json;
+use pmc_sys::text::{as_json, hex};
 
 /// Version of the format; increases when the meaning of a field changes.
 pub(super) const VERSION: u32 = 1;
@@ -83,6 +83,8 @@ fn more(
     say("stream_id", entry.stream_id.map(Value::from));
     say("user_regs", entry.user_regs.map(registers));
     say("intr_regs", entry.intr_regs.map(registers));
+    say("insn", entry.instruction.map(|code| Value::from(hex(&code.bytes, " "))));
+    say("disasm", entry.instruction.map(|code| Value::from(super::parts::disassembly(code))));
     if !entry.branches.is_empty() {
         say("branches", Some(entry.branches.iter().map(branch).collect()));
     }

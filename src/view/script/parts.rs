@@ -1,5 +1,6 @@
 //! Less common fields: data addresses, costs, registers, branches, a BPF program's bytes, source lines.
 
+use std::fmt;
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -8,10 +9,13 @@ use rustc_hash::FxHashMap;
 use super::ScriptWriter;
 use super::digits::{decimal, hex, padded};
 use super::places::{dso, symbol};
-use pmc_analysis::profile::script::{AddressFunction, ScriptBranch, ScriptEntry, ScriptField, ScriptFields};
+use pmc_analysis::profile::script::{
+    AddressFunction, BLOCK_FIELDS, BranchEnd, BranchLine, Instruction, ScriptBranch, ScriptEntry,
+    ScriptField, ScriptFields,
+};
 use pmc_perfdata::record::decode::page_size;
 use pmc_perfdata::record::sample::SampledRegisters;
-use pmc_sys::text::clean;
+use pmc_sys::text::{self, clean};
 use pmc_sys::units::CalendarTime;
 
 /// Width of the field `flags` in columns.
@@ -45,8 +49,11 @@ impl ScriptWriter<'_> {
             if has(ScriptField::Weight) {
                 decimal(&mut self.out, weight.value(), 16, b' ');
             }
-            if let Some((latency, _)) = weight.more().filter(|_| has(ScriptField::InsLat)) {
-                decimal(&mut self.out, latency.into(), 16, b' ');
+            let latencies = weight.more().map(|(latency, retire)| [latency, retire]).unwrap_or_default();
+            for (field, latency) in [ScriptField::InsLat, ScriptField::RetireLat].into_iter().zip(latencies) {
+                if has(field) {
+                    decimal(&mut self.out, latency.into(), 16, b' ');
+                }
             }
         }
     }
@@ -72,6 +79,10 @@ impl ScriptWriter<'_> {
         if let Some(bytes) = entry.bpf.filter(|_| has(ScriptField::BpfOutput)) {
             bpf_output(&mut self.out, bytes);
         }
+        self.instruction(entry.instruction, fields);
+        if fields.has_any(&BLOCK_FIELDS) && !entry.branches.is_empty() {
+            self.blocks(entry.blocks, fields);
+        }
         if let Some(addr) = entry.phys_addr.filter(|_| has(ScriptField::PhysAddr)) {
             hex(&mut self.out, addr, 16);
         }
@@ -87,6 +98,51 @@ impl ScriptWriter<'_> {
         }
         if let Some(path) = entry.cgroup.filter(|_| has(ScriptField::Cgroup)) {
             let _ = write!(self.out, " {}", clean(path));
+        }
+    }
+
+    fn instruction(&mut self, instruction: Option<&Instruction>, fields: ScriptFields) {
+        if fields.has(ScriptField::InsnLen) {
+            let _ = write!(self.out, " ilen: {}", instruction.map_or(0, |found| found.bytes.len()));
+        }
+        let Some(instruction) = instruction else { return };
+        if fields.has(ScriptField::Insn) {
+            let _ = write!(self.out, " insn: {}", text::hex(&instruction.bytes, " "));
+        }
+        if fields.has(ScriptField::Disasm) {
+            let _ = write!(self.out, "\t\t{}", clean(&disassembly(instruction)));
+        }
+    }
+
+    /// Writes the code between branches.
+    fn blocks(&mut self, lines: &[BranchLine], fields: ScriptFields) {
+        self.out.push(b'\n');
+        for line in lines {
+            let _ = match line {
+                BranchLine::Function { name, into: 0 } => writeln!(self.out, "\t{}:", clean(name)),
+                BranchLine::Function { name, into } => writeln!(self.out, "\t{}+{into}:", clean(name)),
+                BranchLine::Mismatch => writeln!(self.out, "\tmismatch of LBR data and executable"),
+                BranchLine::NotReached => writeln!(self.out, "\t... not reaching sample ..."),
+                BranchLine::TooLong => writeln!(self.out, "\t... too much code for one sample ..."),
+                BranchLine::Instruction { address, code, branch } => {
+                    let text = match (code.is_data(), fields.has(ScriptField::BrStackDisasm)) {
+                        (true, _) => "<bad>".to_owned(),
+                        (_, true) => clean(&disassembly(code)).into_owned(),
+                        _ => format!("insn: {} ", text::hex(&code.bytes, " ")),
+                    };
+                    let length = if code.is_data() { 0 } else { code.bytes.len() };
+                    let length = format!("ilen: {length}");
+                    let length = if fields.has(ScriptField::BrStackInsnLen) { &length } else { "" };
+                    let tab = if length.is_empty() { "" } else { "\t" };
+                    match branch {
+                        None => writeln!(self.out, "\t{address:016x}\t{text}{tab}{length}"),
+                        Some(branch) => {
+                            let end = branch_end(branch);
+                            writeln!(self.out, "\t{address:016x}\t{text:30}\t{length}{tab}{end}")
+                        }
+                    }
+                }
+            };
         }
     }
 
@@ -142,6 +198,42 @@ impl ScriptWriter<'_> {
         let (in_tx, abort) = (mark(flags.in_tx(), 'X'), mark(flags.is_abort(), 'A'));
         let _ = write!(self.out, "/{guess}/{in_tx}/{abort}/{}/{} ", flags.cycles(), flags.kind());
     }
+}
+
+/// Returns the flags, cycles and instructions per cycle of a block's last branch.
+fn branch_end(branch: &BranchEnd) -> String {
+    let BranchEnd { flags, total_cycles, instructions } = *branch;
+    let marks = [
+        (flags.is_predicted(), " PRED"),
+        (flags.is_mispredicted(), " MISPRED"),
+        (flags.in_tx(), " INTX"),
+        (flags.is_abort(), " ABORT"),
+    ];
+    let mut text = "#".to_owned();
+    marks.iter().filter(|(is_set, _)| *is_set).for_each(|(_, mark)| text.push_str(mark));
+    let cycles = flags.cycles();
+    if cycles > 0 {
+        let _ = fmt::write(&mut text, format_args!(" {cycles} cycles [{total_cycles}]"));
+        if instructions > 0 {
+            let ratio = instructions as f32 / f32::from(cycles);
+            let _ = fmt::write(&mut text, format_args!(" {ratio:.2} IPC"));
+        }
+    }
+    text
+}
+
+/// Returns an instruction in assembly. The name of a jump's target replaces its address, as in perf.
+pub(super) fn disassembly(instruction: &Instruction) -> String {
+    let Instruction { mnemonic, operands, target, .. } = instruction;
+    let operands = match target.as_ref().and_then(|target| target.name.as_ref()) {
+        Some((name, into)) => {
+            let before = operands.rfind(", ").map_or("", |at| &operands[..at + 2]);
+            let into = if *into == 0 { String::new() } else { format!("+{into:#x}") };
+            format!("{before}{name}{into}")
+        }
+        None => operands.to_string(),
+    };
+    format!("{mnemonic} {operands}").trim_end().to_owned()
 }
 
 /// Returns perf's name of a register.

@@ -242,6 +242,9 @@ fn metrics_add_their_events() {
     assert_eq!(of("double"), 2.0 * counts.number("page-faults"));
     let used = counts.number("task-clock") / 1e3 / counts.seconds("elapsed_s");
     assert!((of("cpus_utilized") - used).abs() < 1e-6, "{} {used}", of("cpus_utilized"));
+    // perf's names are aliases; the one that was typed is shown.
+    let text = pmc(&["-x,", "-M", "page_faults_per_second,migration_rate", "--", "true"]);
+    assert!(text.contains("page_faults_per_second") && text.contains("migration_rate"), "{text}");
     // If the machine cannot count cycles, the metric gives the reason instead of appearing without a number.
     let text = pmc(&["-M", "IPC", "-e", "task-clock", "--", "true"]);
     assert!(text.contains("ipc") || text.contains("insn per cycle"), "{text}");

@@ -21,7 +21,7 @@ fn missing_targets_are_reported() {
     kit::run(&["stat", "-t", "999999999"]).expect(1).says(&["no thread 999999999"]);
     kit::run(&["stat", "-C", "9999", "--", "true"])
         .expect(1)
-        .says(&["CPU 9999 is not online; the online CPUs are 0"]);
+        .says(&["CPU 9999 is not online; the online CPUs are 0", "No supported events found."]);
     kit::run(&["stat", "-C", "x", "--", "true"]).expect(2).says(&["-C x"]);
     kit::run(&["stat", "-p", "abc"]).expect(2).says(&["no process is named `abc`", "pgrep"]);
     kit::run(&["stat", "-p", "0"]).expect(2).says(&["`0` is not a process id"]);

@@ -128,6 +128,43 @@ pub(crate) fn write(lab: &Lab, name: &str, seed: u64) -> PathBuf {
     path
 }
 
+#[test]
+fn parts_of_data_sources_match_perfs_columns() {
+    let Some(lab) = Lab::new() else { return };
+    let program = lab.build("deep", DEEP);
+    let (code, sink) = addresses(&program);
+    // All values of each field: the operation, the level, the TLB.
+    let sources = (0..32).chain((0..16).map(|level| level << 33)).chain((0..128).map(|tlb| tlb << 26));
+    let sample =
+        |source: u64| vec![ID, BASE + code[0], 100 | 100 << 32, 1000, BASE + sink, 0, 1000, 1, source];
+    let samples: Vec<Vec<u64>> = sources.map(sample).collect();
+    let file = lab.path("sources");
+    let layout = (SAMPLE & !sample_type::BRANCH_STACK, 0);
+    write_samples(&file, &program, layout, &Features::default(), &samples);
+    let Some(perf) = oracle::perfs().into_iter().nth(1) else { return };
+    for key in ["op", "cache", "memory", "dtlb"] {
+        let ours = table("pmc", &file, &["--mem-mode", "-s", key]);
+        // perf has one column per value: `  Load  Store  Other|Command`, then `  4.0%  1.0% 95.0%|deep`.
+        let fields = format!("{key},comm");
+        let columns = ["report", "--stdio", "-t", "|", "--mem-mode", "-F", &fields, "-i"];
+        let text =
+            kit::Ran::from(std::process::Command::new(&perf).args(columns).arg(&file).output().unwrap());
+        let of = |ending: &str| -> Vec<String> {
+            let line = text.stdout.lines().find_map(|line| line.trim_end().strip_suffix(ending));
+            let line = line.unwrap_or_else(|| panic!("{}", text.stdout)).trim_start_matches('#');
+            line.split_whitespace().map(str::to_owned).collect()
+        };
+        let (names, shares) = (of("|Command"), of("|deep"));
+        assert_eq!((names.len(), shares.len()), (ours.len(), ours.len()), "{key}: {ours:?}");
+        for (name, share) in names.into_iter().zip(shares) {
+            let theirs: f64 = share.trim_end_matches('%').parse().unwrap();
+            let ours =
+                ours.get(&vec![name.clone()]).unwrap_or_else(|| panic!("{key}: no {name} in {ours:?}"));
+            assert!((theirs - ours).abs() < 0.1, "{key} {name}: perf {theirs}, pmc {ours}");
+        }
+    }
+}
+
 /// The attr of the recording's first event.
 fn attr_of(path: &Path) -> Attr {
     pmc_perfdata::perfdata::Reader::open(path).expect("its header is whole").events()[0].attr.clone()
@@ -187,6 +224,12 @@ fn memory_accesses_match_perf() {
     }
     assert!(ours.iter().any(|(name, _)| name == "[.] sink+0x0"), "{ours:?}");
     scripts_agree(&file, &["-F", "comm,weight"]);
+    for perf in oracle::perfs().into_iter().skip(1) {
+        let fields = ["script", "-F", "comm,weight,ins_lat,retire_lat", "-i"];
+        let theirs = std::process::Command::new(&perf).args(fields).arg(&file).output().unwrap();
+        let ours = kit::pmc().args(fields).arg(&file).output().unwrap();
+        assert!(!ours.stdout.is_empty() && theirs.stdout == ours.stdout, "{}", perf.display());
+    }
     for keys in ["local_ins_lat", "dso_size"] {
         tables_agree(&file, &["--mem-mode", "-s", keys]);
     }

@@ -30,6 +30,7 @@ const WAYS: &[&[&str]] = &[
     &["report", "--mmaps"],
     &["script", "--no-cache"],
     &["script", "--no-cache", "--json"],
+    &["script", "--no-cache", "-F", "+insn,+insnlen,+disasm,+brstackinsnlen,+brstackdisasm,+retire_lat"],
     &[
         "script",
         "--no-cache",

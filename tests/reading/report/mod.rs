@@ -6,6 +6,7 @@ use crate::kit;
 
 mod against;
 mod branches;
+mod code;
 mod convert;
 mod dump;
 mod everywhere;

@@ -120,12 +120,15 @@ fn unsupported_script_features_are_explained() {
     let file = lab.record("flat", &["-e", "cpu-clock"], &[deep.to_str().unwrap()], false);
     let file = file.to_str().unwrap();
     kit::run(&["script", "-i", file, "-F", "comm,+ip"]).expect(2).says(&["changes the usual fields"]);
-    kit::run(&["script", "-i", file, "-F", "brstackinsn"]).expect(2).says(&["disassembler", "brstacksym"]);
+    kit::run(&["script", "-i", file, "-F", "brcntr"]).expect(2).says(&["branch counters"]);
+    kit::run(&["script", "-i", file, "-F", "comm,brstackinsn"])
+        .expect(0)
+        .says(&["recorded without brstackinsn"]);
     kit::run(&["script", "-i", file, "-F", "hardware:comm"]).expect(2).says(&["hw, sw, trace"]);
     kit::run(&["script", "-i", file, "-F", "comm,brstack"]).expect(0).says(&["recorded without brstack"]);
     kit::run(&["script", "-i", file, "-F", "timme"]).expect(2).says(&["did you mean time"]);
     for (option, word) in
-        [("--itrace", "instruction traces"), ("--xed", "does not show code"), ("-l", "Python")]
+        [("--itrace", "instruction traces"), ("--xed", "does not run xed"), ("-l", "Python")]
     {
         kit::run(&["script", "-i", file, option]).expect(2).says(&[word, "try:"]);
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use pmc_perfdata::record::decode::{BranchFlags, DataSource};
 use pmc_perfdata::record::sample::{ReadValues, SampledRegisters, Weight};
 use pmc_perfdata::record::{RawRecord, Record, Sample};
+pub use pmc_symbols::symbol::disassemble::{Flow, Instruction};
 
 /// A function at an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -83,6 +84,44 @@ pub struct ScriptBranch {
     pub to_at: u32,
 }
 
+/// A line about the code that ran between branches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BranchLine {
+    /// The following code is in another function than the code before it.
+    Function {
+        /// The function's name; untrusted text.
+        name: String,
+        /// Offset of the code from the function's start, in bytes.
+        into: u64,
+    },
+    /// An instruction.
+    Instruction {
+        /// Its address in the process.
+        address: u64,
+        /// The instruction, with addresses in its file.
+        code: Arc<Instruction>,
+        /// The branch, if this instruction is the source of one.
+        branch: Option<BranchEnd>,
+    },
+    /// The file's code does not lead to the next branch.
+    Mismatch,
+    /// The code branches elsewhere before the sampled address.
+    NotReached,
+    /// The rest of the code exceeds the limit for one sample.
+    TooLong,
+}
+
+/// A branch at the end of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchEnd {
+    /// Flags and cycles of the branch.
+    pub flags: BranchFlags,
+    /// Sum of the cycles up to this branch.
+    pub total_cycles: u32,
+    /// Number of instructions in the block; 0 if its start is unknown.
+    pub instructions: u32,
+}
+
 /// One sample. Fields that were not recorded are `None`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ScriptEntry<'a> {
@@ -136,6 +175,10 @@ pub struct ScriptEntry<'a> {
     pub places: &'a [u32],
     /// Whether `places` is a call chain.
     pub has_chain: bool,
+    /// The sampled instruction, if it was requested and its code was found.
+    pub instruction: Option<&'a Instruction>,
+    /// The code between the branches, oldest first, if it was requested.
+    pub blocks: &'a [BranchLine],
 }
 
 /// A record as stored in the file, with its owner.
@@ -223,10 +266,17 @@ pub enum ScriptField {
     DsOff,
     MachinePid,
     Vcpu,
+    Insn,
+    InsnLen,
+    Disasm,
+    RetireLat,
+    BrStackInsn,
+    BrStackInsnLen,
+    BrStackDisasm,
 }
 
 /// All fields and their names.
-pub const FIELDS: [(&str, ScriptField); 38] = [
+pub const FIELDS: [(&str, ScriptField); 45] = [
     ("comm", ScriptField::Comm),
     ("pid", ScriptField::Pid),
     ("tid", ScriptField::Tid),
@@ -267,7 +317,18 @@ pub const FIELDS: [(&str, ScriptField); 38] = [
     // samples of guests.
     ("machine_pid", ScriptField::MachinePid),
     ("vcpu", ScriptField::Vcpu),
+    ("insn", ScriptField::Insn),
+    ("insnlen", ScriptField::InsnLen),
+    ("disasm", ScriptField::Disasm),
+    ("retire_lat", ScriptField::RetireLat),
+    ("brstackinsn", ScriptField::BrStackInsn),
+    ("brstackinsnlen", ScriptField::BrStackInsnLen),
+    ("brstackdisasm", ScriptField::BrStackDisasm),
 ];
+
+/// Fields that show the code between branches.
+pub const BLOCK_FIELDS: [ScriptField; 3] =
+    [ScriptField::BrStackInsn, ScriptField::BrStackInsnLen, ScriptField::BrStackDisasm];
 
 /// A set of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -88,6 +88,9 @@ impl BranchFlags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DataSource(pub u64);
 
+/// perf's name of all classes that have no column.
+const OTHER: &str = "Other";
+
 impl DataSource {
     fn field(self, shift: u32, width: u32) -> u64 {
         self.0 >> shift & ((1 << width) - 1)
@@ -201,6 +204,55 @@ impl DataSource {
             bits if bits & 2 != 0 => " Data",
             bits if bits & 4 != 0 => " Addr",
             _ => "",
+        }
+    }
+
+    /// The operation, as in the columns of perf's `-F op`.
+    pub fn operation_class(self) -> &'static str {
+        match self.field(0, 5) {
+            2 => "Load",
+            4 => "Store",
+            6 => "Ld+St",
+            bits if bits & 8 != 0 => "Pfetch",
+            bits if bits & 0x10 != 0 => "Exec",
+            _ => OTHER,
+        }
+    }
+
+    /// The cache that supplied the data, as in the columns of perf's `-F cache`.
+    pub fn cache_class(self) -> &'static str {
+        match self.field(33, 4) {
+            1 => "L1",
+            2 => "L2",
+            3 => "L3",
+            4 => "L4",
+            5 => "L2-buf",
+            0xc => "L1-buf",
+            _ => OTHER,
+        }
+    }
+
+    /// The memory that supplied the data, as in the columns of perf's `-F memory`.
+    pub fn memory_class(self) -> &'static str {
+        match self.field(33, 4) {
+            6 => "MSC",
+            8 => "Uncach",
+            9 => "CXL",
+            0xa => "IO",
+            0xd => "RAM",
+            0xe => "PMEM",
+            _ => OTHER,
+        }
+    }
+
+    /// The result of the address translation, as in the columns of perf's `-F dtlb`.
+    pub fn dtlb_class(self) -> &'static str {
+        match self.field(26, 7) {
+            0b01010 => "L1-Hit",
+            0b10010 => "L2-Hit",
+            0b11010 => "L?-Hit",
+            bits if bits & 4 != 0 => "Miss",
+            _ => OTHER,
         }
     }
 

@@ -138,9 +138,9 @@ pub fn no_target(error: TargetError) -> Error {
         TargetError::IdleUser(_) => Error::new(text),
         TargetError::NoUser(_) => Error::new(text).try_this("getent passwd"),
         TargetError::UnknownCpus => Error::new(text).try_this("mount -t sysfs sysfs /sys"),
-        TargetError::NoCpu { .. } => {
-            Error::new(text).try_this("name online CPUs with -C, or measure all with -a")
-        }
+        // Scripts for perf 7.2 look for the second sentence.
+        TargetError::NoCpu { .. } => Error::new(format!("{text}. No supported events found."))
+            .try_this("name online CPUs with -C, or measure all with -a"),
         TargetError::NoHierarchy => Error::new(text)
             .try_this("mount -t cgroup2 none /sys/fs/cgroup, or a v1 hierarchy with -o perf_event"),
         TargetError::Cgroup { source, path, .. } => {

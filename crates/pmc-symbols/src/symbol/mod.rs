@@ -35,7 +35,7 @@ pub mod tables;
 
 pub use build_id::BuildId;
 pub use build_id_cache::{BuildIdCache, CacheEntry};
-pub use code::disassemble;
+pub use code::{LONGEST_INSTRUCTION, disassemble};
 pub use debuginfod::Debuginfod;
 pub use dwarf::lines;
 pub use files::image::Image;

@@ -3,12 +3,14 @@
 
 use std::borrow::Cow;
 
+use super::blocks::{BlockLines, BlockReader};
 use super::dump::Dumper;
-use super::{DumpOrder, NamedRecording, ScriptLine};
+use super::instructions::SampledInstructions;
+use super::{CODE_FIELDS, DumpOrder, NamedRecording, ScriptLine};
 use crate::analysis::counts;
 use crate::analysis::names::RecordingNames;
 use crate::analysis::unwinding::RecordingUnwinder;
-use crate::profile::script::{ScriptBranch, ScriptEntry, ScriptField};
+use crate::profile::script::{BLOCK_FIELDS, BranchLine, ScriptBranch, ScriptEntry, ScriptField};
 use crate::session::location::SampledAddress;
 use crate::session::order::SampleUnwinding;
 use crate::session::samples::{ChainCompleter, Readings};
@@ -63,6 +65,8 @@ impl NamedRecording<'_> {
             leaves: self.leaves(),
             numbers: Vec::new(),
             branches: Vec::new(),
+            instructions: SampledInstructions::default(),
+            blocks: BlockReader::default(),
             trace: String::new(),
         };
         let dumper = request.dump.map(|_| Dumper::new(session));
@@ -118,6 +122,8 @@ struct ScriptEntryBuilder<'a> {
     leaves: Option<Vec<bool>>,
     numbers: Vec<u32>,
     branches: Vec<ScriptBranch>,
+    instructions: SampledInstructions,
+    blocks: BlockReader,
     /// The formatted payload of a tracepoint.
     trace: String,
 }
@@ -179,6 +185,12 @@ impl ScriptEntryBuilder<'_> {
         let is_bpf = asked.kind() == kind::SOFTWARE && asked.config() == BPF_OUTPUT;
         let cgroup = parts.cgroup.map(|id| self.cgroup(id));
         let period = sample.period().unwrap_or_else(|| asked.period());
+        let blocks = match fields.has_any(&BLOCK_FIELDS) {
+            true => self.blocks(&sample, asked.branch_sample_type(), who, timestamp),
+            false => Vec::new(),
+        };
+        let leaf = self.numbers.first().filter(|_| fields.has_any(&CODE_FIELDS));
+        let addr_at = self.data_address(event, &sample, who, timestamp);
         let entry = ScriptEntry {
             comm: &comm,
             pid: thread.map(|thread| thread.pid),
@@ -189,7 +201,7 @@ impl ScriptEntryBuilder<'_> {
             event,
             misc: raw.misc,
             addr: sample.addr(),
-            addr_at: self.data_address(event, &sample, who, timestamp),
+            addr_at,
             weight: parts.weight,
             data_src: parts.data_src.map(DataSource),
             phys_addr: parts.phys_addr,
@@ -205,6 +217,8 @@ impl ScriptEntryBuilder<'_> {
             bpf: parts.raw.filter(|_| is_bpf),
             places: &self.numbers,
             has_chain,
+            blocks: &blocks,
+            instruction: leaf.and_then(|number| self.instructions.at(script, *number)),
         };
         if sample_type & sample_type::READ == 0 {
             return visit(ScriptLine::Sample(&entry));
@@ -235,6 +249,18 @@ impl ScriptEntryBuilder<'_> {
             from_at: number(branch.from),
             to_at: number(branch.to),
         }));
+    }
+
+    fn blocks(
+        &mut self,
+        sample: &Sample<'_>,
+        branch_types: u64,
+        who: Thread,
+        timestamp: Timestamp,
+    ) -> Vec<BranchLine> {
+        let lines = BlockLines::new(self.script, self.session.history.epoch(who.pid, timestamp));
+        let shown = self.branches.len().min(self.script.request.max_blocks.saturating_add(1));
+        lines.of_sample(&mut self.blocks, &self.branches[..shown], sample.ip(), branch_types)
     }
 
     fn data_address(

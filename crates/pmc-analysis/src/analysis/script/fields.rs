@@ -5,23 +5,17 @@
 //!   -F sw:comm,ip         only these, for software      -F trace:            tracepoints are not printed
 //! ```
 
-use crate::profile::script::{FIELDS, ScriptField, ScriptFields};
+use crate::profile::script::{BLOCK_FIELDS, FIELDS, ScriptField, ScriptFields};
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_sys::abi::attr::kind;
-use pmc_sys::abi::sample_type;
+use pmc_sys::abi::{branch_sample_type, sample_type};
 use pmc_sys::error::{Error, Result, Warning, say};
 use pmc_sys::text;
 
 /// perf's fields that pmc does not support, and the reasons.
-const REFUSED: [(&str, &str); 8] = [
-    ("insn", "it requires the instruction bytes"),
-    ("insnlen", "it requires the instruction bytes"),
-    ("brstackinsn", "it requires a disassembler; brstack and brstacksym show the same branches"),
-    ("brstackinsnlen", "it requires a disassembler; brstack and brstacksym show the same branches"),
+const REFUSED: [(&str, &str); 2] = [
     ("metric", "pmc stat computes metrics"),
-    ("disasm", "it requires a disassembler; pmc annotate shows the instructions of a function"),
     ("brcntr", "pmc does not record branch counters (-j any,counter)"),
-    ("retire_lat", "its position in a sample depends on the CPU"),
 ];
 
 /// perf's kinds of events, by the name before the `:`.
@@ -103,7 +97,7 @@ fn field(name: &str) -> Result<ScriptField> {
 }
 
 /// The sample fields that each output field requires.
-const NEEDS: [(ScriptField, u64); 19] = [
+const NEEDS: [(ScriptField, u64); 23] = [
     (ScriptField::Pid, sample_type::TID),
     (ScriptField::Tid, sample_type::TID),
     (ScriptField::Cpu, sample_type::CPU),
@@ -111,6 +105,7 @@ const NEEDS: [(ScriptField, u64); 19] = [
     (ScriptField::Addr, sample_type::ADDR),
     (ScriptField::Weight, sample_type::WEIGHT | sample_type::WEIGHT_STRUCT),
     (ScriptField::InsLat, sample_type::WEIGHT_STRUCT),
+    (ScriptField::RetireLat, sample_type::WEIGHT_STRUCT),
     (ScriptField::DataSrc, sample_type::DATA_SRC),
     (ScriptField::PhysAddr, sample_type::PHYS_ADDR),
     (ScriptField::DataPageSize, sample_type::DATA_PAGE_SIZE),
@@ -120,6 +115,9 @@ const NEEDS: [(ScriptField, u64); 19] = [
     (ScriptField::BrStack, sample_type::BRANCH_STACK),
     (ScriptField::BrStackSym, sample_type::BRANCH_STACK),
     (ScriptField::BrStackOff, sample_type::BRANCH_STACK),
+    (ScriptField::BrStackInsn, sample_type::BRANCH_STACK),
+    (ScriptField::BrStackInsnLen, sample_type::BRANCH_STACK),
+    (ScriptField::BrStackDisasm, sample_type::BRANCH_STACK),
     (ScriptField::Cgroup, sample_type::CGROUP),
     (ScriptField::Tod, sample_type::TIME),
     (ScriptField::StreamId, sample_type::STREAM_ID),
@@ -183,8 +181,11 @@ fn of_event(event: &RecordedEvent, callers: bool, changes: &[FieldChange]) -> Sc
         fields.set(ScriptField::Dso, true);
     }
     let sample_type = event.attr.sample_type();
+    // The code between branches is known only if all branches were recorded.
+    let has_all_branches = event.attr.branch_sample_type() & branch_sample_type::ANY != 0;
     for (field, bits) in NEEDS {
-        if fields.has(field) && sample_type & bits == 0 {
+        let is_recorded = sample_type & bits != 0 && (has_all_branches || !BLOCK_FIELDS.contains(&field));
+        if fields.has(field) && !is_recorded {
             fields.set(field, false);
             if asked.contains(&field) {
                 let name = FIELDS.iter().find(|(_, other)| *other == field).map_or("", |(name, _)| name);

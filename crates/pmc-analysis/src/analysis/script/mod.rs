@@ -4,9 +4,11 @@
 //! [`NamedRecording::entries`] then visits the records and passes each on as a [`ScriptLine`]. Decides which
 //! fields an event has. `view::script` prints the lines.
 
+mod blocks;
 mod dump;
 mod entries;
 mod fields;
+mod instructions;
 mod places;
 
 use std::sync::Arc;
@@ -17,7 +19,9 @@ use super::request::SampleSelection;
 use super::symbols::RecordingSymbols;
 use super::unwinding::RecordingUnwinder;
 use super::{ProgressSink, quality, symbols_of};
-use crate::profile::script::{AddressFunctions, DumpedRecord, ScriptEntry, ScriptField, ScriptFields};
+use crate::profile::script::{
+    AddressFunctions, BLOCK_FIELDS, DumpedRecord, ScriptEntry, ScriptField, ScriptFields,
+};
 use crate::session::distinct_addresses::{self, AddressKinds, Addresses};
 use crate::session::{SampleQuery, Session};
 use pmc_perfdata::record::{Record, kind};
@@ -57,10 +61,18 @@ pub struct ScriptRequest {
     pub records: Vec<u32>,
     /// Whether to also dump all records byte by byte, and in which order.
     pub dump: Option<DumpOrder>,
+    /// Maximum number of blocks between branches to show.
+    pub max_blocks: usize,
     /// Where to look for symbols. [`NamedRecording::load`] detects whether the recording is from this
     /// machine.
     pub symbols: SymbolOptions,
 }
+
+/// Fields that show the sampled instruction.
+const CODE_FIELDS: [ScriptField; 3] = [ScriptField::Insn, ScriptField::InsnLen, ScriptField::Disasm];
+
+/// Maximum number of cached instructions.
+const MOST_CACHED: usize = 50_000;
 
 /// The contents of one line.
 #[derive(Debug)]
@@ -120,10 +132,12 @@ impl<'a> NamedRecording<'a> {
         let all = request.everything;
         let kinds = AddressKinds {
             chains: has(&[ScriptField::Ip, ScriptField::Sym, ScriptField::SrcCode])
+                || has(&CODE_FIELDS)
                 || !request.functions.is_empty()
                 || !request.dsos.is_empty()
                 || all,
             branches: has(&[ScriptField::BrStack, ScriptField::BrStackSym, ScriptField::BrStackOff])
+                || has(&BLOCK_FIELDS)
                 || all && has_bit(sample_type::BRANCH_STACK),
             data: has(&[ScriptField::Addr]) && has(&[ScriptField::Sym, ScriptField::Dso])
                 || all && has_bit(sample_type::ADDR),

@@ -102,6 +102,10 @@ pub(super) fn of_source(key: SortKey, word: u64, texts: &mut StringTable) -> Row
         SortKey::Snoop => texts.add(&source.snoop_words()),
         SortKey::Tlb => texts.add(&source.tlb_words()),
         SortKey::Locked => texts.add(source.lock_words()),
+        SortKey::MemOp => texts.add(source.operation_class()),
+        SortKey::Cache => texts.add(source.cache_class()),
+        SortKey::Memory => texts.add(source.memory_class()),
+        SortKey::DTlb => texts.add(source.dtlb_class()),
         _ => texts.add(source.blocked_words().trim_start()),
     })
 }

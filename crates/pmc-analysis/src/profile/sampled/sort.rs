@@ -49,6 +49,10 @@ pub enum SortKey {
     Tlb,
     Locked,
     Blocked,
+    MemOp,
+    Cache,
+    Memory,
+    DTlb,
     DCacheLine,
     PhysDaddr,
     DataPageSize,
@@ -108,6 +112,10 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("tlb", SortKey::Tlb, "TLB access"),
     ("locked", SortKey::Locked, "Locked"),
     ("blocked", SortKey::Blocked, "Blocked"),
+    ("op", SortKey::MemOp, "Mem Op"),
+    ("cache", SortKey::Cache, "Cache"),
+    ("memory", SortKey::Memory, "Memory"),
+    ("dtlb", SortKey::DTlb, "D-TLB"),
     ("dcacheline", SortKey::DCacheLine, "Data Cacheline"),
     ("phys_daddr", SortKey::PhysDaddr, "Data Physical Address"),
     ("data_page_size", SortKey::DataPageSize, "Data Page Size"),
@@ -128,7 +136,6 @@ const KEYS: &[(&str, SortKey, &str)] = &[
 ];
 
 const NO_TYPES: &str = "pmc does not determine data types; symbol_daddr names variables";
-const NO_PARTS: &str = "pmc separates rows by data source instead; use mem, snoop and tlb";
 const NO_JOINING: &str = "pmc does not combine branches with call chains; with -b use cycles and mispredict";
 
 /// perf's sort keys that pmc does not support, and why.
@@ -139,10 +146,6 @@ pub const REFUSED: &[(&str, &str)] = &[
     ("typeoff", NO_TYPES),
     ("typecln", NO_TYPES),
     ("simd", "it requires an Arm SPE trace, which pmc does not decode; perf report reads the same file"),
-    ("op", NO_PARTS),
-    ("cache", NO_PARTS),
-    ("memory", NO_PARTS),
-    ("dtlb", NO_PARTS),
     ("callchain_branch_predicted", NO_JOINING),
     ("callchain_branch_abort", NO_JOINING),
     ("callchain_branch_cycles", NO_JOINING),
@@ -235,6 +238,7 @@ impl SortKey {
             Self::SymbolDaddr | Self::DsoDaddr => SampleAttribute::Data,
             Self::DCacheLine => SampleAttribute::DataLine,
             Self::Mem | Self::Snoop | Self::Tlb | Self::Locked | Self::Blocked => SampleAttribute::DataSrc,
+            Self::MemOp | Self::Cache | Self::Memory | Self::DTlb => SampleAttribute::DataSrc,
             Self::PhysDaddr => SampleAttribute::PhysAddr,
             Self::DataPageSize => SampleAttribute::DataPage,
             Self::CodePageSize => SampleAttribute::CodePage,

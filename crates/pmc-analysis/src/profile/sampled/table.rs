@@ -124,7 +124,7 @@ pub struct RowSelection {
     pub dsos: Option<Vec<String>>,
     /// Keep these functions.
     pub symbols: Option<Vec<String>>,
-    /// Keep functions whose name contains this text.
+    /// Keep functions whose name contains this text. The placeholders for unknown names do not count.
     pub part: Option<String>,
     /// Keep only functions with a known name.
     pub named: bool,
@@ -146,7 +146,8 @@ impl RowSelection {
     /// Whether the function is selected.
     pub(super) fn has_function(&self, call: &LocationCall, texts: &StringTable) -> bool {
         let name = texts.get(call.symbol);
-        is_listed(&self.symbols, name) && self.part.as_ref().is_none_or(|part| name.contains(part.as_str()))
+        let has_part = |part: &String| call.named && name.contains(part.as_str());
+        is_listed(&self.symbols, name) && self.part.as_ref().is_none_or(has_part)
     }
 }
 
@@ -602,7 +603,15 @@ fn sample_cells(
             SortKey::SymbolDaddr | SortKey::DsoDaddr | SortKey::DCacheLine => {
                 place::of_data(*sort_key, input.code, &word)
             }
-            SortKey::Mem | SortKey::Snoop | SortKey::Tlb | SortKey::Locked | SortKey::Blocked => {
+            SortKey::Mem
+            | SortKey::Snoop
+            | SortKey::Tlb
+            | SortKey::Locked
+            | SortKey::Blocked
+            | SortKey::MemOp
+            | SortKey::Cache
+            | SortKey::Memory
+            | SortKey::DTlb => {
                 let source = word(|e| *e == SampleAttribute::DataSrc).filter(|word| *word != u64::MAX);
                 source.map_or(RowCell::Unknown, |word| place::of_source(*sort_key, word, texts))
             }
@@ -673,6 +682,21 @@ pub fn symbol_of(row: &TableRow) -> Option<StringId> {
 
 #[cfg(test)]
 mod tests {
+    use super::{LocationCall, RowSelection, StringTable};
+    use pmc_sys::abi::CpuMode;
+
+    #[test]
+    fn name_filters_ignore_placeholders() {
+        let mut texts = StringTable::default();
+        let only = RowSelection { part: Some("map".to_owned()), ..RowSelection::default() };
+        for (name, named, is_kept) in
+            [("do_mmap", true, true), ("[not mapped]", false, false), ("main", true, false)]
+        {
+            let call = LocationCall::new(texts.add("dso"), texts.add(name), CpuMode::User, named);
+            assert_eq!(only.has_function(&call, &texts), is_kept, "{name}");
+        }
+    }
+
     #[test]
     fn numbers_in_names_are_stripped() {
         let names = ["kworker/0:12", "opt cgu.07", "3", "plain", ""];

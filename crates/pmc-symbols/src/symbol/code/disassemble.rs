@@ -115,6 +115,11 @@ impl Instruction {
     pub fn end(&self) -> u64 {
         self.address.wrapping_add(self.bytes.len() as u64)
     }
+
+    /// Whether the bytes are not an instruction.
+    pub fn is_data(&self) -> bool {
+        &*self.mnemonic == DATA
+    }
 }
 
 /// The disassembler cannot be set up.
@@ -160,6 +165,17 @@ pub fn disassemble(
     Ok(all)
 }
 
+/// Returns the size in bytes of the instruction at the start of `bytes`; `None` if these bytes are not an
+/// instruction.
+///
+/// # Errors
+/// If the decoder cannot be set up.
+pub(super) fn first_length(machine: InstructionSet, bytes: &[u8]) -> Result<Option<usize>, SetUpError> {
+    let capstone = decoder(machine, Syntax::default())?;
+    let mut iterator = capstone.disasm_iter(bytes, 0)?;
+    Ok(iterator.next().map(|instruction| instruction.bytes().len()))
+}
+
 fn decoder(machine: InstructionSet, syntax: Syntax) -> capstone::CsResult<Capstone> {
     let x86 = |mode| {
         let syntax = match syntax {
@@ -175,13 +191,16 @@ fn decoder(machine: InstructionSet, syntax: Syntax) -> capstone::CsResult<Capsto
     }
 }
 
+/// The mnemonic of bytes that are not an instruction.
+const DATA: &str = ".byte";
+
 /// Creates a `.byte` line for bytes that are not an instruction.
 fn data(bytes: &[u8], address: u64) -> Instruction {
     let list: Vec<String> = bytes.iter().map(|byte| format!("{byte:#04x}")).collect();
     Instruction {
         address,
         bytes: bytes.into(),
-        mnemonic: ".byte".into(),
+        mnemonic: DATA.into(),
         operands: list.join(", ").into(),
         ..Instruction::default()
     }

@@ -34,6 +34,9 @@ use crate::address::Avma;
 /// Maximum size of a function in bytes; longer ones are truncated.
 pub const MOST_CODE: u64 = 1 << 20;
 
+/// Maximum size of an instruction in bytes, on x86.
+pub const LONGEST_INSTRUCTION: u64 = 15;
+
 /// Machine code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineCode {
@@ -117,6 +120,26 @@ impl Symbolizer {
             self.name_data(id, &mut all);
         }
         Ok(all)
+    }
+
+    /// Reads and disassembles the instruction at an address in the module's own numbering. Returns `None` if
+    /// its bytes are unavailable or are not an instruction.
+    pub fn instruction(&self, id: ModuleId, address: u64) -> Option<Instruction> {
+        let mut code = self.code_at(id, address, LONGEST_INSTRUCTION)?;
+        let length = disassemble::first_length(code.machine, &code.bytes).ok()??;
+        code.bytes.truncate(length);
+        self.disassemble(id, &code, Syntax::default()).ok()?.pop()
+    }
+
+    /// Reads up to `size` bytes of code at an address in the module's own numbering.
+    pub fn code_at(&self, id: ModuleId, address: u64, size: u64) -> Option<MachineCode> {
+        let mut code = self.code(id, address, size, None).ok()?;
+        // A jitdump supplies whole functions.
+        let skipped = usize::try_from(address.checked_sub(code.start)?).ok()?;
+        code.bytes.drain(..skipped.min(code.bytes.len()));
+        code.bytes.truncate(size as usize);
+        code.start = address;
+        (!code.bytes.is_empty()).then_some(code)
     }
 
     /// Adds the names of variables, and of the slots through which functions are called.
