@@ -29,10 +29,10 @@ const MOST: u64 = 1 << 20;
 
 /// The settings, with each key once.
 #[derive(Debug, Default)]
-pub struct Config {
+pub(crate) struct Config {
     settings: Vec<Setting>,
     /// Descriptions of skipped input: lines that are not settings, and files that cannot be read.
-    pub left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ struct Setting {
 
 /// Selects the files to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConfigFiles {
+pub(crate) enum ConfigFiles {
     /// All files in use; settings are written to the user's file.
     Usual,
     /// Only the user's file.
@@ -55,7 +55,7 @@ pub enum ConfigFiles {
 
 impl ConfigFiles {
     /// Returns the files. Later files override earlier ones, and settings are written to the last one.
-    pub fn paths(self) -> Vec<PathBuf> {
+    pub(crate) fn paths(self) -> Vec<PathBuf> {
         let home = || std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let user = || home().map(|home| home.join(".perfconfig"));
         match (self, std::env::var_os("PERF_CONFIG")) {
@@ -69,7 +69,7 @@ impl ConfigFiles {
 
 impl Config {
     /// Reads the files that exist.
-    pub fn load(files: ConfigFiles) -> Self {
+    pub(crate) fn load(files: ConfigFiles) -> Self {
         let mut config = Self::default();
         for file in files.paths() {
             match read(&file) {
@@ -105,7 +105,7 @@ impl Config {
     }
 
     /// Returns all keys and values, grouped by section.
-    pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         let section =
             |key: &str| key.rsplit_once('.').map_or(String::new(), |(section, _)| section.to_owned());
         let mut sections: Vec<String> = Vec::new();
@@ -123,7 +123,7 @@ impl Config {
     }
 
     /// Returns the value of a key.
-    pub fn get(&self, key: &str) -> Option<&str> {
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.settings.iter().find(|setting| setting.key == key).map(|setting| setting.value.as_str())
     }
 
@@ -131,7 +131,7 @@ impl Config {
     ///
     /// # Errors
     /// When the value is not a boolean.
-    pub fn is(&self, key: &str) -> Result<Option<bool>> {
+    pub(crate) fn is(&self, key: &str) -> Result<Option<bool>> {
         self.read(key, "true or false", |value| match value.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" => Some(true),
             "false" | "no" | "off" => Some(false),
@@ -143,7 +143,7 @@ impl Config {
     ///
     /// # Errors
     /// When `parse` returns `None`: the error names the file and the `expected` value.
-    pub fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         key: &str,
         expected: &str,
@@ -162,7 +162,7 @@ impl Config {
 ///
 /// # Errors
 /// When the key has no section, or the file cannot be read or written.
-pub fn set(file: &Path, key: &str, value: &str) -> Result<()> {
+pub(crate) fn set(file: &Path, key: &str, value: &str) -> Result<()> {
     // Keeps a link, and writes to its target.
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let doing = |error| Error::io(format!("writing {}", file.display()), error);

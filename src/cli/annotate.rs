@@ -22,138 +22,138 @@ docs/annotate.md explains the columns and the fields of --json.")]
 pub struct AnnotateArgs {
     /// Function name, with or without parameters (also -s) [default: the hottest functions]
     #[arg(value_name = "SYMBOL", conflicts_with = "symbol")]
-    pub function: Option<String>,
+    pub(crate) function: Option<String>,
 
     /// Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short, long, value_name = "FILE")]
-    pub input: Option<PathBuf>,
+    pub(crate) input: Option<PathBuf>,
 
     /// The function
     #[arg(short, long, value_name = "SYMBOL")]
-    pub symbol: Option<String>,
+    pub(crate) symbol: Option<String>,
 
     /// Only functions of these programs and libraries
     #[arg(short, long, visible_alias = "dso", value_name = "NAME,…", value_delimiter = ',')]
-    pub dsos: Vec<String>,
+    pub(crate) dsos: Vec<String>,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub filter: SampleFilter,
+    pub(crate) filter: SampleFilter,
 
     /// Number of functions to show if none is named; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 3)]
-    pub functions: usize,
+    pub(crate) functions: usize,
 
     /// Hide functions below this percentage of the event
     #[arg(long, value_name = "PERCENT")]
-    pub percent_limit: Option<f64>,
+    pub(crate) percent_limit: Option<f64>,
 
     /// Base of percentages: the function (local) or all samples (global), by period or by hits
     #[arg(long, value_name = "OF", default_value = "local-period", value_parser = ["local-period", "local-hits", "global-period", "global-hits", "period-local", "period-global", "hits-local", "hits-global"])]
-    pub percent_type: String,
+    pub(crate) percent_type: String,
 
     /// Also show the number of samples (in rows, instead of percentages)
     #[arg(short = 'n', long)]
-    pub show_nr_samples: bool,
+    pub(crate) show_nr_samples: bool,
 
     /// Also show the sum of periods (in rows, instead of percentages)
     #[arg(long)]
-    pub show_total_period: bool,
+    pub(crate) show_total_period: bool,
 
     /// Skip functions that cannot be disassembled
     #[arg(long)]
-    pub skip_missing: bool,
+    pub(crate) skip_missing: bool,
 
     /// Rows to show of each function, around its hottest row; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub max_rows: usize,
+    pub(crate) max_rows: usize,
 
     /// x86 assembly syntax: att or intel
     #[arg(short = 'M', long, value_name = "STYLE", default_value = "att", value_parser = ["att", "intel"])]
-    pub disassembler_style: String,
+    pub(crate) disassembler_style: String,
 
     /// Show the bytes of each instruction
     #[arg(long, overrides_with = "no_asm_raw")]
-    pub asm_raw: bool,
+    pub(crate) asm_raw: bool,
 
     /// Do not show the bytes of each instruction (default)
     #[arg(long)]
-    pub no_asm_raw: bool,
+    pub(crate) no_asm_raw: bool,
 
     /// Show source lines between the instructions (default)
     #[arg(long, overrides_with = "no_source")]
-    pub source: bool,
+    pub(crate) source: bool,
 
     /// Show instructions only
     #[arg(long, conflicts_with = "source_only")]
-    pub no_source: bool,
+    pub(crate) no_source: bool,
 
     /// Show source lines only
     #[arg(long)]
-    pub source_only: bool,
+    pub(crate) source_only: bool,
 
     /// Show the file name before each line number
     #[arg(short = 'l', long)]
-    pub print_line: bool,
+    pub(crate) print_line: bool,
 
     /// Show full paths of source files
     #[arg(short = 'P', long)]
-    pub full_paths: bool,
+    pub(crate) full_paths: bool,
 
     /// Directory that replaces the start of source paths; --prefix-strip sets how many components
     #[arg(long, value_name = "DIR")]
-    pub prefix: Option<PathBuf>,
+    pub(crate) prefix: Option<PathBuf>,
 
     /// Number of leading components to strip from source paths
     #[arg(long, value_name = "N", default_value_t = 0, requires = "prefix")]
-    pub prefix_strip: usize,
+    pub(crate) prefix_strip: usize,
 
     /// In rows, show all events side by side, not only those recorded as a group
     #[arg(long)]
-    pub group: bool,
+    pub(crate) group: bool,
 
     /// Demangle symbol names (default)
     #[arg(long, overrides_with = "no_demangle")]
-    pub demangle: bool,
+    pub(crate) demangle: bool,
 
     /// Show mangled symbol names
     #[arg(long)]
-    pub no_demangle: bool,
+    pub(crate) no_demangle: bool,
 
     /// Use the full-screen interface (default on a terminal)
     #[arg(long, conflicts_with_all = ["stdio", "stdio2", "json"])]
-    pub tui: bool,
+    pub(crate) tui: bool,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub screen: ScreenOptions,
+    pub(crate) screen: ScreenOptions,
 
     /// Print text even on a terminal (implied by options of the text output such as --max-rows); a pipe gets
     /// rows in perf's format
     #[arg(long)]
-    pub stdio: bool,
+    pub(crate) stdio: bool,
 
     /// Print pmc's own listing even to a pipe, with jump arrows and the error of each percentage
     #[arg(long, conflicts_with = "stdio")]
-    pub stdio2: bool,
+    pub(crate) stdio2: bool,
 
     /// When to colour the output: always, never, or auto (on a terminal)
     #[arg(long, visible_alias = "color", value_name = "WHEN", default_value = "auto", value_parser = ["always", "never", "auto"])]
-    pub stdio_color: String,
+    pub(crate) stdio_color: String,
 
     /// Print one JSON document
     #[arg(short = 'j', long)]
-    pub json: bool,
+    pub(crate) json: bool,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub symbol_files: SymbolFiles,
+    pub(crate) symbol_files: SymbolFiles,
 
     /// Copy of the recorded machine's /proc/kcore
     #[arg(long, value_name = "FILE")]
-    pub kcore: Option<PathBuf>,
+    pub(crate) kcore: Option<PathBuf>,
 
     /// Print no messages except errors
     #[arg(short, long)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
 }

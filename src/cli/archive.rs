@@ -15,17 +15,17 @@ Requires tar and bzip2.")]
 pub struct ArchiveArgs {
     /// Recording [default: perf.data]; with --unpack, the archive [default: the only perf*.tar.bz2 here]
     #[arg(value_name = "FILE")]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 
     /// Include the recording in the archive
     #[arg(long)]
-    pub all: bool,
+    pub(crate) all: bool,
 
     /// Unpack into the build-id cache
     #[arg(long, conflicts_with = "all")]
-    pub unpack: bool,
+    pub(crate) unpack: bool,
 
     /// Exclude the build-ids listed in this file, one per line
     #[arg(long, value_name = "FILE", conflicts_with = "unpack")]
-    pub exclude_buildids: Option<PathBuf>,
+    pub(crate) exclude_buildids: Option<PathBuf>,
 }

@@ -16,41 +16,41 @@ pmc uses perf's cache: --buildid-dir DIR before the command, $PERF_BUILDID_DIR, 
 pub struct BuildidCacheArgs {
     /// Add these files
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
-    pub add: Vec<PathBuf>,
+    pub(crate) add: Vec<PathBuf>,
 
     /// Remove the entries with the build-ids of these files
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
-    pub remove: Vec<PathBuf>,
+    pub(crate) remove: Vec<PathBuf>,
 
     /// Remove all builds cached under these paths
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
-    pub purge: Vec<PathBuf>,
+    pub(crate) purge: Vec<PathBuf>,
 
     /// Remove everything
     #[arg(short = 'P', long)]
-    pub purge_all: bool,
+    pub(crate) purge_all: bool,
 
     /// Update the entries of these files
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
-    pub update: Vec<PathBuf>,
+    pub(crate) update: Vec<PathBuf>,
 
     /// List the build-ids of this recording that are not in the cache
     #[arg(short = 'M', long, value_name = "RECORDING")]
-    pub missing: Option<PathBuf>,
+    pub(crate) missing: Option<PathBuf>,
 
     /// List the cache
     #[arg(short, long)]
-    pub list: bool,
+    pub(crate) list: bool,
 
     /// With -a and -u: look up the files in the mount namespace of this process
     #[arg(long, value_name = "PID")]
-    pub target_ns: Option<u32>,
+    pub(crate) target_ns: Option<u32>,
 
     /// With -a and -u: also fetch debug information from DEBUGINFOD_URLS and cache it
     #[arg(long, value_name = "URLS", num_args = 0..=1, require_equals = true)]
-    pub debuginfod: Option<Option<String>>,
+    pub(crate) debuginfod: Option<Option<String>>,
 
     /// Print what happens to each file
     #[arg(short, long, action = clap::ArgAction::Count)]
-    pub verbose: u8,
+    pub(crate) verbose: u8,
 }

@@ -10,21 +10,21 @@ pub struct BuildidListArgs {
     /// Recording, program or library (also -i); `-` is stdin [default: stdin if it is a pipe or file, else
     /// perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 
     /// The same
     #[arg(short, long, value_name = "FILE", hide = true)]
-    pub input: Option<PathBuf>,
+    pub(crate) input: Option<PathBuf>,
 
     /// List only files with samples
     #[arg(short = 'H', long)]
-    pub with_hits: bool,
+    pub(crate) with_hits: bool,
 
     /// Print the running kernel's build-id
     #[arg(short, long, conflicts_with_all = ["file", "input", "with_hits"])]
-    pub kernel: bool,
+    pub(crate) kernel: bool,
 
     /// List the running kernel and its modules with build-ids and addresses
     #[arg(short = 'm', long, conflicts_with_all = ["file", "input", "with_hits", "kernel"])]
-    pub kernel_maps: bool,
+    pub(crate) kernel_maps: bool,
 }

@@ -13,17 +13,17 @@ pmc uses perf's files: only $PERF_CONFIG, or /etc/perfconfig and ~/.perfconfig. 
 pub struct ConfigArgs {
     /// Keys to show (KEY) or set (KEY=VALUE)
     #[arg(value_name = "KEY[=VALUE]")]
-    pub keys: Vec<String>,
+    pub(crate) keys: Vec<String>,
 
     /// Show all settings
     #[arg(short, long, conflicts_with = "keys")]
-    pub list: bool,
+    pub(crate) list: bool,
 
     /// Use only /etc/perfconfig
     #[arg(long, conflicts_with = "user")]
-    pub system: bool,
+    pub(crate) system: bool,
 
     /// Use only ~/.perfconfig
     #[arg(long)]
-    pub user: bool,
+    pub(crate) user: bool,
 }

@@ -9,12 +9,12 @@ use clap::{Args, Subcommand};
 pub struct DataArgs {
     /// What to do.
     #[command(subcommand)]
-    pub command: DataCommand,
+    pub(crate) command: DataCommand,
 }
 
 /// What can be done.
 #[derive(Debug, Subcommand)]
-pub enum DataCommand {
+pub(crate) enum DataCommand {
     /// Convert the samples to another format
     Convert(ConvertArgs),
 }
@@ -26,36 +26,36 @@ Examples:
   pmc data convert --to-json samples.json               one document in perf's format, with callers and names
   pmc data convert --to-json - | jq '.samples[0]'
 pmc script --json prints one object per line, with all recorded fields.")]
-pub struct ConvertArgs {
+pub(crate) struct ConvertArgs {
     /// Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short, long, value_name = "FILE")]
-    pub input: Option<PathBuf>,
+    pub(crate) input: Option<PathBuf>,
 
     /// Write one JSON document; `-` is stdout
     #[arg(long, value_name = "FILE")]
-    pub to_json: Option<PathBuf>,
+    pub(crate) to_json: Option<PathBuf>,
 
     /// Not supported: pmc does not write CTF
     #[arg(long, value_name = "FOLDER")]
-    pub to_ctf: Option<PathBuf>,
+    pub(crate) to_ctf: Option<PathBuf>,
 
     /// Write wall-clock times, in nanoseconds since 1970 (recordings made with -k)
     #[arg(long)]
-    pub tod: bool,
+    pub(crate) tod: bool,
 
     /// Include only samples from FROM to TO, in seconds or percent of the recording
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
-    pub time: Option<String>,
+    pub(crate) time: Option<String>,
 
     /// Not supported: the document holds samples only
     #[arg(long)]
-    pub all: bool,
+    pub(crate) all: bool,
 
     /// Overwrite an existing file
     #[arg(short, long)]
-    pub force: bool,
+    pub(crate) force: bool,
 
     /// No effect: damage in a recording is always reported
     #[arg(short, long)]
-    pub verbose: bool,
+    pub(crate) verbose: bool,
 }

@@ -20,107 +20,107 @@ docs/diff.md explains noise and the fields of --json.")]
 pub struct DiffArgs {
     /// Recordings to compare, the baseline first [default: perf.data.old perf.data]
     #[arg(value_name = "FILE")]
-    pub files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
 
     /// Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
-    pub sort: Vec<String>,
+    pub(crate) sort: Vec<String>,
 
     /// Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text if all recordings
     /// have it, else delta-abs]
     #[arg(short, long, value_name = "HOW")]
-    pub compute: Option<String>,
+    pub(crate) compute: Option<String>,
 
     /// Sort by the baseline (0) or by the change in the first, second … recording after it
     #[arg(short, long, value_name = "N", default_value_t = 1)]
-    pub order: usize,
+    pub(crate) order: usize,
 
     /// Show only rows that the baseline has
     #[arg(short, long)]
-    pub baseline_only: bool,
+    pub(crate) baseline_only: bool,
 
     /// Show the sum of periods
     #[arg(short, long)]
-    pub period: bool,
+    pub(crate) period: bool,
 
     /// Show how each value was computed
     #[arg(short = 'F', long)]
-    pub formula: bool,
+    pub(crate) formula: bool,
 
     /// Compare the call trees
     #[arg(long)]
-    pub tree: bool,
+    pub(crate) tree: bool,
 
     /// Compare the hottest call chains frame by frame, by function and source line (or by -s)
     #[arg(long, conflicts_with = "tree")]
-    pub stream: bool,
+    pub(crate) stream: bool,
 
     /// Hide rows below this percentage in all recordings
     #[arg(long, value_name = "PERCENT")]
-    pub percent_limit: Option<f64>,
+    pub(crate) percent_limit: Option<f64>,
 
     /// Maximum rows of text; 0 shows all [default: 20; all with -t, --csv and --json]; with --stream, call
     /// chains per recording [default: 10]
     #[arg(long, visible_alias = "top", value_name = "N")]
-    pub max_rows: Option<usize>,
+    pub(crate) max_rows: Option<usize>,
 
     /// Base of percentages: all samples (absolute) or those that pass the filters (relative)
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
-    pub percentage: String,
+    pub(crate) percentage: String,
 
     /// Include only threads with these names
     #[arg(short = 'C', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub comms: Vec<String>,
+    pub(crate) comms: Vec<String>,
 
     /// Include only these programs and libraries
     #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub dsos: Vec<String>,
+    pub(crate) dsos: Vec<String>,
 
     /// Include only these functions
     #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub symbols: Vec<String>,
+    pub(crate) symbols: Vec<String>,
 
     /// Include only these processes
     #[arg(long, value_name = "PID,…", value_delimiter = ',')]
-    pub pid: Vec<i32>,
+    pub(crate) pid: Vec<i32>,
 
     /// Include only these threads
     #[arg(long, value_name = "TID,…", value_delimiter = ',')]
-    pub tid: Vec<i32>,
+    pub(crate) tid: Vec<i32>,
 
     /// Include only samples on these CPUs, such as 0-3,8
     #[arg(long, value_name = "CPUS")]
-    pub cpu: Option<String>,
+    pub(crate) cpu: Option<String>,
 
     /// Include only this part of each recording, such as 10%-20%, or FROM,TO in seconds of its clock
     #[arg(long, value_name = "SPAN")]
-    pub time: Option<String>,
+    pub(crate) time: Option<String>,
 
     /// Print plain text (the default)
     #[arg(long)]
-    pub stdio: bool,
+    pub(crate) stdio: bool,
 
     /// Print one JSON document
     #[arg(short = 'j', long, conflicts_with_all = ["csv", "field_separator"])]
-    pub json: bool,
+    pub(crate) json: bool,
 
     /// Print the rows as CSV
     #[arg(long, conflicts_with = "field_separator")]
-    pub csv: bool,
+    pub(crate) csv: bool,
 
     /// Separate fields with this string
     #[arg(short = 't', long, value_name = "SEP")]
-    pub field_separator: Option<String>,
+    pub(crate) field_separator: Option<String>,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub symbol_files: SymbolFiles,
+    pub(crate) symbol_files: SymbolFiles,
 
     /// Show mangled symbol names
     #[arg(long)]
-    pub no_demangle: bool,
+    pub(crate) no_demangle: bool,
 
     /// Print no messages except errors
     #[arg(short, long)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
 }

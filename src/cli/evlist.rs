@@ -9,25 +9,25 @@ use clap::Args;
 pub struct EvlistArgs {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 
     /// The same
     #[arg(short, long, value_name = "FILE", hide = true)]
-    pub input: Option<PathBuf>,
+    pub(crate) input: Option<PathBuf>,
 
     /// Show every field of each event's perf_event_attr
     #[arg(short, long, group = "shown")]
-    pub verbose: bool,
+    pub(crate) verbose: bool,
 
     /// Show the sample frequency or period
     #[arg(short = 'F', long, group = "shown")]
-    pub freq: bool,
+    pub(crate) freq: bool,
 
     /// Show groups in braces
     #[arg(short, long, group = "shown")]
-    pub group: bool,
+    pub(crate) group: bool,
 
     /// Show tracepoint fields
     #[arg(long, group = "shown")]
-    pub trace_fields: bool,
+    pub(crate) trace_fields: bool,
 }

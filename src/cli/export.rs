@@ -22,11 +22,11 @@ pub struct ExportArgs {
     /// Format: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon (a directory, for gprof), json
     /// or csv [default: from the file name]
     #[arg(long, visible_alias = "type", value_name = "FORMAT")]
-    pub format: Option<String>,
+    pub(crate) format: Option<String>,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub source: ExportSource,
+    pub(crate) source: ExportSource,
 }
 
 /// Draw a flame graph of a recording: pmc export with SVG as the default format.
@@ -39,45 +39,45 @@ Examples:
 pub struct FlamegraphArgs {
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub source: ExportSource,
+    pub(crate) source: ExportSource,
 }
 
 /// What is written, and where.
 #[derive(Debug, Clone, Args)]
-pub struct ExportSource {
+pub(crate) struct ExportSource {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 
     /// The recording
     #[arg(short, long, value_name = "FILE")]
-    pub input: Option<PathBuf>,
+    pub(crate) input: Option<PathBuf>,
 
     /// File to write (gmon: directory); its extension selects the format; `-` is stdout
     #[arg(short, long, value_name = "OUT")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 
     /// Export only this event [default: all if the format supports several, else the first]
     #[arg(short, long, value_name = "NAME")]
-    pub event: Option<String>,
+    pub(crate) event: Option<String>,
 
     /// Show the difference from this recording (svg)
     #[arg(long, value_name = "FILE")]
-    pub diff: Option<PathBuf>,
+    pub(crate) diff: Option<PathBuf>,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub filter: SampleFilter,
+    pub(crate) filter: SampleFilter,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub stacks: StackOptions,
+    pub(crate) stacks: StackOptions,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub symbol_files: SymbolFiles,
+    pub(crate) symbol_files: SymbolFiles,
 
     /// Print no messages except errors
     #[arg(short, long)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
 }

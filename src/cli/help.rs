@@ -10,7 +10,7 @@ use clap::{Arg, Args, Error};
 pub struct HelpArgs {
     /// Command, such as `record` or `stat report`
     #[arg(value_name = "COMMAND", value_parser = CommandName, hide_possible_values = true)]
-    pub command: Vec<String>,
+    pub(crate) command: Vec<String>,
 }
 
 /// Accepts any word, since perf's commands have answers too. Shells complete the names of pmc's

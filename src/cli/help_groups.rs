@@ -574,7 +574,7 @@ pub(super) fn grouped(command: Command) -> Command {
 }
 
 /// Returns the command with only the options that `-h` shows; `None` if it shows all.
-pub fn brief(command: Command) -> Option<Command> {
+pub(crate) fn brief(command: Command) -> Option<Command> {
     let help = of(&command)?;
     let all = "All options: pmc help ";
     let more = format!("{all}{}, or --help", help.command);

@@ -14,17 +14,17 @@ explains each line and the fields of --json.")]
 pub struct InfoArgs {
     /// Show the header, events, records and build-ids of this recording instead
     #[arg(value_name = "FILE")]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 
     /// Show only the recording's header, like perf report --header-only
     #[arg(long, requires = "file")]
-    pub header: bool,
+    pub(crate) header: bool,
 
     /// Show only the counters: number, class, width, how many are free, and the processes that use them
     #[arg(long, conflicts_with = "file")]
-    pub counters: bool,
+    pub(crate) counters: bool,
 
     /// Print one JSON document (its `version` changes if a field changes its meaning)
     #[arg(short = 'j', long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }

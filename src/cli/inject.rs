@@ -15,41 +15,41 @@ Examples:
 pub struct InjectArgs {
     /// Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short, long, value_name = "FILE")]
-    pub input: Option<PathBuf>,
+    pub(crate) input: Option<PathBuf>,
 
     /// Output file; `-` is stdout. An existing file is renamed to FILE.old
     #[arg(short, long, value_name = "FILE", default_value = "-")]
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
 
     /// Insert the build-ids of files with samples
     #[arg(short, long)]
-    pub build_ids: bool,
+    pub(crate) build_ids: bool,
 
     /// Insert the build-ids of all mapped files
     #[arg(long)]
-    pub buildid_all: bool,
+    pub(crate) buildid_all: bool,
 
     /// Drop mappings of files without samples, and identify the other files by build-id
     #[arg(short = 'B', long)]
-    pub mmap2_buildids: bool,
+    pub(crate) mmap2_buildids: bool,
 
     /// Identify the files of all mappings by build-id
     #[arg(long)]
-    pub mmap2_buildid_all: bool,
+    pub(crate) mmap2_buildid_all: bool,
 
     /// Use these build-ids for the files at these paths; file://LIST contains one pair per line
     #[arg(long, value_name = "ID PATH,…")]
-    pub known_build_ids: Option<String>,
+    pub(crate) known_build_ids: Option<String>,
 
     /// Write the code in jitdumps to ELF files, and add mappings for them
     #[arg(short, long)]
-    pub jit: bool,
+    pub(crate) jit: bool,
 
     /// Replace stack copies (record --call-graph dwarf) with call chains
     #[arg(long)]
-    pub convert_callchain: bool,
+    pub(crate) convert_callchain: bool,
 
     /// Look up the recorded files below this directory
     #[arg(long, value_name = "FOLDER")]
-    pub symfs: Option<PathBuf>,
+    pub(crate) symfs: Option<PathBuf>,
 }

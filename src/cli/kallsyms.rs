@@ -7,5 +7,5 @@ use clap::Args;
 pub struct KallsymsArgs {
     /// Names of functions and variables, including those of modules
     #[arg(value_name = "SYMBOL", value_delimiter = ',', required = true)]
-    pub symbols: Vec<String>,
+    pub(crate) symbols: Vec<String>,
 }

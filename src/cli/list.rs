@@ -17,45 +17,45 @@ pmc searches names and descriptions for any other word. A pattern must match the
 pub struct ListArgs {
     /// Kinds, search words, or patterns such as 'sched:*'
     #[arg(value_name = "WORD|GLOB")]
-    pub words: Vec<String>,
+    pub(crate) words: Vec<String>,
 
     /// Show attr fields, aliases, units, tracepoint fields and metric formulas
     #[arg(short = 'l', short_alias = 'v', long, aliases = ["long-desc", "details"])]
-    pub long: bool,
+    pub(crate) long: bool,
 
     /// Show descriptions (default; --no-desc shows only names)
     #[arg(short = 'd', long, overrides_with = "no_desc")]
-    pub desc: bool,
+    pub(crate) desc: bool,
 
     /// Do not show descriptions
     #[arg(long, overrides_with = "desc")]
-    pub no_desc: bool,
+    pub(crate) no_desc: bool,
 
     /// List only events of this PMU
     #[arg(long, value_name = "PMU")]
-    pub unit: Option<String>,
+    pub(crate) unit: Option<String>,
 
     /// Include deprecated events
     #[arg(long)]
-    pub deprecated: bool,
+    pub(crate) deprecated: bool,
 
     /// Import events and metrics from a copy of Intel's perfmon, Arm's data or the kernel's pmu-events
     #[arg(long, value_name = "DIR", conflicts_with_all = ["words", "json", "long", "unit", "output", "raw_dump"])]
-    pub import: Option<PathBuf>,
+    pub(crate) import: Option<PathBuf>,
 
     /// Write the list to this file
     #[arg(short = 'o', long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 
     /// Print one JSON document (its `version` changes if a field changes its meaning)
     #[arg(short = 'j', long)]
-    pub json: bool,
+    pub(crate) json: bool,
 
     /// Print the names of usable events on one line, as perf does for shell completion
     #[arg(long, conflicts_with_all = ["json", "long", "names"])]
-    pub raw_dump: bool,
+    pub(crate) raw_dump: bool,
 
     /// Print names only, one per line, without trying them (for shell completion)
     #[arg(long, hide = true, conflicts_with_all = ["json", "long"])]
-    pub names: bool,
+    pub(crate) names: bool,
 }

@@ -2,43 +2,43 @@
 //!
 //! Commands interpret the parsed options. No other layer uses clap.
 
-pub mod annotate;
-pub mod archive;
-pub mod buildid_cache;
-pub mod buildid_list;
-pub mod config;
-pub mod data;
-pub mod diff;
-pub mod evlist;
-pub mod export;
+pub(crate) mod annotate;
+pub(crate) mod archive;
+pub(crate) mod buildid_cache;
+pub(crate) mod buildid_list;
+pub(crate) mod config;
+pub(crate) mod data;
+pub(crate) mod diff;
+pub(crate) mod evlist;
+pub(crate) mod export;
 pub(crate) mod getopt;
-pub mod help;
-pub mod help_groups;
-pub mod info;
-pub mod inject;
-pub mod kallsyms;
-pub mod list;
+pub(crate) mod help;
+pub(crate) mod help_groups;
+pub(crate) mod info;
+pub(crate) mod inject;
+pub(crate) mod kallsyms;
+pub(crate) mod list;
 pub mod netbsd;
 pub mod perf_only;
 pub mod perf_options;
 pub mod perfalloc;
-pub mod persist;
+pub(crate) mod persist;
 pub mod pmcstat;
-pub mod profile;
-pub mod record;
-pub mod recording_options;
-pub mod report;
-pub mod reserve;
-pub mod sample_filter;
-pub mod screen_options;
-pub mod script;
-pub mod stack_options;
-pub mod start;
-pub mod stat;
-pub mod symbol_files;
-pub mod top;
+pub(crate) mod profile;
+pub(crate) mod record;
+pub(crate) mod recording_options;
+pub(crate) mod report;
+pub(crate) mod reserve;
+pub(crate) mod sample_filter;
+pub(crate) mod screen_options;
+pub(crate) mod script;
+pub(crate) mod stack_options;
+pub(crate) mod start;
+pub(crate) mod stat;
+pub(crate) mod symbol_files;
+pub(crate) mod top;
 pub mod tprof;
-pub mod version;
+pub(crate) mod version;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
@@ -49,19 +49,19 @@ use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
 pub struct Cli {
     /// Build-id cache directory [default: $PERF_BUILDID_DIR, else ~/.debug]
     #[arg(long, value_name = "DIR")]
-    pub buildid_dir: Option<std::path::PathBuf>,
+    pub(crate) buildid_dir: Option<std::path::PathBuf>,
 
     /// Use a pager for long text, overriding the setting `pager.COMMAND`
     #[arg(short, long)]
-    pub paginate: bool,
+    pub(crate) paginate: bool,
 
     /// Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)
     #[arg(long, global = true, display_order = 999)]
-    pub no_pager: bool,
+    pub(crate) no_pager: bool,
 
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// Defines the enum of commands and its parser.
@@ -132,7 +132,7 @@ fn filled<A: Args>(command: clap::Command) -> clap::Command {
 }
 
 /// Whether the typed option, such as `-F` or `--freq`, is one of these.
-pub fn has_option<A: Args>(typed: &str) -> bool {
+pub(crate) fn has_option<A: Args>(typed: &str) -> bool {
     let command = A::augment_args(clap::Command::new("pmc"));
     let is_it = |arg: &clap::Arg| match typed.strip_prefix("--") {
         Some(long) => arg.get_long_and_visible_aliases().is_some_and(|all| all.contains(&long)),
@@ -146,7 +146,7 @@ pub fn has_option<A: Args>(typed: &str) -> bool {
 /// Inserts `=` before the value of a short option with an optional value: perf accepts `-z3`, clap
 /// `-z=3`. `words` are those after the command's name. Stops at the first word that is not an option: a
 /// command to run.
-pub fn part_glued_values<A: Args>(words: &mut [std::ffi::OsString]) {
+pub(crate) fn part_glued_values<A: Args>(words: &mut [std::ffi::OsString]) {
     let command = A::augment_args(clap::Command::new("pmc"));
     let mut at = 0;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
@@ -194,7 +194,7 @@ fn short_value<'c, 'w>(
 ///
 /// # Panics
 /// One of the options is required. In debug builds, also if one refers to an option that `A` lacks.
-pub fn defaults<A: Args>() -> A {
+pub(crate) fn defaults<A: Args>() -> A {
     let parser = A::augment_args(clap::Command::new("pmc").no_binary_name(true));
     let untyped = parser.try_get_matches_from(std::iter::empty::<&str>());
     untyped.and_then(|untyped| A::from_arg_matches(&untyped)).expect("no option is required")

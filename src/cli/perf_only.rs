@@ -51,7 +51,7 @@ pub const PERF_ONLY: &[(&[&str], &str, &str)] = &[
 ];
 
 /// Commands of FreeBSD's pmc(8) with another name in pmc: their names, their purpose and what to type.
-pub const FREEBSD_ONLY: &[(&[&str], &str, &str)] = &[
+pub(crate) const FREEBSD_ONLY: &[(&[&str], &str, &str)] = &[
     (&["list-events"], "lists the events", "pmc list [TEXT]; pmc list --long TEXT for -u, -U and -f"),
     (&["stat-system"], "counts on the whole machine", "pmc stat -a -- COMMAND"),
     (

@@ -75,14 +75,14 @@ impl PerfOption {
 }
 
 /// Adds the accepted perf options to the command.
-pub fn add(command: clap::Command) -> clap::Command {
+pub(crate) fn add(command: clap::Command) -> clap::Command {
     let name = command.get_name().to_owned();
     let all = OPTIONS.iter().filter(|option| option.is_of(&name));
     all.fold(command, |command, option| command.arg(option.argument()))
 }
 
 /// Returns the perf options that were typed.
-pub fn typed<'a>(
+pub(crate) fn typed<'a>(
     command: &'a str,
     matches: &'a ArgMatches,
 ) -> impl Iterator<Item = &'static PerfOption> + 'a {

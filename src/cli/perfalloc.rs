@@ -27,11 +27,11 @@ pub enum PerfallocCommand {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PerfallocOptions {
     /// Whether `-d` came after any `-D`.
-    pub background: bool,
+    pub(crate) background: bool,
     /// `-f FILE`.
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// The operands: the command.
-    pub command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
 }
 
 /// Parses the words after the program's name.

@@ -12,12 +12,12 @@ use super::recording_options::RecordingOptions;
 pub struct PersistArgs {
     /// What to do.
     #[command(subcommand)]
-    pub command: PersistCommand,
+    pub(crate) command: PersistCommand,
 }
 
 /// What can be done.
 #[derive(Debug, Subcommand)]
-pub enum PersistCommand {
+pub(crate) enum PersistCommand {
     /// What leaves the events with the holder.
     #[command(flatten)]
     Holding(HoldingCommand),
@@ -27,7 +27,7 @@ pub enum PersistCommand {
 
 /// What can be done with what is held.
 #[derive(Debug, Subcommand)]
-pub enum HoldingCommand {
+pub(crate) enum HoldingCommand {
     /// Open an event and keep it running until it is removed
     Add(AddArgs),
     /// List the held events, and those lost when a holder ended
@@ -57,89 +57,89 @@ Examples:
   pmc stat -e persistent/execs/ make                   count while make runs
   pmc persist snapshot execs -o perf.data              the newest records
 pmc starts a holder if none runs. The holder ends when it has no entries.")]
-pub struct AddArgs {
+pub(crate) struct AddArgs {
     /// Name of the entry: letters, digits, `_`, `-`, `.`
-    pub name: String,
+    pub(crate) name: String,
 
     /// Event with modifiers and qualifiers, as for record
     #[arg(short, long, value_name = "EVENT")]
-    pub event: String,
+    pub(crate) event: String,
 
     /// Pages per ring buffer [default: 512 KiB]
     #[arg(long, value_name = "N")]
-    pub pages: Option<usize>,
+    pub(crate) pages: Option<usize>,
 
     /// Keep the newest records when a ring buffer is full; every snapshot contains all of them (default)
     #[arg(long, conflicts_with = "normal")]
-    pub overwrite: bool,
+    pub(crate) overwrite: bool,
 
     /// Keep the oldest records when a ring buffer is full; a snapshot removes them
     #[arg(long)]
-    pub normal: bool,
+    pub(crate) normal: bool,
 
     /// Measure on these CPUs [default: all online CPUs]
     #[arg(short = 'C', long = "cpu", value_name = "LIST", conflicts_with = "pids")]
-    pub cpus: Option<String>,
+    pub(crate) cpus: Option<String>,
 
     /// Measure these running processes with all threads and new children
     #[arg(short, long = "pid", value_name = "PID|NAME,…", value_delimiter = ',')]
-    pub pids: Vec<String>,
+    pub(crate) pids: Vec<String>,
 
     /// Sample call chains by frame pointers
     #[arg(long, value_name = "MODE", value_parser = ["fp"])]
-    pub call_graph: Option<String>,
+    pub(crate) call_graph: Option<String>,
 
     /// Filter expression for the tracepoint
     #[arg(long, value_name = "EXPR")]
-    pub filter: Option<String>,
+    pub(crate) filter: Option<String>,
 
     /// Print the new entry as a JSON document
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 
     /// What other users may read
     #[arg(long, value_name = "WHAT", value_parser = ["nothing", "counts", "records"], default_value = "nothing")]
-    pub share: String,
+    pub(crate) share: String,
 }
 
 /// List what is held.
 #[derive(Debug, Args)]
-pub struct ListHeldArgs {
+pub(crate) struct ListHeldArgs {
     /// Print one JSON document
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
 /// An entry.
 #[derive(Debug, Args)]
-pub struct EntryArgs {
+pub(crate) struct EntryArgs {
     /// Name or id of the entry
-    pub name: String,
+    pub(crate) name: String,
 
     /// Print one JSON document
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
 /// Write the records of an entry to a file.
 #[derive(Debug, Args)]
-pub struct SnapshotArgs {
+pub(crate) struct SnapshotArgs {
     /// Name or id of the entry
-    pub name: String,
+    pub(crate) name: String,
 
     /// Output file; `-` is stdout
     #[arg(short, long, value_name = "FILE", default_value = "perf.data")]
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
 }
 
 /// Rename an entry.
 #[derive(Debug, Args)]
-pub struct RenameArgs {
+pub(crate) struct RenameArgs {
     /// Name or id of the entry
-    pub name: String,
+    pub(crate) name: String,
 
     /// The new name
-    pub new: String,
+    pub(crate) new: String,
 }
 
 /// Keep the events of a running recording.
@@ -148,13 +148,13 @@ pub struct RenameArgs {
 The recorder ends and completes its file. The holder continues its events and ring buffers without a gap.
 pmc stat prints its counts and ends; its counters continue. A command that either started also continues.
 kill -USR1 PID does the same and names the entry record-PID or stat-PID.")]
-pub struct AdoptArgs {
+pub(crate) struct AdoptArgs {
     /// Name of the new entry: letters, digits, `_`, `-`, `.`
-    pub name: String,
+    pub(crate) name: String,
 
     /// Process id of a `pmc record` or `pmc stat`
     #[arg(long, value_name = "PID")]
-    pub from: u32,
+    pub(crate) from: u32,
 }
 
 /// Record what an entry holds and what follows.
@@ -164,31 +164,31 @@ Examples:
   pmc persist attach execs -o execs.data                until the processes end, or SIGINT
   pmc persist attach execs --switch-output=1m -z -- make
 pmc persist add or pmc record chose the events, targets, sample rate and call chains when it opened the events.")]
-pub struct AttachArgs {
+pub(crate) struct AttachArgs {
     /// Name or id of the entry
-    pub name: String,
+    pub(crate) name: String,
 
     /// What becomes of the records.
     #[command(flatten)]
-    pub recording: RecordingOptions,
+    pub(crate) recording: RecordingOptions,
 
     /// Command to run while recording; without one, recording stops when the processes exit or on a signal
     #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
 }
 
 /// Close entries.
 #[derive(Debug, Args)]
-pub struct RemoveArgs {
+pub(crate) struct RemoveArgs {
     /// Names or ids of the entries
     #[arg(required = true)]
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
 }
 
 /// Run the holder.
 #[derive(Debug, Args)]
-pub struct HoldArgs {
+pub(crate) struct HoldArgs {
     /// Detach from the terminal, and end when no entry is left (used by `add`)
     #[arg(long)]
-    pub until_empty: bool,
+    pub(crate) until_empty: bool,
 }

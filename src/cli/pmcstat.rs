@@ -12,32 +12,32 @@ const LETTERS: &str = "ACD:EF:G:ILM:NO:P:R:S:TUWZa:c:def:gi:k:l:m:n:o:p:qr:s:t:u
 
 /// A requested counter, with the settings before it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PmcstatCounter {
+pub(crate) struct PmcstatCounter {
     /// The typed event.
-    pub spec: String,
+    pub(crate) spec: String,
     /// `-s`, `-S`: counts system-wide.
-    pub system: bool,
+    pub(crate) system: bool,
     /// `-P`, `-S`: samples.
-    pub samples: bool,
+    pub(crate) samples: bool,
     /// `-c`: a list, or `*`.
-    pub cpus: Option<String>,
+    pub(crate) cpus: Option<String>,
     /// `-d`.
-    pub descendants: bool,
+    pub(crate) descendants: bool,
     /// `-E`.
-    pub log_exit: bool,
+    pub(crate) log_exit: bool,
     /// `-W`.
-    pub log_cswitch: bool,
+    pub(crate) log_cswitch: bool,
     /// Not `-N`.
-    pub chains: bool,
+    pub(crate) chains: bool,
     /// `-C`.
-    pub cumulative: bool,
+    pub(crate) cumulative: bool,
     /// `-n`; `None` for FreeBSD's choice, which depends on the event.
-    pub rate: Option<u64>,
+    pub(crate) rate: Option<u64>,
 }
 
 impl PmcstatCounter {
     /// Returns the letter of the option for this counter.
-    pub fn letter(&self) -> char {
+    pub(crate) fn letter(&self) -> char {
         match (self.system, self.samples) {
             (false, false) => 'p',
             (true, false) => 's',
@@ -51,25 +51,25 @@ impl PmcstatCounter {
 #[derive(Debug, Default, PartialEq)]
 pub struct PmcstatCommandLine {
     /// The counters in typed order.
-    pub counters: Vec<PmcstatCounter>,
+    pub(crate) counters: Vec<PmcstatCounter>,
     /// `-t`: process ids and name patterns.
-    pub targets: Vec<String>,
+    pub(crate) targets: Vec<String>,
     /// `-w` and `-l`, in seconds.
-    pub interval: Option<f64>,
+    pub(crate) interval: Option<f64>,
     #[allow(missing_docs, reason = "explained above")]
-    pub seconds: Option<f64>,
+    pub(crate) seconds: Option<f64>,
     /// The last `-c`: the CPUs of a log to read.
-    pub cpus: Option<String>,
+    pub(crate) cpus: Option<String>,
     /// The values of the other letters, in order; the last one counts.
-    pub values: Vec<(char, String)>,
+    pub(crate) values: Vec<(char, String)>,
     /// Letters without a value.
-    pub flags: Vec<char>,
+    pub(crate) flags: Vec<char>,
     /// The command with its arguments.
-    pub command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
 }
 
 /// The usage message for invalid options.
-pub const USAGE: &str = "\
+pub(crate) const USAGE: &str = "\
 usage: pmcstat [options] [COMMAND [ARG]...]
   -p SPEC, -s SPEC   count in processes, on CPUs        -P SPEC, -S SPEC   sample processes, CPUs
   for the counters after them:
@@ -88,12 +88,12 @@ usage: pmcstat [options] [COMMAND [ARG]...]
 
 impl PmcstatCommandLine {
     /// Whether the letter was given.
-    pub fn has(&self, letter: char) -> bool {
+    pub(crate) fn has(&self, letter: char) -> bool {
         self.flags.contains(&letter) || self.value(letter).is_some()
     }
 
     /// Returns the value of a letter.
-    pub fn value(&self, letter: char) -> Option<&str> {
+    pub(crate) fn value(&self, letter: char) -> Option<&str> {
         self.values.iter().rev().find(|(of, _)| *of == letter).map(|(_, value)| value.as_str())
     }
 

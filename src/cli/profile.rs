@@ -24,59 +24,59 @@ Equivalent to pmc record --call-graph auto,65528 -F 999, then pmc report or pmc 
 pub struct ProfileArgs {
     /// Profile these running processes, by number or name
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", conflicts_with = "all_cpus")]
-    pub pids: Option<String>,
+    pub(crate) pids: Option<String>,
 
     /// Profile everything on all CPUs
     #[arg(short = 'a', long)]
-    pub all_cpus: bool,
+    pub(crate) all_cpus: bool,
 
     /// Stop after this time, in milliseconds or with a unit (10s, 2m)
     #[arg(long, visible_alias = "timeout", value_name = "TIME")]
-    pub duration: Option<String>,
+    pub(crate) duration: Option<String>,
 
     /// Sample frequency in Hz, or `max`
     #[arg(short = 'F', long = "freq", value_name = "HZ", default_value = "999")]
-    pub freq: String,
+    pub(crate) freq: String,
 
     /// Event to sample [default: cycles, or cpu-clock without hardware counters]
     #[arg(short = 'e', long = "event", value_name = "EVENT")]
-    pub event: Option<String>,
+    pub(crate) event: Option<String>,
 
     /// Call-chain method: auto, fp, dwarf or lbr; MODE,BYTES sets the size of stack copies
     #[arg(long, value_name = "MODE", default_value = "auto,65528")]
-    pub call_graph: String,
+    pub(crate) call_graph: String,
 
     /// Recording to write, for pmc report and perf report
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
 
     /// Also write the result to this self-contained HTML page
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "stdio"])]
-    pub html: Option<PathBuf>,
+    pub(crate) html: Option<PathBuf>,
 
     /// Also export the result next to the recording: svg, folded, firefox, speedscope, pprof, callgrind, …
     /// (see pmc export)
     #[arg(long, value_name = "FORMAT", conflicts_with = "stdio")]
-    pub format: Option<String>,
+    pub(crate) format: Option<String>,
 
     /// Print plain text even on a terminal
     #[arg(long)]
-    pub stdio: bool,
+    pub(crate) stdio: bool,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub screen: ScreenOptions,
+    pub(crate) screen: ScreenOptions,
 
     /// Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) name their generated
     /// code
     #[arg(long)]
-    pub no_runtime_env: bool,
+    pub(crate) no_runtime_env: bool,
 
     /// Print errors only
     #[arg(short = 'q', long)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
 
     /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
-    pub command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
 }

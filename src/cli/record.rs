@@ -22,257 +22,257 @@ Event syntax: docs/event-syntax.md, or `pmc list`. More: docs/record.md."
 pub struct RecordArgs {
     /// Events to sample (repeatable) [default: cycles, as precise as possible]
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
-    pub events: Vec<String>,
+    pub(crate) events: Vec<String>,
 
     /// Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)
     #[arg(long, value_name = "EVENTS", action = ArgAction::Append)]
-    pub pfm_events: Vec<String>,
+    pub(crate) pfm_events: Vec<String>,
 
     /// Filter expression for the tracepoints of the preceding -e
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
-    pub filter: Vec<String>,
+    pub(crate) filter: Vec<String>,
 
     /// Exclude pmc's own events from tracepoints
     #[arg(long)]
-    pub exclude_perf: bool,
+    pub(crate) exclude_perf: bool,
 
     /// For each filter, how many `-e` stand before it. Places are not the parser's to hand on: whoever has
     /// its matches fills them in.
     #[arg(skip)]
-    pub filter_places: Vec<usize>,
+    pub(crate) filter_places: Vec<usize>,
 
     /// Sample frequency in Hz, or `max`
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count")]
-    pub freq: Option<String>,
+    pub(crate) freq: Option<String>,
 
     /// Sample every N events; `auto` uses the vendor's recommended period
     #[arg(short = 'c', long, value_name = "N")]
-    pub count: Option<String>,
+    pub(crate) count: Option<String>,
 
     /// Fail if the kernel does not allow this frequency
     #[arg(long)]
-    pub strict_freq: bool,
+    pub(crate) strict_freq: bool,
 
     /// Fail instead of falling back to another event or frequency
     #[arg(long)]
-    pub strict: bool,
+    pub(crate) strict: bool,
 
     /// Record call chains by frame pointers (-g dwarf is --call-graph dwarf)
     #[arg(short = 'g')]
-    pub stacks: bool,
+    pub(crate) stacks: bool,
 
     /// Record call chains: auto[,BYTES] (stack copies and frame pointers), dwarf[,BYTES] (stack copies), fp
     /// (frame pointers), fp,defer (frame pointers, on return to user mode), lbr (branch records)
     #[arg(long, value_name = "MODE")]
-    pub call_graph: Option<String>,
+    pub(crate) call_graph: Option<String>,
 
     /// Maximum number of frames in a call chain
     #[arg(long, value_name = "N")]
-    pub max_stack: Option<u16>,
+    pub(crate) max_stack: Option<u16>,
 
     /// Record only the kernel part of call chains
     #[arg(long, conflicts_with = "user_callchains")]
-    pub kernel_callchains: bool,
+    pub(crate) kernel_callchains: bool,
 
     /// Record only the user part of call chains
     #[arg(long)]
-    pub user_callchains: bool,
+    pub(crate) user_callchains: bool,
 
     /// Record system-wide, on all CPUs
     #[arg(short = 'a', long)]
-    pub all_cpus: bool,
+    pub(crate) all_cpus: bool,
 
     /// Record system-wide on these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
-    pub cpus: Option<String>,
+    pub(crate) cpus: Option<String>,
 
     /// Record these running processes, by pid or name, with all their threads
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
-    pub pids: Vec<String>,
+    pub(crate) pids: Vec<String>,
 
     /// Record these running threads
     #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
-    pub tids: Vec<String>,
+    pub(crate) tids: Vec<String>,
 
     /// Record all processes of this user (name or uid)
     #[arg(short = 'u', long = "uid", value_name = "USER")]
-    pub uid: Option<String>,
+    pub(crate) uid: Option<String>,
 
     /// Record only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)
     #[arg(short = 'G', long = "cgroup", value_name = "NAME,…")]
-    pub cgroups: Option<String>,
+    pub(crate) cgroups: Option<String>,
 
     /// Do not record child processes
     #[arg(short = 'i', long)]
-    pub no_inherit: bool,
+    pub(crate) no_inherit: bool,
 
     /// Use one ring buffer per thread instead of per CPU; excludes child processes
     #[arg(long, conflicts_with_all = ["all_cpus", "cpus"])]
-    pub per_thread: bool,
+    pub(crate) per_thread: bool,
 
     /// When it ends, and what becomes of the records.
     #[command(flatten)]
-    pub recording: RecordingOptions,
+    pub(crate) recording: RecordingOptions,
 
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two); AREA sizes the AUX
     /// buffer
     #[arg(short = 'm', long, value_name = "SIZE[,AREA]")]
-    pub mmap_pages: Option<String>,
+    pub(crate) mmap_pages: Option<String>,
 
     /// Read each record as soon as it is written
     #[arg(long)]
-    pub no_buffering: bool,
+    pub(crate) no_buffering: bool,
 
     /// Delay before recording, in milliseconds or with a unit (2s); -1 waits for --control; 10-20,30-40
     /// records only these ranges and then ends
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
-    pub delay: Option<String>,
+    pub(crate) delay: Option<String>,
 
     /// Record no samples, only mappings and processes
     #[arg(short = 'n', long)]
-    pub no_samples: bool,
+    pub(crate) no_samples: bool,
 
     /// Record the time of each sample (default)
     #[arg(short = 'T', long)]
-    pub timestamp: bool,
+    pub(crate) timestamp: bool,
 
     /// Record the period of each sample (default if it varies)
     #[arg(short = 'P', long, overrides_with = "no_period")]
-    pub period: bool,
+    pub(crate) period: bool,
 
     /// Do not record the period of samples
     #[arg(long)]
-    pub no_period: bool,
+    pub(crate) no_period: bool,
 
     /// Record data addresses and data sources
     #[arg(short = 'd', long)]
-    pub data: bool,
+    pub(crate) data: bool,
 
     /// Record the data source of memory accesses
     #[arg(long)]
-    pub sample_mem_info: bool,
+    pub(crate) sample_mem_info: bool,
 
     /// Also record data mappings
     #[arg(long)]
-    pub data_mmap: bool,
+    pub(crate) data_mmap: bool,
 
     /// Record physical addresses of data
     #[arg(long)]
-    pub phys_data: bool,
+    pub(crate) phys_data: bool,
 
     /// Record the page size of data addresses
     #[arg(long)]
-    pub data_page_size: bool,
+    pub(crate) data_page_size: bool,
 
     /// Record the page size of code addresses
     #[arg(long)]
-    pub code_page_size: bool,
+    pub(crate) code_page_size: bool,
 
     /// Record the cost of each sampled instruction, if the hardware reports it
     #[arg(short = 'W', long)]
-    pub weight: bool,
+    pub(crate) weight: bool,
 
     /// Record the flags of memory transactions
     #[arg(long)]
-    pub transaction: bool,
+    pub(crate) transaction: bool,
 
     /// Record each thread's counts when it ends
     #[arg(short = 's', long)]
-    pub stat: bool,
+    pub(crate) stat: bool,
 
     /// Record the CPU of each sample
     #[arg(long)]
-    pub sample_cpu: bool,
+    pub(crate) sample_cpu: bool,
 
     /// Record the raw data of all events that provide it
     #[arg(short = 'R', long)]
-    pub raw_samples: bool,
+    pub(crate) raw_samples: bool,
 
     /// Record taken branches
     #[arg(short = 'b', long)]
-    pub branch_any: bool,
+    pub(crate) branch_any: bool,
 
     /// Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …
     #[arg(short = 'j', long, value_name = "FILTER,…", action = ArgAction::Append)]
-    pub branch_filter: Vec<String>,
+    pub(crate) branch_filter: Vec<String>,
 
     /// Record the registers at the interrupt: all, or a list; `?` prints the names
     #[arg(short = 'I', long, value_name = "REG,…", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub intr_regs: Option<String>,
+    pub(crate) intr_regs: Option<String>,
 
     /// Record the user-space registers: all, or a list; `?` prints the names
     #[arg(long, value_name = "REG,…", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub user_regs: Option<String>,
+    pub(crate) user_regs: Option<String>,
 
     /// Record context switches
     #[arg(long)]
-    pub switch_events: bool,
+    pub(crate) switch_events: bool,
 
     /// Record when each thread ran, so that report can show shares of wall-clock time
     #[arg(long)]
-    pub latency: bool,
+    pub(crate) latency: bool,
 
     /// Record namespaces
     #[arg(long)]
-    pub namespaces: bool,
+    pub(crate) namespaces: bool,
 
     /// Record cgroups
     #[arg(long)]
-    pub all_cgroups: bool,
+    pub(crate) all_cgroups: bool,
 
     /// Record in user mode only
     #[arg(long, conflicts_with = "all_kernel")]
-    pub all_user: bool,
+    pub(crate) all_user: bool,
 
     /// Record in the kernel only
     #[arg(long)]
-    pub all_kernel: bool,
+    pub(crate) all_kernel: bool,
 
     /// Clock of the timestamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number
     #[arg(short = 'k', long, value_name = "CLOCK")]
-    pub clockid: Option<String>,
+    pub(crate) clockid: Option<String>,
 
     /// Attach the newest SIZE bytes of the trace to samples of events in its group [default: 4K]
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub aux_sample: Option<String>,
+    pub(crate) aux_sample: Option<String>,
 
     /// Keep the newest records in memory and write them at the end
     #[arg(long)]
-    pub overwrite: bool,
+    pub(crate) overwrite: bool,
 
     /// For persistent events, include the records that are already held
     #[arg(long)]
-    pub backlog: bool,
+    pub(crate) backlog: bool,
 
     /// Same as -N: mappings carry build-ids by default if the kernel provides them
     #[arg(long)]
-    pub buildid_mmap: bool,
+    pub(crate) buildid_mmap: bool,
 
     /// Put all events into one group
     #[arg(long)]
-    pub group: bool,
+    pub(crate) group: bool,
 
     /// Record how long events were enabled and running, with recorded counts (:S)
     #[arg(long)]
-    pub running_time: bool,
+    pub(crate) running_time: bool,
 
     /// Start each sample with the event id, even with a single event
     #[arg(long)]
-    pub sample_identifier: bool,
+    pub(crate) sample_identifier: bool,
 
     /// How to handle a reservation of the hardware counters: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
-    pub reserve: String,
+    pub(crate) reserve: String,
 
     /// Open the events but do not record
     #[arg(long)]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
 
     /// Variables that the command has besides ours: nobody types them.
     #[arg(skip)]
-    pub environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    pub(crate) environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
 
     /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
-    pub command: Vec<std::ffi::OsString>,
+    pub(crate) command: Vec<std::ffi::OsString>,
 }

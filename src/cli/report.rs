@@ -24,208 +24,208 @@ pub struct ReportArgs {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]. A
     /// word that is not a file name selects functions that contain it
     #[arg(value_name = "FILE|SYMBOL")]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 
     /// The recording
     #[arg(short, long, value_name = "FILE")]
-    pub input: Option<PathBuf>,
+    pub(crate) input: Option<PathBuf>,
 
     /// Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent,
     /// parallelism, …; +KEY adds a key to the default
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
-    pub sort: Vec<String>,
+    pub(crate) sort: Vec<String>,
 
     /// Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort
     /// keys; +FIELD adds a column to the default
     #[arg(short = 'F', long, value_name = "FIELD,…", value_delimiter = ',')]
-    pub fields: Vec<String>,
+    pub(crate) fields: Vec<String>,
 
     /// Print call chains under each row: order (caller, callee, none), style (graph, fractal, flat, folded),
     /// value (percent, period, count), minimum percentage
     #[arg(short = 'g', long, value_name = "HOW,…", num_args = 0..=1, default_missing_value = "caller", value_delimiter = ',')]
-    pub call_graph: Option<Vec<String>>,
+    pub(crate) call_graph: Option<Vec<String>>,
 
     /// Print call chains from the caller down
     #[arg(short = 'G', long)]
-    pub inverted: bool,
+    pub(crate) inverted: bool,
 
     /// Print one call tree below the table instead of call chains under each row (default on a terminal
     /// without -g)
     #[arg(long)]
-    pub tree: bool,
+    pub(crate) tree: bool,
 
     /// Include callees in the cost of a function (default with call chains)
     #[arg(long, overrides_with = "no_children")]
-    pub children: bool,
+    pub(crate) children: bool,
 
     /// Show only the self cost of functions
     #[arg(long)]
-    pub no_children: bool,
+    pub(crate) no_children: bool,
 
     /// Show the number of samples
     #[arg(short = 'n', long)]
-    pub show_nr_samples: bool,
+    pub(crate) show_nr_samples: bool,
 
     /// Show the sum of periods
     #[arg(long)]
-    pub show_total_period: bool,
+    pub(crate) show_total_period: bool,
 
     /// Show the kernel and user share of each row
     #[arg(long, alias = "showcpuutilization")]
-    pub show_cpu_utilization: bool,
+    pub(crate) show_cpu_utilization: bool,
 
     /// Hide rows and tree branches below this percentage
     #[arg(long, value_name = "PERCENT")]
-    pub percent_limit: Option<f64>,
+    pub(crate) percent_limit: Option<f64>,
 
     /// Base of percentages: all samples (absolute) or those that pass the filters (relative)
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
-    pub percentage: String,
+    pub(crate) percentage: String,
 
     /// Maximum rows of text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]
     #[arg(long, visible_alias = "top", value_name = "N")]
-    pub max_rows: Option<usize>,
+    pub(crate) max_rows: Option<usize>,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub filter: SampleFilter,
+    pub(crate) filter: SampleFilter,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub stacks: StackOptions,
+    pub(crate) stacks: StackOptions,
 
     /// Count each branch of the recorded branch stacks (default if there are any)
     #[arg(short = 'b', long, overrides_with = "no_branch_stack")]
-    pub branch_stack: bool,
+    pub(crate) branch_stack: bool,
 
     /// Count samples instead of branches
     #[arg(long)]
-    pub no_branch_stack: bool,
+    pub(crate) no_branch_stack: bool,
 
     /// Show memory accesses by cost, with all sort keys for data and caches by default
     #[arg(long, conflicts_with = "branch_stack")]
-    pub mem_mode: bool,
+    pub(crate) mem_mode: bool,
 
     /// Sort by wall-clock time instead of CPU time (requires pmc record --latency)
     #[arg(long)]
-    pub latency: bool,
+    pub(crate) latency: bool,
 
     /// Include only samples taken while this many threads ran, such as 1 or 1-2,8 (requires pmc record
     /// --latency)
     #[arg(long, value_name = "LIST")]
-    pub parallelism: Option<String>,
+    pub(crate) parallelism: Option<String>,
 
     /// Length of a time slice for the sort key time, in milliseconds or with a unit (s, ms, us, ns)
     #[arg(long, value_name = "TIME", default_value = "100ms")]
-    pub time_quantum: String,
+    pub(crate) time_quantum: String,
 
     /// Show times in nanoseconds
     #[arg(long)]
-    pub ns: bool,
+    pub(crate) ns: bool,
 
     /// Print the recording's header first
     #[arg(short = 'I', long, alias = "show-info")]
-    pub header: bool,
+    pub(crate) header: bool,
 
     /// Print only the recording's header
     #[arg(long)]
-    pub header_only: bool,
+    pub(crate) header_only: bool,
 
     /// Print only the number of records of each kind
     #[arg(long)]
-    pub stats: bool,
+    pub(crate) stats: bool,
 
     /// Dump all records, as bytes and fields, and the number of records of each kind
     #[arg(short = 'D', long)]
-    pub dump_raw_trace: bool,
+    pub(crate) dump_raw_trace: bool,
 
     /// Print only the processes and threads
     #[arg(long)]
-    pub tasks: bool,
+    pub(crate) tasks: bool,
 
     /// Print only the processes and threads with their mappings
     #[arg(long)]
-    pub mmaps: bool,
+    pub(crate) mmaps: bool,
 
     /// Also show each thread's counts at its end (requires pmc record -s)
     #[arg(short = 'T', long)]
-    pub threads: bool,
+    pub(crate) threads: bool,
 
     /// Print full function names; by default text on a terminal omits template arguments, return types and
     /// compiler suffixes
     #[arg(long)]
-    pub full_names: bool,
+    pub(crate) full_names: bool,
 
     /// Text is for a person, wherever it goes: what `pmc profile` asks for.
     #[arg(skip)]
-    pub is_page: bool,
+    pub(crate) is_page: bool,
 
     /// Text goes to standard error: standard output is the profiled command's.
     #[arg(skip)]
-    pub to_stderr: bool,
+    pub(crate) to_stderr: bool,
 
     /// Show full paths of source files
     #[arg(long)]
-    pub full_source_path: bool,
+    pub(crate) full_source_path: bool,
 
     /// Show tracepoint fields one by one instead of the formatted text
     #[arg(long)]
-    pub raw_trace: bool,
+    pub(crate) raw_trace: bool,
 
     /// Group rows by the first sort key, then by the next, as a hierarchy
     #[arg(short = 'H', long, conflicts_with_all = ["json", "csv", "field_separator", "group"])]
-    pub hierarchy: bool,
+    pub(crate) hierarchy: bool,
 
     /// Fold direct recursion into one branch of the tree
     #[arg(long)]
-    pub collapse_recursion: bool,
+    pub(crate) collapse_recursion: bool,
 
     /// Separate fields with this string and print nothing else
     #[arg(short = 't', long, value_name = "SEP")]
-    pub field_separator: Option<String>,
+    pub(crate) field_separator: Option<String>,
 
     /// Print all events side by side, not only those recorded as a group
     #[arg(long)]
-    pub group: bool,
+    pub(crate) group: bool,
 
     /// Print a separate table for each event, even in a group
     #[arg(long, conflicts_with_all = ["group"])]
-    pub no_group: bool,
+    pub(crate) no_group: bool,
 
     /// Sort by the member of the group with this index
     #[arg(long, value_name = "INDEX", conflicts_with = "no_group")]
-    pub group_sort_idx: Option<usize>,
+    pub(crate) group_sort_idx: Option<usize>,
 
     /// Print plain text even on a terminal
     #[arg(long)]
-    pub stdio: bool,
+    pub(crate) stdio: bool,
 
     /// When to colour the output: always (also selects the terminal's text format in a pipe), never, or auto
     /// (on a terminal)
     #[arg(long, visible_alias = "color", value_name = "WHEN", default_value = "auto", value_parser = ["always", "never", "auto"])]
-    pub stdio_color: String,
+    pub(crate) stdio_color: String,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub screen: ScreenOptions,
+    pub(crate) screen: ScreenOptions,
 
     /// Print one JSON document
     #[arg(short = 'j', long, conflicts_with_all = ["csv", "field_separator"])]
-    pub json: bool,
+    pub(crate) json: bool,
 
     /// Print the table as CSV
     #[arg(long, conflicts_with = "field_separator")]
-    pub csv: bool,
+    pub(crate) csv: bool,
 
     /// Column widths
     #[arg(short = 'w', long, value_name = "N,…", value_delimiter = ',')]
-    pub column_widths: Vec<usize>,
+    pub(crate) column_widths: Vec<usize>,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub symbol_files: SymbolFiles,
+    pub(crate) symbol_files: SymbolFiles,
 
     /// Print rows without headings, and no messages except errors
     #[arg(short, long)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
 }

@@ -28,29 +28,29 @@ See docs/reservation.md."
 pub struct ReserveArgs {
     /// Stay in the foreground (the default)
     #[arg(short = 'D', overrides_with = "background")]
-    pub foreground: bool,
+    pub(crate) foreground: bool,
 
     /// Run in the background once the lock is held; failures are reported first
     #[arg(short = 'd', overrides_with = "foreground")]
-    pub background: bool,
+    pub(crate) background: bool,
 
     /// Lock file to use instead of PCP's
     #[arg(short = 'f', value_name = "FILE")]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 
     /// Create a missing lock file, for an agent that starts later (requires root in PCP's directory)
     #[arg(long)]
-    pub create: bool,
+    pub(crate) create: bool,
 
     /// Print a JSON object to stdout once the lock is held: file, holder, other holders, agents
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 
     /// Print the version
     #[arg(short = 'v', long = "version", action = ArgAction::Version)]
-    pub version: (),
+    pub(crate) version: (),
 
     /// Command to run while the counters are reserved
     #[arg(value_name = "COMMAND", trailing_var_arg = true, value_hint = clap::ValueHint::CommandWithArguments)]
-    pub command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
 }

@@ -4,8 +4,8 @@ use clap::Args;
 
 /// Colours.
 #[derive(Debug, Clone, Default, Args)]
-pub struct ScreenOptions {
+pub(crate) struct ScreenOptions {
     /// Colours for a dark or light terminal; auto queries the terminal [default: $PMC_THEME, else auto]
     #[arg(long, value_name = "THEME", value_parser = ["auto", "dark", "light"])]
-    pub theme: Option<String>,
+    pub(crate) theme: Option<String>,
 }

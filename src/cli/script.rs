@@ -24,142 +24,142 @@ no guests' samples).")]
 pub struct ScriptArgs {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 
     /// The recording
     #[arg(short, long, value_name = "FILE")]
-    pub input: Option<PathBuf>,
+    pub(crate) input: Option<PathBuf>,
 
     /// Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the
     /// event type
     #[arg(short = 'F', long, value_name = "[KIND:]FIELD,…", allow_hyphen_values = true)]
-    pub fields: Vec<String>,
+    pub(crate) fields: Vec<String>,
 
     /// Do not print call chains
     #[arg(short = 'G', long)]
-    pub hide_call_graph: bool,
+    pub(crate) hide_call_graph: bool,
 
     /// Stop call chains after these functions
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    pub stop_bt: Vec<String>,
+    pub(crate) stop_bt: Vec<String>,
 
     /// Print only samples in these functions
     #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub symbols: Vec<String>,
+    pub(crate) symbols: Vec<String>,
 
     /// Print only samples in these programs and libraries
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    pub dsos: Vec<String>,
+    pub(crate) dsos: Vec<String>,
 
     /// Maximum number of frames in a call chain
     #[arg(long, value_name = "FRAMES", default_value_t = 127)]
-    pub max_stack: usize,
+    pub(crate) max_stack: usize,
 
     /// Maximum number of blocks of code between branches, for the brstackinsn fields
     #[arg(long, value_name = "N")]
-    pub max_blocks: Option<usize>,
+    pub(crate) max_blocks: Option<usize>,
 
     /// Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread
     #[arg(long)]
-    pub stitch_lbr: bool,
+    pub(crate) stitch_lbr: bool,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub filter: SampleFilter,
+    pub(crate) filter: SampleFilter,
 
     /// Show times in nanoseconds
     #[arg(long)]
-    pub ns: bool,
+    pub(crate) ns: bool,
 
     /// Print times relative to the first line
     #[arg(long, conflicts_with = "deltatime")]
-    pub reltime: bool,
+    pub(crate) reltime: bool,
 
     /// Print times relative to the previous line
     #[arg(long)]
-    pub deltatime: bool,
+    pub(crate) deltatime: bool,
 
     /// Also print forks, exits and name changes
     #[arg(long)]
-    pub show_task_events: bool,
+    pub(crate) show_task_events: bool,
 
     /// Also print mappings
     #[arg(long)]
-    pub show_mmap_events: bool,
+    pub(crate) show_mmap_events: bool,
 
     /// Also print context switches, if recorded
     #[arg(long)]
-    pub show_switch_events: bool,
+    pub(crate) show_switch_events: bool,
 
     /// Also print lost records
     #[arg(long)]
-    pub show_lost_events: bool,
+    pub(crate) show_lost_events: bool,
 
     /// Also print namespaces, if recorded
     #[arg(long)]
-    pub show_namespace_events: bool,
+    pub(crate) show_namespace_events: bool,
 
     /// Also print cgroups, if recorded
     #[arg(long)]
-    pub show_cgroup_events: bool,
+    pub(crate) show_cgroup_events: bool,
 
     /// Also print BPF program loads and unloads, if recorded
     #[arg(long)]
-    pub show_bpf_events: bool,
+    pub(crate) show_bpf_events: bool,
 
     /// Also print changes of kernel code, if recorded
     #[arg(long)]
-    pub show_text_poke_events: bool,
+    pub(crate) show_text_poke_events: bool,
 
     /// Also print the ends of the recorder's rounds
     #[arg(long)]
-    pub show_round_events: bool,
+    pub(crate) show_round_events: bool,
 
     /// Also dump all records, as bytes and fields
     #[arg(short = 'D', long, conflicts_with = "json")]
-    pub dump_raw_trace: bool,
+    pub(crate) dump_raw_trace: bool,
 
     /// Same as -D, but in file order instead of time order
     #[arg(long, conflicts_with = "json")]
-    pub dump_unsorted_raw_trace: bool,
+    pub(crate) dump_unsorted_raw_trace: bool,
 
     /// Print the recording's header first
     #[arg(short = 'I', long, alias = "show-info")]
-    pub header: bool,
+    pub(crate) header: bool,
 
     /// Print only the recording's header
     #[arg(long)]
-    pub header_only: bool,
+    pub(crate) header_only: bool,
 
     /// Show inlined functions (default with stack copies, as in perf)
     #[arg(long, overrides_with = "no_inline")]
-    pub inline: bool,
+    pub(crate) inline: bool,
 
     /// Do not look for inlined functions
     #[arg(long)]
-    pub no_inline: bool,
+    pub(crate) no_inline: bool,
 
     /// Demangle symbol names (default)
     #[arg(long, overrides_with = "no_demangle")]
-    pub demangle: bool,
+    pub(crate) demangle: bool,
 
     /// Show mangled symbol names
     #[arg(long)]
-    pub no_demangle: bool,
+    pub(crate) no_demangle: bool,
 
     /// Show full paths of source files
     #[arg(long)]
-    pub full_source_path: bool,
+    pub(crate) full_source_path: bool,
 
     /// Write each event's lines to a separate file next to the recording: FILE.EVENT.dump
     #[arg(long, conflicts_with_all = ["header", "header_only", "dump_raw_trace"])]
-    pub per_event_dump: bool,
+    pub(crate) per_event_dump: bool,
 
     /// Print one JSON object per line
     #[arg(short = 'j', long)]
-    pub json: bool,
+    pub(crate) json: bool,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub symbol_files: SymbolFiles,
+    pub(crate) symbol_files: SymbolFiles,
 }

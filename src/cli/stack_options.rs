@@ -4,60 +4,60 @@ use clap::Args;
 
 /// What of the stacks counts; what nothing is said about counts whole.
 #[derive(Debug, Clone, Args)]
-pub struct StackOptions {
+pub(crate) struct StackOptions {
     /// Maximum number of frames in a call chain; outer frames are dropped
     #[arg(long, value_name = "FRAMES", default_value_t = 127)]
-    pub max_stack: usize,
+    pub(crate) max_stack: usize,
 
     /// Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread
     #[arg(long)]
-    pub stitch_lbr: bool,
+    pub(crate) stitch_lbr: bool,
 
     /// Include only these programs and libraries
     #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub dsos: Vec<String>,
+    pub(crate) dsos: Vec<String>,
 
     /// Include only these functions
     #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub symbols: Vec<String>,
+    pub(crate) symbols: Vec<String>,
 
     /// Include only functions whose names contain this
     #[arg(long, value_name = "PART")]
-    pub symbol_filter: Option<String>,
+    pub(crate) symbol_filter: Option<String>,
 
     /// Include only functions with a known name
     #[arg(short = 'U', long)]
-    pub hide_unresolved: bool,
+    pub(crate) hide_unresolved: bool,
 
     /// Also sort by the innermost caller that matches this pattern
     #[arg(short = 'p', long, value_name = "REGEX")]
-    pub parent: Option<String>,
+    pub(crate) parent: Option<String>,
 
     /// Include only samples with a matching parent
     #[arg(short = 'x', long)]
-    pub exclude_other: bool,
+    pub(crate) exclude_other: bool,
 
     /// Attribute the cost of callees to these functions
     #[arg(long, value_name = "REGEX")]
-    pub ignore_callees: Option<String>,
+    pub(crate) ignore_callees: Option<String>,
 
     /// Include only samples on the CPUs of this socket
     #[arg(long, value_name = "NUMBER")]
-    pub socket_filter: Option<u32>,
+    pub(crate) socket_filter: Option<u32>,
 
     /// Show inlined functions and source lines (default)
     #[arg(long, overrides_with = "no_inline")]
-    pub inline: bool,
+    pub(crate) inline: bool,
 
     /// Do not look for inlined functions
     #[arg(long)]
-    pub no_inline: bool,
+    pub(crate) no_inline: bool,
 
     /// Demangle symbol names (default)
     #[arg(long, overrides_with = "no_demangle")]
-    pub demangle: bool,
+    pub(crate) demangle: bool,
 
     /// Show mangled symbol names
     #[arg(long)]
-    pub no_demangle: bool,
+    pub(crate) no_demangle: bool,
 }

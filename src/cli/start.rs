@@ -16,12 +16,12 @@ pmc persist lists these events as counter0, counter1, …, profile.")]
 pub struct StartArgs {
     /// Events to count, each with its privilege levels: NAME:u, NAME:k, NAME:uk
     #[arg(value_name = "EVENT", required_unless_present = "profile")]
-    pub events: Vec<String>,
+    pub(crate) events: Vec<String>,
 
     /// Also sample this event and keep the newest samples [default: cycles, or cpu-clock without hardware
     /// counters]
     #[arg(long, value_name = "EVENT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub profile: Option<String>,
+    pub(crate) profile: Option<String>,
 }
 
 /// Show the counts since `pmc start`, and stop counting.
@@ -29,9 +29,9 @@ pub struct StartArgs {
 pub struct StopArgs {
     /// Output file for the samples of --profile
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
 
     /// Print one JSON document
     #[arg(short = 'j', long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }

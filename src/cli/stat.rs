@@ -17,15 +17,15 @@ Event syntax: docs/event-syntax.md, or `pmc list`.")]
 pub struct StatArgs {
     /// What is counted.
     #[command(flatten)]
-    pub counted: CountArgs,
+    pub(crate) counted: CountArgs,
 
     /// The destination of the text.
     #[command(flatten)]
-    pub to: OutputFileArgs,
+    pub(crate) to: OutputFileArgs,
 
     /// Output options.
     #[command(flatten)]
-    pub shown: StatDisplayArgs,
+    pub(crate) shown: StatDisplayArgs,
 }
 
 /// Count events into a file, for `pmc stat report`, `pmc script` and perf.
@@ -43,15 +43,15 @@ Examples:
 pub struct StatRecordArgs {
     /// What is counted.
     #[command(flatten)]
-    pub counted: CountArgs,
+    pub(crate) counted: CountArgs,
 
     /// Write the counts to this file; `-` is stdout
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
 
     /// How it is shown.
     #[command(flatten)]
-    pub shown: StatDisplayArgs,
+    pub(crate) shown: StatDisplayArgs,
 }
 
 /// Show the counts of a recording made by `pmc stat record` or `perf stat record`.
@@ -60,249 +60,249 @@ pub struct StatRecordArgs {
 pub struct StatReportArgs {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 
     /// The same
     #[arg(short, long, value_name = "FILE", hide = true)]
-    pub input: Option<PathBuf>,
+    pub(crate) input: Option<PathBuf>,
 
     /// Where the text goes.
     #[command(flatten)]
-    pub to: OutputFileArgs,
+    pub(crate) to: OutputFileArgs,
 
     /// Show each thread's counts at its end (recorded by stat --log-exit or record -s)
     #[arg(long, conflicts_with_all = ["aggregation", "log_cswitch"])]
-    pub log_exit: bool,
+    pub(crate) log_exit: bool,
 
     /// Show each thread's counts between context switches (recorded by stat --log-cswitch)
     #[arg(long, conflicts_with = "aggregation")]
-    pub log_cswitch: bool,
+    pub(crate) log_cswitch: bool,
 
     /// How it is shown.
     #[command(flatten)]
-    pub shown: StatDisplayArgs,
+    pub(crate) shown: StatDisplayArgs,
 }
 
 /// A file for what is printed.
 #[derive(Debug, Args)]
-pub struct OutputFileArgs {
+pub(crate) struct OutputFileArgs {
     /// Write to this file instead of stderr
     #[arg(short = 'o', long, value_name = "FILE", conflicts_with = "log_fd")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 
     /// With -o: append to the file
     #[arg(long)]
-    pub append: bool,
+    pub(crate) append: bool,
 }
 
 /// How counts are added up, and what is printed of them.
 #[derive(Debug, Args)]
-pub struct StatDisplayArgs {
+pub(crate) struct StatDisplayArgs {
     /// Print one row per CPU instead of the sum (with -a or -C)
     #[arg(short = 'A', long = "no-aggr", group = "aggregation")]
-    pub no_aggr: bool,
+    pub(crate) no_aggr: bool,
 
     /// Print one row per thread
     #[arg(long, group = "aggregation")]
-    pub per_thread: bool,
+    pub(crate) per_thread: bool,
 
     /// Print one row per core
     #[arg(long, group = "aggregation")]
-    pub per_core: bool,
+    pub(crate) per_core: bool,
 
     /// Print one row per cluster of cores
     #[arg(long, group = "aggregation")]
-    pub per_cluster: bool,
+    pub(crate) per_cluster: bool,
 
     /// Print one row per cache of this level (L2) [default: the last level]
     #[arg(long, value_name = "LEVEL", group = "aggregation", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub per_cache: Option<String>,
+    pub(crate) per_cache: Option<String>,
 
     /// Print one row per die
     #[arg(long, group = "aggregation")]
-    pub per_die: bool,
+    pub(crate) per_die: bool,
 
     /// Print one row per socket
     #[arg(long, group = "aggregation")]
-    pub per_socket: bool,
+    pub(crate) per_socket: bool,
 
     /// Print one row per NUMA node
     #[arg(long, group = "aggregation")]
-    pub per_node: bool,
+    pub(crate) per_node: bool,
 
     /// Print details: opened events, unscaled counts
     #[arg(short = 'v', long, action = ArgAction::Count)]
-    pub verbose: u8,
+    pub(crate) verbose: u8,
 
     /// Print no counts of the run, only those of -I, --vs or an output file
     #[arg(short = 'q', long)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
 
     /// Group the digits of large numbers if the locale does (default; see --no-big-num)
     #[arg(short = 'B', long, overrides_with = "no_big_num")]
-    pub big_num: bool,
+    pub(crate) big_num: bool,
 
     /// Do not group digits
     #[arg(long, overrides_with = "big_num")]
-    pub no_big_num: bool,
+    pub(crate) no_big_num: bool,
 
     /// Scale counts of multiplexed events to the full time (default; see --no-scale)
     #[arg(long, overrides_with = "no_scale")]
-    pub scale: bool,
+    pub(crate) scale: bool,
 
     /// Show raw counts
     #[arg(short = 'c', long, overrides_with = "scale")]
-    pub no_scale: bool,
+    pub(crate) no_scale: bool,
 
     /// Print CSV with this separator and perf's fields
     #[arg(short = 'x', long = "field-separator", value_name = "SEP", conflicts_with = "json")]
-    pub field_separator: Option<String>,
+    pub(crate) field_separator: Option<String>,
 
     /// Print JSON: one object per line with perf's fields (1), or one document with real numbers (2)
     #[arg(short = 'j', long, alias = "json-output", value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = clap::value_parser!(u8).range(1..=2))]
-    pub json: Option<u8>,
+    pub(crate) json: Option<u8>,
 
     /// Write to this open descriptor instead of stderr
     #[arg(long, value_name = "FD")]
-    pub log_fd: Option<i32>,
+    pub(crate) log_fd: Option<i32>,
 
     /// With -I: also print totals at the end
     #[arg(long)]
-    pub summary: bool,
+    pub(crate) summary: bool,
 
     /// Do not prefix the CSV lines of totals with `summary`
     #[arg(long)]
-    pub no_csv_summary: bool,
+    pub(crate) no_csv_summary: bool,
 
     /// Print one row per PMU instance instead of their sum
     #[arg(long)]
-    pub no_merge: bool,
+    pub(crate) no_merge: bool,
 
     /// Print only metrics, no counts
     #[arg(long)]
-    pub metric_only: bool,
+    pub(crate) metric_only: bool,
 
     /// Metrics by name or group, such as IPC, GHz, TopdownL1 or tma_memory_bound (see pmc list metric)
     #[arg(short = 'M', long = "metrics", value_name = "NAME|GROUP,…", action = ArgAction::Append)]
-    pub metrics: Vec<String>,
+    pub(crate) metrics: Vec<String>,
 
     /// Define a metric: 'name=expression over events'
     #[arg(long = "metric", value_name = "NAME=EXPR", action = ArgAction::Append)]
-    pub expressions: Vec<String>,
+    pub(crate) expressions: Vec<String>,
 
     /// Show how pipeline slots are spent, as a top-down tree (see --td-level)
     #[arg(long)]
-    pub topdown: bool,
+    pub(crate) topdown: bool,
 
     /// Number of --topdown levels to measure; each needs more counters [default: 1]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, requires = "topdown")]
-    pub td_level: u8,
+    pub(crate) td_level: u8,
 
     /// Do not count events that only metric thresholds need
     #[arg(long)]
-    pub metric_no_threshold: bool,
+    pub(crate) metric_no_threshold: bool,
 
     /// Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    pub openmetrics: Option<PathBuf>,
+    pub(crate) openmetrics: Option<PathBuf>,
 }
 
 /// What is counted, on whom, when, and how often.
 #[derive(Debug, Args)]
-pub struct CountArgs {
+pub(crate) struct CountArgs {
     /// Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
-    pub events: Vec<String>,
+    pub(crate) events: Vec<String>,
 
     /// Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)
     #[arg(long, value_name = "EVENTS", action = ArgAction::Append)]
-    pub pfm_events: Vec<String>,
+    pub(crate) pfm_events: Vec<String>,
 
     /// Count the events in this configuration file of PCP's pmdaperfevent (perfevent.conf)
     #[arg(long, value_name = "FILE")]
-    pub perfevent_conf: Option<PathBuf>,
+    pub(crate) perfevent_conf: Option<PathBuf>,
 
     /// Filter expression for the tracepoints of the preceding -e
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
-    pub filter: Vec<String>,
+    pub(crate) filter: Vec<String>,
 
     /// For each filter, how many `-e` stand before it. Places are not the parser's to hand on: whoever has
     /// its matches fills them in.
     #[arg(skip)]
-    pub filter_places: Vec<usize>,
+    pub(crate) filter_places: Vec<usize>,
 
     /// On hybrid machines, count only on cores of this type, such as core or atom
     #[arg(long, value_name = "KIND")]
-    pub cputype: Option<String>,
+    pub(crate) cputype: Option<String>,
 
     /// For events that several PMUs provide, count only on this PMU
     #[arg(long, value_name = "PMU")]
-    pub pmu_filter: Option<String>,
+    pub(crate) pmu_filter: Option<String>,
 
     /// Count the events of a metric individually, not as a group
     #[arg(long)]
-    pub metric_no_group: bool,
+    pub(crate) metric_no_group: bool,
 
     /// Count all events of each metric, even if other metrics count the same events
     #[arg(long)]
-    pub metric_no_merge: bool,
+    pub(crate) metric_no_merge: bool,
 
     /// Do not count child processes
     #[arg(short = 'i', long)]
-    pub no_inherit: bool,
+    pub(crate) no_inherit: bool,
 
     /// Show separate counts for the command (or processes), for its child processes, and the sum
     #[arg(long, conflicts_with_all = ["no_inherit", "user_kernel", "aggregation", "no_merge", "cgroups", "for_each_cgroup"])]
-    pub children: bool,
+    pub(crate) children: bool,
 
     /// Show separate counts for user mode and kernel
     #[arg(long, conflicts_with_all = ["aggregation", "no_merge", "all_user", "all_kernel"])]
-    pub user_kernel: bool,
+    pub(crate) user_kernel: bool,
 
     /// Count in these running processes, by pid or name, with all their threads
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
-    pub pids: Vec<String>,
+    pub(crate) pids: Vec<String>,
 
     /// Count in these running threads
     #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
-    pub tids: Vec<String>,
+    pub(crate) tids: Vec<String>,
 
     /// Count in all processes of this user (name or uid)
     #[arg(short = 'u', long = "uid", value_name = "USER")]
-    pub uid: Option<String>,
+    pub(crate) uid: Option<String>,
 
     /// Count system-wide, on all CPUs
     #[arg(short = 'a', long)]
-    pub all_cpus: bool,
+    pub(crate) all_cpus: bool,
 
     /// Count system-wide on these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
-    pub cpus: Option<String>,
+    pub(crate) cpus: Option<String>,
 
     /// Count only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)
     #[arg(short = 'G', long = "cgroup", value_name = "NAME,…", conflicts_with = "for_each_cgroup")]
-    pub cgroups: Option<String>,
+    pub(crate) cgroups: Option<String>,
 
     /// Count every event in each of these cgroups
     #[arg(long, value_name = "NAME,…")]
-    pub for_each_cgroup: Option<String>,
+    pub(crate) for_each_cgroup: Option<String>,
 
     /// Count in user mode only
     #[arg(long, conflicts_with = "all_kernel")]
-    pub all_user: bool,
+    pub(crate) all_user: bool,
 
     /// Count in the kernel only
     #[arg(long)]
-    pub all_kernel: bool,
+    pub(crate) all_kernel: bool,
 
     /// Add cache events; -dd and -ddd add more
     #[arg(short = 'd', long = "detailed", action = ArgAction::Count)]
-    pub detailed: u8,
+    pub(crate) detailed: u8,
 
     /// Run the command N times and show mean and spread; 0 repeats until interrupted
     #[arg(short = 'r', long = "repeat", value_name = "N")]
-    pub repeat: Option<u32>,
+    pub(crate) repeat: Option<u32>,
 
     /// With -r or --vs: run the command N times without counting first
     #[arg(
@@ -312,81 +312,81 @@ pub struct CountArgs {
         hide_default_value = true,
         conflicts_with = "interval"
     )]
-    pub warmup: u32,
+    pub(crate) warmup: u32,
 
     /// Call sync(2) before each run
     #[arg(short = 'S', long)]
-    pub sync: bool,
+    pub(crate) sync: bool,
 
     /// With -r: show a table with the time of each run
     #[arg(long)]
-    pub table: bool,
+    pub(crate) table: bool,
 
     /// Measure only the time, without events
     #[arg(short = 'n', long)]
-    pub null: bool,
+    pub(crate) null: bool,
 
     /// Run this shell command before each run
     #[arg(long, visible_alias = "prepare", value_name = "COMMAND")]
-    pub pre: Option<String>,
+    pub(crate) pre: Option<String>,
 
     /// Run this shell command after each run
     #[arg(long, value_name = "COMMAND")]
-    pub post: Option<String>,
+    pub(crate) post: Option<String>,
 
     /// Print counts at this interval, in milliseconds or with a unit (1s)
     #[arg(short = 'I', long = "interval-print", value_name = "TIME")]
-    pub interval: Option<String>,
+    pub(crate) interval: Option<String>,
 
     /// With -I: stop after this many intervals
     #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u32).range(1..))]
-    pub interval_count: Option<u32>,
+    pub(crate) interval_count: Option<u32>,
 
     /// With -I: clear the screen before each interval
     #[arg(long, requires = "interval")]
-    pub interval_clear: bool,
+    pub(crate) interval_clear: bool,
 
     /// Stop counting after this time, in milliseconds or with a unit (10s, 2m)
     #[arg(long, visible_alias = "duration", value_name = "TIME")]
-    pub timeout: Option<String>,
+    pub(crate) timeout: Option<String>,
 
     /// Delay before counting, in milliseconds or with a unit (2s); -1 waits for --control
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
-    pub delay: Option<String>,
+    pub(crate) delay: Option<String>,
 
     /// Never scale: if the events do not fit on the counters, split them over several runs
     #[arg(long)]
-    pub exact: bool,
+    pub(crate) exact: bool,
 
     /// Compare commands, run alternately (repeatable)
     #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
-    pub vs: Vec<String>,
+    pub(crate) vs: Vec<String>,
 
     /// Show the command's output of every run of -r, --vs and --exact, not only of the first
     #[arg(long)]
-    pub show_output: bool,
+    pub(crate) show_output: bool,
 
     /// Record each thread's counts at its end (to perf.data, or with `stat record` to -o FILE)
     #[arg(long)]
-    pub log_exit: bool,
+    pub(crate) log_exit: bool,
 
     /// Record each thread's counts between context switches and at its end
     #[arg(long)]
-    pub log_cswitch: bool,
+    pub(crate) log_cswitch: bool,
 
     /// Serve OpenMetrics over HTTP at this address (with -I)
     #[arg(long, value_name = "ADDR", requires = "interval")]
-    pub listen: Option<String>,
+    pub(crate) listen: Option<String>,
 
     /// Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]
     #[arg(long, value_name = "fd:…|fifo:…")]
-    pub control: Option<String>,
+    pub(crate) control: Option<String>,
 
     /// How to handle a reservation of the hardware counters: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
-    pub reserve: String,
+    pub(crate) reserve: String,
 
     /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
-    pub command: Vec<std::ffi::OsString>,
+    pub(crate) command: Vec<std::ffi::OsString>,
 }

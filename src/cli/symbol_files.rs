@@ -6,28 +6,28 @@ use clap::Args;
 
 /// Files with symbols, and what is kept of them.
 #[derive(Debug, Clone, Default, Args)]
-pub struct SymbolFiles {
+pub(crate) struct SymbolFiles {
     /// Root directory of the recorded machine, for programs and sources
     #[arg(long, value_name = "DIR")]
-    pub symfs: Option<PathBuf>,
+    pub(crate) symfs: Option<PathBuf>,
 
     /// Copy of the recorded machine's /proc/kallsyms
     #[arg(long, value_name = "FILE")]
-    pub kallsyms: Option<PathBuf>,
+    pub(crate) kallsyms: Option<PathBuf>,
 
     /// Recorded kernel's image with symbols (vmlinux)
     #[arg(short = 'k', long, value_name = "FILE")]
-    pub vmlinux: Option<PathBuf>,
+    pub(crate) vmlinux: Option<PathBuf>,
 
     /// Do not cache symbol lookups for later runs
     #[arg(long)]
-    pub no_cache: bool,
+    pub(crate) no_cache: bool,
 
     /// Servers for missing files, instead of those in DEBUGINFOD_URLS
     #[arg(long, value_name = "URLS", num_args = 0..=1, require_equals = true)]
-    pub debuginfod: Option<Option<String>>,
+    pub(crate) debuginfod: Option<Option<String>>,
 
     /// Do not use debuginfod servers or files fetched from them earlier
     #[arg(long, conflicts_with = "debuginfod")]
-    pub no_debuginfod: bool,
+    pub(crate) no_debuginfod: bool,
 }

@@ -22,225 +22,225 @@ docs/top.md explains keys, columns and numbers.")]
 pub struct TopArgs {
     /// Events to sample (repeatable) [default: cycles, as precise as possible]
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
-    pub events: Vec<String>,
+    pub(crate) events: Vec<String>,
 
     /// Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)
     #[arg(long, value_name = "EVENTS", action = ArgAction::Append)]
-    pub pfm_events: Vec<String>,
+    pub(crate) pfm_events: Vec<String>,
 
     /// Filter expression for the tracepoints of the last -e, in order
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
-    pub filter: Vec<String>,
+    pub(crate) filter: Vec<String>,
 
     /// Sample frequency in Hz, or `max`
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count")]
-    pub freq: Option<String>,
+    pub(crate) freq: Option<String>,
 
     /// Sample every N events; `auto` uses the vendor's recommended period
     #[arg(short = 'c', long, value_name = "N")]
-    pub count: Option<String>,
+    pub(crate) count: Option<String>,
 
     /// Sample call chains by frame pointers
     #[arg(short = 'g')]
-    pub stacks: bool,
+    pub(crate) stacks: bool,
 
     /// Sample call chains: fp (frame pointers) or lbr (branch records)
     #[arg(long, value_name = "MODE")]
-    pub call_graph: Option<String>,
+    pub(crate) call_graph: Option<String>,
 
     /// Maximum number of frames in a call chain
     #[arg(long, value_name = "N", default_value_t = 127)]
-    pub max_stack: u16,
+    pub(crate) max_stack: u16,
 
     /// Sample system-wide, on all CPUs (default)
     #[arg(short = 'a', long)]
-    pub all_cpus: bool,
+    pub(crate) all_cpus: bool,
 
     /// Sample system-wide on these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
-    pub cpus: Option<String>,
+    pub(crate) cpus: Option<String>,
 
     /// Sample these running processes, by pid or name, with all their threads
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
-    pub pids: Vec<String>,
+    pub(crate) pids: Vec<String>,
 
     /// Sample these running threads
     #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
-    pub tids: Vec<String>,
+    pub(crate) tids: Vec<String>,
 
     /// Sample all processes of this user (name or uid)
     #[arg(short = 'u', long = "uid", value_name = "USER")]
-    pub uid: Option<String>,
+    pub(crate) uid: Option<String>,
 
     /// Sample only in this cgroup; a list assigns one cgroup to each event
     #[arg(short = 'G', long = "cgroup", value_name = "NAME,…")]
-    pub cgroups: Option<String>,
+    pub(crate) cgroups: Option<String>,
 
     /// Do not sample child processes
     #[arg(short = 'i', long)]
-    pub no_inherit: bool,
+    pub(crate) no_inherit: bool,
 
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)
     #[arg(short = 'm', long, value_name = "SIZE")]
-    pub mmap_pages: Option<String>,
+    pub(crate) mmap_pages: Option<String>,
 
     /// Hide kernel samples
     #[arg(short = 'K', long, alias = "hide_kernel_symbols")]
-    pub hide_kernel_symbols: bool,
+    pub(crate) hide_kernel_symbols: bool,
 
     /// Hide user samples
     #[arg(short = 'U', long, alias = "hide_user_symbols", conflicts_with = "hide_kernel_symbols")]
-    pub hide_user_symbols: bool,
+    pub(crate) hide_user_symbols: bool,
 
     /// Also show the kernel's idle functions
     #[arg(long)]
-    pub idle: bool,
+    pub(crate) idle: bool,
 
     /// Update interval, in seconds or with a unit (500ms)
     #[arg(short = 'd', long, value_name = "TIME", default_value = "2")]
-    pub delay: String,
+    pub(crate) delay: String,
 
     /// Reset counts after each update instead of letting older samples decay
     #[arg(short = 'z', long)]
-    pub zero: bool,
+    pub(crate) zero: bool,
 
     /// Keep all samples since the start instead of letting older ones decay
     #[arg(long, conflicts_with = "zero")]
-    pub accumulate: bool,
+    pub(crate) accumulate: bool,
 
     /// Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
-    pub sort: Vec<String>,
+    pub(crate) sort: Vec<String>,
 
     /// Columns, in order: overhead, overhead_children, sample, period, and sort keys
     #[arg(long, value_name = "FIELD,…", value_delimiter = ',')]
-    pub fields: Vec<String>,
+    pub(crate) fields: Vec<String>,
 
     /// Group rows by the first sort key, then by the next, as a hierarchy (text only)
     #[arg(short = 'H', long, conflicts_with_all = ["json", "tui", "group"])]
-    pub hierarchy: bool,
+    pub(crate) hierarchy: bool,
 
     /// Show events side by side in one table
     #[arg(long)]
-    pub group: bool,
+    pub(crate) group: bool,
 
     /// Sort by the member of the group with this index
     #[arg(long, value_name = "INDEX")]
-    pub group_sort_idx: Option<usize>,
+    pub(crate) group_sort_idx: Option<usize>,
 
     /// Column widths of the text
     #[arg(short = 'w', long, value_name = "N,…", value_delimiter = ',')]
-    pub column_widths: Vec<usize>,
+    pub(crate) column_widths: Vec<usize>,
 
     /// Show the number of samples
     #[arg(short = 'n', long)]
-    pub show_nr_samples: bool,
+    pub(crate) show_nr_samples: bool,
 
     /// Show the sum of periods
     #[arg(long)]
-    pub show_total_period: bool,
+    pub(crate) show_total_period: bool,
 
     /// Hide rows and tree branches below this percentage
     #[arg(long, value_name = "PERCENT")]
-    pub percent_limit: Option<f64>,
+    pub(crate) percent_limit: Option<f64>,
 
     /// Hide rows with this many samples or fewer
     #[arg(short = 'f', long, value_name = "N")]
-    pub count_filter: Option<u64>,
+    pub(crate) count_filter: Option<u64>,
 
     /// Base of percentages: all samples (absolute) or those that pass the filters (relative)
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
-    pub percentage: String,
+    pub(crate) percentage: String,
 
     /// Maximum rows per table in text [default: 20]
     #[arg(short = 'E', long, value_name = "N")]
-    pub entries: Option<usize>,
+    pub(crate) entries: Option<usize>,
 
     /// Include callees in the cost of a function (default with call chains)
     #[arg(long, overrides_with = "no_children")]
-    pub children: bool,
+    pub(crate) children: bool,
 
     /// Show only the self cost of functions
     #[arg(long)]
-    pub no_children: bool,
+    pub(crate) no_children: bool,
 
     /// Attribute the cost of callees to these functions
     #[arg(long, value_name = "REGEX")]
-    pub ignore_callees: Option<String>,
+    pub(crate) ignore_callees: Option<String>,
 
     /// Include only threads with these names
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    pub comms: Vec<String>,
+    pub(crate) comms: Vec<String>,
 
     /// Include only these programs and libraries
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    pub dsos: Vec<String>,
+    pub(crate) dsos: Vec<String>,
 
     /// Include only these functions
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    pub symbols: Vec<String>,
+    pub(crate) symbols: Vec<String>,
 
     /// Show mangled symbol names
     #[arg(long)]
-    pub no_demangle: bool,
+    pub(crate) no_demangle: bool,
 
     /// x86 assembly syntax: att or intel
     #[arg(short = 'M', long, value_name = "STYLE", default_value = "att", value_parser = ["att", "intel"])]
-    pub disassembler_style: String,
+    pub(crate) disassembler_style: String,
 
     /// Directory that replaces the start of source paths; --prefix-strip sets how many components
     #[arg(long, value_name = "DIR")]
-    pub prefix: Option<PathBuf>,
+    pub(crate) prefix: Option<PathBuf>,
 
     /// Number of leading components to strip from source paths
     #[arg(long, value_name = "N", default_value_t = 0, requires = "prefix")]
-    pub prefix_strip: usize,
+    pub(crate) prefix_strip: usize,
 
     /// Real-time priority (1 to 99) of the thread that reads the ring buffers
     #[arg(short = 'r', long, value_name = "PRIORITY", value_parser = clap::value_parser!(i32).range(1..=99))]
-    pub realtime: Option<i32>,
+    pub(crate) realtime: Option<i32>,
 
     /// Print plain tables, as in a pipe
     #[arg(long, conflicts_with = "tui")]
-    pub stdio: bool,
+    pub(crate) stdio: bool,
 
     /// Use the full-screen interface (default on a terminal)
     #[arg(long)]
-    pub tui: bool,
+    pub(crate) tui: bool,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub screen: ScreenOptions,
+    pub(crate) screen: ScreenOptions,
 
     /// Print one JSON object per interval and line, with all rows
     #[arg(long, conflicts_with = "tui")]
-    pub json: bool,
+    pub(crate) json: bool,
 
     /// Stop after this time, in milliseconds or with a unit (30s, 5m)
     #[arg(long, visible_alias = "duration", value_name = "TIME")]
-    pub timeout: Option<String>,
+    pub(crate) timeout: Option<String>,
 
     /// Kernel image with symbols (vmlinux)
     #[arg(short = 'k', long, value_name = "FILE")]
-    pub vmlinux: Option<PathBuf>,
+    pub(crate) vmlinux: Option<PathBuf>,
 
     /// Copy of /proc/kallsyms
     #[arg(long, value_name = "FILE")]
-    pub kallsyms: Option<PathBuf>,
+    pub(crate) kallsyms: Option<PathBuf>,
 
     /// How to handle a reservation of the hardware counters: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
-    pub reserve: String,
+    pub(crate) reserve: String,
 
     /// Print details about the opened events
     #[arg(short = 'v', long, action = ArgAction::Count)]
-    pub verbose: u8,
+    pub(crate) verbose: u8,
 
     /// Print errors only
     #[arg(short = 'q', long)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
 
     /// Run this command and sample it until it ends; its output is discarded
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
-    pub command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
 }

@@ -7,31 +7,31 @@ use std::ffi::OsString;
 use super::getopt::{self, InvalidOption, OperandOrder};
 
 /// Default file for samples, written and read.
-pub const FILE: &str = "tprof.out";
+pub(crate) const FILE: &str = "tprof.out";
 
 /// A parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TprofCommandLine {
     /// The subcommand.
-    pub action: TprofAction,
+    pub(crate) action: TprofAction,
     /// `-e`, in pmc's event syntax.
-    pub events: Vec<String>,
+    pub(crate) events: Vec<String>,
     /// `-o`.
-    pub output: Option<String>,
+    pub(crate) output: Option<String>,
     /// `-i`, in milliseconds.
-    pub interval_ms: Option<u64>,
+    pub(crate) interval_ms: Option<u64>,
     /// `-p`.
-    pub pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
     /// Letters without a value.
-    pub flags: Vec<char>,
+    pub(crate) flags: Vec<char>,
     /// The command or the file.
-    pub operands: Vec<OsString>,
+    pub(crate) operands: Vec<OsString>,
 }
 
 /// A subcommand.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "tprof's own names")]
-pub enum TprofAction {
+pub(crate) enum TprofAction {
     #[default]
     Help,
     List,
@@ -52,7 +52,7 @@ const ACTIONS: [(&str, TprofAction, &str); 6] = [
 ];
 
 /// The text of `tprof -h`.
-pub const USAGE: &str = "\
+pub(crate) const USAGE: &str = "\
 usage:
   tprof list
         List the events

@@ -7,5 +7,5 @@ use clap::Args;
 pub struct VersionArgs {
     /// Also show the features of this build
     #[arg(short = 'v', long)]
-    pub build_options: bool,
+    pub(crate) build_options: bool,
 }

@@ -20,7 +20,7 @@ use pmc_sys::error::Error;
 
 /// A job from the screen for the engine.
 #[derive(Debug)]
-pub enum Job {
+pub(crate) enum Job {
     /// Answer this query from now on.
     Answer(Box<Query>),
     /// Answer the last query again, because the engine has more data.
@@ -37,7 +37,7 @@ pub enum Job {
 
 /// Holds the engine's updates until the screen takes them.
 #[derive(Debug)]
-pub struct Board {
+pub(crate) struct Board {
     news: Mutex<BoardUpdates>,
     waker: Waker,
 }
@@ -51,7 +51,7 @@ struct BoardUpdates {
 
 impl Board {
     /// Returns a board with the first header facts.
-    pub fn new(waker: Waker, status: EngineStatus) -> Arc<Self> {
+    pub(crate) fn new(waker: Waker, status: EngineStatus) -> Arc<Self> {
         let poll = EngineUpdates { status: Some(status.clone()), ..EngineUpdates::default() };
         Arc::new(Self { news: Mutex::new(BoardUpdates { poll, status }), waker })
     }
@@ -61,13 +61,13 @@ impl Board {
     }
 
     /// Adds an update and wakes the screen.
-    pub fn put(&self, put: impl FnOnce(&mut EngineUpdates)) {
+    pub(crate) fn put(&self, put: impl FnOnce(&mut EngineUpdates)) {
         put(&mut self.lock().poll);
         self.waker.wake();
     }
 
     /// Changes the header facts and wakes the screen.
-    pub fn status(&self, change: impl FnOnce(&mut EngineStatus)) {
+    pub(crate) fn status(&self, change: impl FnOnce(&mut EngineStatus)) {
         let mut news = self.lock();
         change(&mut news.status);
         news.poll.status = Some(news.status.clone());
@@ -76,12 +76,12 @@ impl Board {
     }
 
     /// Ends the screen because the engine cannot continue.
-    pub fn fail(&self, error: Error) {
+    pub(crate) fn fail(&self, error: Error) {
         self.put(|poll| poll.failed = Some(error));
     }
 
     /// Ends the screen because the engine's time is over.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.waker.end();
     }
 
@@ -94,20 +94,20 @@ impl Board {
 /// The screen's end of the connection. The engine's job thread ends when the handle and all clones of its
 /// sender are dropped.
 #[derive(Debug)]
-pub struct EngineHandle {
+pub(crate) struct EngineHandle {
     pub(super) board: Arc<Board>,
     jobs: Sender<Job>,
 }
 
 impl EngineHandle {
     /// Returns a handle, and the receiver of its jobs for [`serve`].
-    pub fn new(board: Arc<Board>) -> (Self, Receiver<Job>) {
+    pub(crate) fn new(board: Arc<Board>) -> (Self, Receiver<Job>) {
         let (jobs, receiver) = channel();
         (Self { board, jobs }, receiver)
     }
 
     /// Returns a sender for engine threads that create jobs.
-    pub fn sender(&self) -> Sender<Job> {
+    pub(crate) fn sender(&self) -> Sender<Job> {
         self.jobs.clone()
     }
 
@@ -118,7 +118,7 @@ impl EngineHandle {
 }
 
 /// Runs jobs and the engine's scheduled work until all senders are dropped.
-pub fn serve(engine: &mut impl Engine, jobs: &Receiver<Job>, board: &Board) {
+pub(crate) fn serve(engine: &mut impl Engine, jobs: &Receiver<Job>, board: &Board) {
     loop {
         let first = match engine.deadline() {
             None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -133,7 +133,7 @@ pub fn serve(engine: &mut impl Engine, jobs: &Receiver<Job>, board: &Board) {
 }
 
 /// Waits for a value and returns the last one sent. `None` if all senders are dropped.
-pub fn latest<T>(receiver: &Receiver<T>) -> Option<T> {
+pub(crate) fn latest<T>(receiver: &Receiver<T>) -> Option<T> {
     let first = receiver.recv().ok()?;
     Some(receiver.try_iter().last().unwrap_or(first))
 }

@@ -42,22 +42,22 @@ pub enum ViewFormat {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobProgress {
     /// The kind of work: "reading samples".
-    pub what: &'static str,
+    pub(crate) what: &'static str,
     /// Amount of work done.
-    pub done: u64,
+    pub(crate) done: u64,
     /// Total amount of work; 0 if unknown.
-    pub total: u64,
+    pub(crate) total: u64,
 }
 
 /// Shares of all CPUs' time, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CpuTimeSplit {
     /// Kernel mode.
-    pub kernel: f64,
+    pub(crate) kernel: f64,
     /// User mode.
-    pub user: f64,
+    pub(crate) user: f64,
     /// Idle.
-    pub idle: f64,
+    pub(crate) idle: f64,
 }
 
 /// Facts in the header.
@@ -111,11 +111,11 @@ pub struct EngineUpdates {
 
 /// Wakes the screen. Cheap to clone; may be called from any thread.
 #[derive(Debug, Clone)]
-pub struct Waker(pub(super) Sender<super::ScreenMessage>);
+pub struct Waker(pub Sender<super::ScreenMessage>);
 
 impl Waker {
     /// Tells the screen that an update is available.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         // Fails only if the screen has ended.
         let _ = self.0.send(super::ScreenMessage::Woken);
     }
@@ -126,17 +126,17 @@ impl Waker {
     }
 
     /// Tells the screen that a signal ends it.
-    pub fn end_by(&self, signal: i32) {
+    pub(crate) fn end_by(&self, signal: i32) {
         let _ = self.0.send(super::ScreenMessage::EndBy(signal));
     }
 
     /// Tells the screen that the terminal was resized.
-    pub fn resized(&self) {
+    pub(crate) fn resized(&self) {
         let _ = self.0.send(super::ScreenMessage::Resized);
     }
 
     /// Tells the screen to stop the program (external SIGTSTP).
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let _ = self.0.send(super::ScreenMessage::Stop);
     }
 }

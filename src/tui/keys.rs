@@ -28,7 +28,7 @@ impl Pane {
         [Self::Functions, Self::Tree, Self::Flame, Self::Code, Self::Threads, Self::Events];
 
     /// Returns the pane's name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Functions => "Functions",
             Self::Tree => "Tree",
@@ -126,7 +126,7 @@ impl BoundKey {
     }
 
     /// Returns the name for the help page.
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self {
             Self::Char(' ') => "Space".to_owned(),
             Self::Char(c) => c.to_string(),
@@ -148,16 +148,16 @@ pub struct KeyBinding {
     /// Whether the keys work only in the live view.
     pub live: bool,
     /// One or two words for the hint line; empty for no hint.
-    pub hint: &'static str,
+    pub(crate) hint: &'static str,
     /// Description on the help page.
-    pub help: &'static str,
+    pub(crate) help: &'static str,
 }
 
 /// A chapter of the help page.
 #[derive(Debug)]
 pub struct HelpChapter {
     /// The heading.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// The rows.
     pub bindings: &'static [KeyBinding],
 }
@@ -398,7 +398,7 @@ pub const CHAPTERS: &[HelpChapter] = &[
 ];
 
 /// Returns the action of a key in a pane.
-pub fn action(event: &KeyEvent, pane: Pane, is_live: bool) -> Option<KeyAction> {
+pub(crate) fn action(event: &KeyEvent, pane: Pane, is_live: bool) -> Option<KeyAction> {
     let fits = |binding: &&KeyBinding| {
         (binding.panes.is_empty() || binding.panes.contains(&pane))
             && (!binding.live || is_live)
@@ -408,7 +408,7 @@ pub fn action(event: &KeyEvent, pane: Pane, is_live: bool) -> Option<KeyAction> 
 }
 
 /// Returns the rows for the hint line of a pane.
-pub fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = &'static KeyBinding> {
+pub(crate) fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = &'static KeyBinding> {
     let all = CHAPTERS.iter().flat_map(|chapter| chapter.bindings);
     all.filter(move |binding| {
         !binding.hint.is_empty()
@@ -418,12 +418,12 @@ pub fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = &'static KeyBind
 }
 
 /// Whether an action has no effect without recorded call chains.
-pub fn needs_chains(action: KeyAction, pane: Pane) -> bool {
+pub(crate) fn needs_chains(action: KeyAction, pane: Pane) -> bool {
     action == KeyAction::Callers || action == KeyAction::Enter && pane == Pane::Functions
 }
 
 /// Returns the rows of the help page: a chapter's title, or keys and their description.
-pub fn help() -> Vec<(String, String)> {
+pub(crate) fn help() -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for chapter in CHAPTERS {
         rows.push((String::new(), chapter.title.to_owned()));

@@ -14,9 +14,9 @@ use crate::tui::keys::Pane;
 use ratatui::layout::Rect;
 
 /// Minimum width of the screen.
-pub const LEAST_WIDTH: u16 = 60;
+pub(crate) const LEAST_WIDTH: u16 = 60;
 /// Minimum height of the screen.
-pub const LEAST_HEIGHT: u16 = 15;
+pub(crate) const LEAST_HEIGHT: u16 = 15;
 /// Minimum height for the time strip.
 const ROOMY: u16 = 20;
 
@@ -26,18 +26,22 @@ const TALL: u16 = 24;
 /// The parts of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "drawn above")]
-pub struct ScreenAreas {
-    pub header: Rect,
-    pub tabs: Rect,
-    pub strip: Option<Rect>,
-    pub heading: Rect,
-    pub body: Rect,
-    pub detail: Rect,
-    pub footer: Rect,
+pub(crate) struct ScreenAreas {
+    pub(crate) header: Rect,
+    pub(crate) tabs: Rect,
+    pub(crate) strip: Option<Rect>,
+    pub(crate) heading: Rect,
+    pub(crate) body: Rect,
+    pub(crate) detail: Rect,
+    pub(crate) footer: Rect,
 }
 
 /// Returns the parts of a screen; `None` if it is too small.
-pub fn areas((width, height): (u16, u16), wants_strip: bool, needs_strip: bool) -> Option<ScreenAreas> {
+pub(crate) fn areas(
+    (width, height): (u16, u16),
+    wants_strip: bool,
+    needs_strip: bool,
+) -> Option<ScreenAreas> {
     if width < LEAST_WIDTH || height < LEAST_HEIGHT {
         return None;
     }
@@ -68,7 +72,7 @@ fn tab_places() -> impl Iterator<Item = (Pane, u16, u16)> {
 }
 
 /// Returns the pane whose tab is at this column.
-pub fn tab_at(x: u16) -> Option<Pane> {
+pub(crate) fn tab_at(x: u16) -> Option<Pane> {
     tab_places().find(|(_, from, to)| (*from..*to).contains(&x)).map(|(pane, ..)| pane)
 }
 

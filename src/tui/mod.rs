@@ -10,11 +10,11 @@
 //! ```
 
 mod answer;
-pub mod board;
-pub mod engine;
+pub(crate) mod board;
+pub(crate) mod engine;
 pub mod keys;
-pub mod layout;
-pub mod numbers;
+pub(crate) mod layout;
+pub(crate) mod numbers;
 pub mod panes;
 pub mod state;
 mod terminal;
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use ratatui::crossterm::event::{Event, MouseEventKind};
 
 use board::Job;
-pub use board::{Board, EngineHandle};
+pub(crate) use board::{Board, EngineHandle};
 pub use engine::{Engine, EngineStatus, EngineUpdates, LiveCommand, ViewFormat, Waker};
 use pmc_analysis::profile::sampled::Query;
 use pmc_sys::error::Error;
@@ -43,7 +43,7 @@ const ECHO: Duration = Duration::from_millis(200);
 
 /// Events that wake the screen.
 #[derive(Debug)]
-pub(crate) enum ScreenMessage {
+pub enum ScreenMessage {
     /// The engine has an update.
     Woken,
     /// The user typed something or used the mouse.
@@ -63,7 +63,7 @@ pub(crate) enum ScreenMessage {
 /// Receives the engine's wake-ups. Create it first, give the [`Waker`] to the engine's [`Board`], then call
 /// [`run`].
 #[derive(Debug)]
-pub struct Inbox {
+pub(crate) struct Inbox {
     waker: Waker,
     messages: Receiver<ScreenMessage>,
 }
@@ -77,25 +77,25 @@ impl Default for Inbox {
 
 impl Inbox {
     /// Returns the waker of the screen.
-    pub fn waker(&self) -> Waker {
+    pub(crate) fn waker(&self) -> Waker {
         self.waker.clone()
     }
 }
 
 /// Environment of the screen.
 #[derive(Debug, Clone, Copy)]
-pub struct ScreenContext {
+pub(crate) struct ScreenContext {
     /// Stops this program until it is continued.
-    pub stop: fn(),
+    pub(crate) stop: fn(),
     /// The terminal's background, if the user specified it; otherwise the terminal is queried.
-    pub background: Option<Background>,
+    pub(crate) background: Option<Background>,
     /// Whether to panic while drawing, for a test of the clean-up.
-    pub panics: bool,
+    pub(crate) panics: bool,
 }
 
 /// How the screen ended.
 #[derive(Debug)]
-pub enum ScreenEnd {
+pub(crate) enum ScreenEnd {
     /// The user quit, or the terminal has closed.
     Quit,
     /// This signal ended the screen; the terminal is restored.
@@ -108,7 +108,7 @@ pub enum ScreenEnd {
 ///
 /// # Errors
 /// Fails if the terminal cannot be read or written.
-pub fn run(
+pub(crate) fn run(
     engine: &EngineHandle,
     inbox: Inbox,
     first: Query,

@@ -3,12 +3,12 @@
 use pmc_sys::text::right;
 
 /// Formats a share (0 to 1) as a percentage, seven columns wide.
-pub fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:6.2}%", share * 100.0)
 }
 
 /// Formats half the width of a share's confidence interval, six columns wide.
-pub fn error(half: f64) -> String {
+pub(crate) fn error(half: f64) -> String {
     let percent = half * 100.0;
     let text = if percent >= 9.95 {
         format!("±{percent:.0}")
@@ -22,7 +22,7 @@ pub fn error(half: f64) -> String {
 
 /// Returns a bar of `width` columns. The function's own share is solid, in steps of an eighth of a column;
 /// the share of its callees is lighter.
-pub fn bar(own: f64, total: f64, width: usize) -> String {
+pub(crate) fn bar(own: f64, total: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let part = |share: f64| share.clamp(0.0, 1.0) * width as f64;
     let eighths = (part(own) * 8.0).round() as usize;
@@ -36,7 +36,7 @@ pub fn bar(own: f64, total: f64, width: usize) -> String {
 }
 
 /// Returns the heights of numbers, one column each. Zero is a blank; other numbers are always visible.
-pub fn sparks(values: &[u64]) -> String {
+pub(crate) fn sparks(values: &[u64]) -> String {
     const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = values.iter().copied().max().unwrap_or(0).max(1);
     let step = |value: &u64| match *value {

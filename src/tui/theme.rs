@@ -24,53 +24,53 @@ impl ScreenTheme {
     }
 
     /// Ordinary text.
-    pub fn plain(self) -> Style {
+    pub(crate) fn plain(self) -> Style {
         self.style(TextRole::Plain)
     }
 
     /// Less important text.
-    pub fn dim(self) -> Style {
+    pub(crate) fn dim(self) -> Style {
         self.style(TextRole::Quiet)
     }
 
     /// More important text.
-    pub fn bold(self) -> Style {
+    pub(crate) fn bold(self) -> Style {
         self.style(TextRole::Strong)
     }
 
     /// Column headings.
-    pub fn heading(self) -> Style {
+    pub(crate) fn heading(self) -> Style {
         self.style(TextRole::Heading)
     }
 
     /// The line of the cursor. It overrides all other colours in the line.
-    pub fn cursor(self) -> Style {
+    pub(crate) fn cursor(self) -> Style {
         let over = self.style(TextRole::Cursor).fg(Color::Reset).bg(Color::Reset);
         over.remove_modifier(Modifier::DIM)
     }
 
     /// A match of the search.
-    pub fn found(self) -> Style {
+    pub(crate) fn found(self) -> Style {
         self.style(TextRole::Found)
     }
 
     /// A marked row.
-    pub fn marked(self) -> Style {
+    pub(crate) fn marked(self) -> Style {
         self.style(TextRole::Marked)
     }
 
     /// A warning about errors or lost data.
-    pub fn warning(self) -> Style {
+    pub(crate) fn warning(self) -> Style {
         self.style(TextRole::Warning)
     }
 
     /// Keys in hints and on the help page.
-    pub fn key(self) -> Style {
+    pub(crate) fn key(self) -> Style {
         self.style(TextRole::Key)
     }
 
     /// A share, 0 to 1; shares that round to zero are dimmed.
-    pub fn share(self, share: f64) -> Style {
+    pub(crate) fn share(self, share: f64) -> Style {
         self.style(match share {
             COSTLY.. => TextRole::Costly,
             0.0..0.000_05 => TextRole::Quiet,
@@ -79,7 +79,7 @@ impl ScreenTheme {
     }
 
     /// A function's name, by kind of code.
-    pub fn function(self, kind: CodeKind) -> Style {
+    pub(crate) fn function(self, kind: CodeKind) -> Style {
         self.style(match kind {
             CodeKind::Kernel => TextRole::Kernel,
             CodeKind::Generated => TextRole::Generated,
@@ -88,17 +88,17 @@ impl ScreenTheme {
     }
 
     /// The bar of a share.
-    pub fn bar(self) -> Style {
+    pub(crate) fn bar(self) -> Style {
         self.style(TextRole::Bar)
     }
 
     /// Source lines between instructions.
-    pub fn source(self) -> Style {
+    pub(crate) fn source(self) -> Style {
         self.style(TextRole::Source)
     }
 
     /// A box of the flame graph.
-    pub fn flame(self, name: &str, kind: CodeKind) -> Style {
+    pub(crate) fn flame(self, name: &str, kind: CodeKind) -> Style {
         let family = match kind {
             CodeKind::Program => HueFamily::Program,
             CodeKind::Library => HueFamily::Library,
@@ -110,7 +110,7 @@ impl ScreenTheme {
     }
 
     /// A box of the flame graph that matches the search.
-    pub fn flame_found(self) -> Style {
+    pub(crate) fn flame_found(self) -> Style {
         style(self.0.flame_found())
     }
 }

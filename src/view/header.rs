@@ -10,7 +10,7 @@ use pmc_sys::units::thousands;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     writeln!(out, "# ========")?;
     for (label, value) in &recording.facts {
         // perf aligns the colons of facts about the file itself.
@@ -32,7 +32,7 @@ fn attr(event: &RequestedEvent, is: &str) -> String {
 
 /// The details shown for each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventDetail {
+pub(crate) enum EventDetail {
     /// The event's name.
     Names,
     /// The event's name and attr.
@@ -49,7 +49,7 @@ pub enum EventDetail {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn events(out: &mut dyn Write, recording: &RecordingHeader, form: EventDetail) -> io::Result<()> {
+pub(crate) fn events(out: &mut dyn Write, recording: &RecordingHeader, form: EventDetail) -> io::Result<()> {
     if form == EventDetail::Groups {
         return groups(out, recording);
     }
@@ -91,7 +91,7 @@ fn groups(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn build_ids(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<()> {
+pub(crate) fn build_ids(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<()> {
     for (id, name) in rows {
         writeln!(out, "{}", format!("{id} {}", clean(name)).trim_end())?;
     }
@@ -102,7 +102,7 @@ pub fn build_ids(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<(
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn everything(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
+pub(crate) fn everything(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     let wide = recording.facts.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     for (label, value) in &recording.facts {
         writeln!(out, "{:wide$}  {}", clean(label), clean(value))?;

@@ -27,7 +27,7 @@ const COLUMNS: usize = 80;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     system(out, machine)?;
     counters(out, machine)?;
     event_tables(out, &machine.event_tables)?;
@@ -41,7 +41,7 @@ pub fn write(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_counters(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
+pub(crate) fn write_counters(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     let number = |number: Option<u32>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     let mut rows = Vec::new();
     for unit in &machine.counters {

@@ -26,7 +26,7 @@ use pmc_sys::text::{padded, width, wrap};
 use pmc_sys::units::thousands;
 
 /// Writes the list.
-pub struct ListWriter<'o> {
+pub(crate) struct ListWriter<'o> {
     out: &'o mut dyn Write,
     /// Width of the terminal in columns; `None` disables wrapping.
     columns: Option<usize>,
@@ -54,7 +54,7 @@ const NAME: usize = 32;
 
 impl<'o> ListWriter<'o> {
     /// Returns a writer to `out`; `long` shows all details of each event.
-    pub fn new(out: &'o mut dyn Write, columns: Option<usize>, long: bool) -> Self {
+    pub(crate) fn new(out: &'o mut dyn Write, columns: Option<usize>, long: bool) -> Self {
         Self {
             out,
             columns,
@@ -71,7 +71,7 @@ impl<'o> ListWriter<'o> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn entry(&mut self, entry: &CatalogEntry) -> io::Result<()> {
+    pub(crate) fn entry(&mut self, entry: &CatalogEntry) -> io::Result<()> {
         match &entry.manual {
             None => self.heading(entry.kind)?,
             // Vendor manuals have thousands of events. They are grouped by PMU and by table.
@@ -130,7 +130,7 @@ impl<'o> ListWriter<'o> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn finish(&mut self, unreadable: &[UnreadableKind]) -> io::Result<()> {
+    pub(crate) fn finish(&mut self, unreadable: &[UnreadableKind]) -> io::Result<()> {
         self.section()?;
         for kind in unreadable {
             self.heading(kind.kind)?;
@@ -281,7 +281,7 @@ const MOST_UNREAD: usize = 5;
 ///
 /// # Errors
 /// Fails if writing fails.
-pub fn imported(out: &mut dyn Write, came: &ImportSummary) -> io::Result<()> {
+pub(crate) fn imported(out: &mut dyn Write, came: &ImportSummary) -> io::Result<()> {
     let counted = |number: usize, one: &str, many: &str| {
         format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
     };

@@ -11,7 +11,7 @@ use pmc_sys::text::clean;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) -> io::Result<()> {
+pub(crate) fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) -> io::Result<()> {
     let all: u64 = kinds.iter().map(|(_, count)| count).sum::<u64>() + unknown;
     writeln!(out, "\nAggregated stats:")?;
     writeln!(out, "{:>16} events: {all:10}", "TOTAL")?;
@@ -30,7 +30,11 @@ pub fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) -> io::
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn kernel_symbols(out: &mut dyn Write, names: &[String], found: &[KernelSymbol]) -> io::Result<()> {
+pub(crate) fn kernel_symbols(
+    out: &mut dyn Write,
+    names: &[String],
+    found: &[KernelSymbol],
+) -> io::Result<()> {
     for name in names {
         let mut own = found.iter().filter(|symbol| symbol.name == *name).peekable();
         if own.peek().is_none() {
@@ -56,7 +60,7 @@ pub fn kernel_symbols(out: &mut dyn Write, names: &[String], found: &[KernelSymb
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn kernel_maps(out: &mut dyn Write, maps: &[KernelMap]) -> io::Result<()> {
+pub(crate) fn kernel_maps(out: &mut dyn Write, maps: &[KernelMap]) -> io::Result<()> {
     maps.iter().try_for_each(|KernelMap { id, name, start, end }| {
         let id = id.map_or(String::new(), |id| id.to_string());
         writeln!(out, "{id} {start:16x} {end:16x} {}", clean(&name.to_string_lossy()))
@@ -67,7 +71,7 @@ pub fn kernel_maps(out: &mut dyn Write, maps: &[KernelMap]) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn tasks(out: &mut dyn Write, tasks: &[RecordedTask]) -> io::Result<()> {
+pub(crate) fn tasks(out: &mut dyn Write, tasks: &[RecordedTask]) -> io::Result<()> {
     writeln!(out, "# {:>8} {:>8} {:>8}  comm", "pid", "tid", "ppid")?;
     let known: BTreeSet<i32> = tasks.iter().map(|task| task.tid).collect();
     let mut below: BTreeMap<i32, Vec<&RecordedTask>> = BTreeMap::new();
@@ -121,7 +125,7 @@ fn one(out: &mut dyn Write, task: &RecordedTask, depth: usize) -> io::Result<()>
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn counts(out: &mut dyn Write, counts: &[FinalCount]) -> io::Result<()> {
+pub(crate) fn counts(out: &mut dyn Write, counts: &[FinalCount]) -> io::Result<()> {
     if counts.is_empty() {
         return writeln!(out, "\nThe recording has no thread counts (pmc record -s).");
     }

@@ -1,20 +1,20 @@
 //! Results as text: tables for people; CSV, JSON and OpenMetrics for programs. Reads the data of `profile`
 //! and measures nothing.
 
-pub mod annotate;
-pub mod diff;
+pub(crate) mod annotate;
+pub(crate) mod diff;
 pub mod export;
-pub mod header;
-pub mod info;
+pub(crate) mod header;
+pub(crate) mod info;
 mod json_document;
-pub mod list;
-pub mod listings;
+pub(crate) mod list;
+pub(crate) mod listings;
 pub mod openmetrics;
-pub mod persist;
-pub mod pmcstat;
+pub(crate) mod persist;
+pub(crate) mod pmcstat;
 mod remarks;
-pub mod report;
-pub mod script;
+pub(crate) mod report;
+pub(crate) mod script;
 pub mod stat;
 mod table;
-pub mod top;
+pub(crate) mod top;

@@ -14,7 +14,11 @@ use pmc_sys::units::{Count, bytes, thousands, thousands_f64};
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn list(out: &mut dyn Write, held: &[(String, &PersistentEntry)], lost: &[LostEntry]) -> io::Result<()> {
+pub(crate) fn list(
+    out: &mut dyn Write,
+    held: &[(String, &PersistentEntry)],
+    lost: &[LostEntry],
+) -> io::Result<()> {
     if held.is_empty() {
         writeln!(out, "nothing is held; pmc persist add NAME -e EVENT")?;
     } else {
@@ -66,7 +70,7 @@ fn mode(entry: &PersistentEntry) -> &'static str {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn entry(out: &mut dyn Write, entry: &PersistentEntry) -> io::Result<()> {
+pub(crate) fn entry(out: &mut dyn Write, entry: &PersistentEntry) -> io::Result<()> {
     let PersistentEntry { id, definition, ring_bytes, rings, user_only, attr, .. } = entry;
     let mut rows = vec![
         ("name", clean(&definition.name).into_owned()),
@@ -104,7 +108,7 @@ const READ_FORMAT: usize = 4;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn counts(out: &mut dyn Write, entry: &PersistentEntry, counts: &EntryCounts) -> io::Result<()> {
+pub(crate) fn counts(out: &mut dyn Write, entry: &PersistentEntry, counts: &EntryCounts) -> io::Result<()> {
     let head = ["CPU", "COUNT", "COUNTED", "LOST RECORDS"].map(str::to_owned).to_vec();
     // An event opened by a recording may lack the enabled and running times in its read format.
     let format = entry
@@ -164,7 +168,7 @@ fn sum<'a>(rows: impl Iterator<Item = &'a CpuCounts>) -> CpuCounts {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn by_cpu(out: &mut dyn Write, counters: &[(&PersistentEntry, EntryCounts)]) -> io::Result<()> {
+pub(crate) fn by_cpu(out: &mut dyn Write, counters: &[(&PersistentEntry, EntryCounts)]) -> io::Result<()> {
     let cpus: BTreeSet<Option<u32>> =
         counters.iter().flat_map(|(_, counts)| counts.rows.iter().map(|row| row.cpu)).collect();
     let place = |cpu: &Option<u32>| cpu.map_or_else(|| "any".to_owned(), |cpu| format!("CPU{cpu}"));

@@ -22,13 +22,13 @@ use pmc_perfdata::record::{Record, kind};
 use pmc_sys::text::clean;
 
 /// Default depth of callers of a function, as in pmcstat.
-pub const DEPTH: usize = 16;
+pub(crate) const DEPTH: usize = 16;
 /// Maximum depth of callers, because callers are printed recursively.
 const GREATEST_DEPTH: usize = 1024;
 
 /// Kind of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PmcstatFormat {
+pub(crate) enum PmcstatFormat {
     /// The log's records.
     Records,
     /// Sampled addresses with the function and its bounds.
@@ -41,7 +41,7 @@ pub enum PmcstatFormat {
 
 /// How to name a sampled function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeafName {
+pub(crate) enum LeafName {
     /// Name the function by its symbol.
     Symbol,
     /// Name the function by its symbol and the offset within the symbol (`-I`).
@@ -52,16 +52,16 @@ pub enum LeafName {
 
 /// An event of the log.
 #[derive(Debug, Clone)]
-pub struct LoggedEvent {
+pub(crate) struct LoggedEvent {
     /// The event's name; untrusted text.
-    pub name: String,
+    pub(crate) name: String,
     /// The kind of the event's samples.
-    pub kind: LoggedKind,
+    pub(crate) kind: LoggedKind,
 }
 
 /// Kind of an event's samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoggedKind {
+pub(crate) enum LoggedKind {
     /// Ordinary samples.
     Sampled,
     /// Counts of a thread from one context switch to the next (`-W`).
@@ -72,7 +72,7 @@ pub enum LoggedKind {
 
 /// Writes a log.
 #[derive(Debug)]
-pub struct LogWriter<'a> {
+pub(crate) struct LogWriter<'a> {
     form: PmcstatFormat,
     events: Vec<LoggedEvent>,
     places: &'a AddressFunctions,
@@ -84,7 +84,7 @@ pub struct LogWriter<'a> {
 
 impl<'a> LogWriter<'a> {
     /// Returns a writer for this format. `exits` has the counts of each process at its exit, by event.
-    pub fn new(
+    pub(crate) fn new(
         form: PmcstatFormat,
         events: Vec<LoggedEvent>,
         places: &'a AddressFunctions,
@@ -98,7 +98,7 @@ impl<'a> LogWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
         let events = self.events.iter().enumerate().filter(|_| self.form == PmcstatFormat::Records);
         let mut events = events.filter(|(_, event)| event.kind != LoggedKind::Switches);
         events.try_for_each(|(number, event)| {
@@ -110,7 +110,7 @@ impl<'a> LogWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn sample(&mut self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
+    pub(crate) fn sample(&mut self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
         let Some(event) = self.events.get(entry.event).filter(|event| event.kind != LoggedKind::Switches)
         else {
             return Ok(());
@@ -164,7 +164,7 @@ impl<'a> LogWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn record(
+    pub(crate) fn record(
         &mut self,
         out: &mut dyn Write,
         entry: &ScriptEntry<'_>,
@@ -204,7 +204,7 @@ impl<'a> LogWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self.form {
             PmcstatFormat::Records => {
                 while let Some(pid) = self.exits.keys().next().copied() {

@@ -22,7 +22,7 @@ const VERSION: u32 = 1;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_json(
+pub(crate) fn write_json(
     out: &mut dyn Write,
     head: &LiveHeader,
     profile: &Profile,
@@ -47,7 +47,7 @@ pub fn write_json(
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(
+pub(crate) fn write(
     out: &mut dyn Write,
     head: &LiveHeader,
     profile: &Profile,

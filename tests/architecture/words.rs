@@ -56,7 +56,7 @@ const LEFT: &[(&str, usize)] = &[
     ("docs", 15),
     ("analysis", 4),
     ("cli", 23),
-    ("command", 17),
+    ("command", 16),
     ("counter", 27),
     ("error", 3),
     ("event", 15),

@@ -154,7 +154,7 @@ fn resolve(
 ) -> (Symbolizer, ModuleId, AddressFrames) {
     let mut symbolizer = Symbolizer::new(options).unwrap();
     let id = symbolizer.add(module);
-    let answer = symbolizer.resolve(&[SymbolRequest { module: id, queries }], depth, &|_| {}).remove(0);
+    let answer = symbolizer.resolve(&[SymbolRequest { module: id, queries }], depth, &|_| {});
     (symbolizer, id, answer)
 }
 

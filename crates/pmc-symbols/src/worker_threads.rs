@@ -24,7 +24,7 @@ pub fn start() -> Result<bool, String> {
 
 /// Runs `work` on a worker thread. rayon would run the first part of parallel work on the calling thread,
 /// whose stack may be too small.
-pub fn inside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn inside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     rayon::scope(|_| work())
 }
 

@@ -97,13 +97,13 @@ pub fn seconds(ns: u64) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it; months and days count from 1, weekdays from Sunday = 0")]
 pub struct CalendarTime {
-    pub year: i64,
-    pub month: i64,
-    pub day: i64,
-    pub weekday: i64,
-    pub hour: i64,
-    pub minute: i64,
-    pub second: i64,
+    pub(crate) year: i64,
+    pub(crate) month: i64,
+    pub(crate) day: i64,
+    pub(crate) weekday: i64,
+    pub(crate) hour: i64,
+    pub(crate) minute: i64,
+    pub(crate) second: i64,
 }
 
 impl CalendarTime {

@@ -3,15 +3,15 @@
 //! Receives the [`ScreenState`]; writes into the frame. All untrusted text passes through `DisplayName::fit`
 //! first.
 
-pub mod code;
-pub mod events;
-pub mod flame;
-pub mod frame;
-pub mod functions;
-pub mod help;
-pub mod threads;
+pub(crate) mod code;
+pub(crate) mod events;
+pub(crate) mod flame;
+pub(crate) mod frame;
+pub(crate) mod functions;
+pub(crate) mod help;
+pub(crate) mod threads;
 mod too_small;
-pub mod tree;
+pub(crate) mod tree;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;

@@ -287,7 +287,7 @@ impl ScreenState {
                         self.stacks.by(1, height);
                     }
                 } else if !self.stacks.open(tree, false, height) {
-                    self.stacks.to_parent(height);
+                    self.stacks.go_to_parent(height);
                 }
             }
             pane => {
@@ -345,12 +345,12 @@ impl ScreenState {
     }
 
     /// Whether call chains were recorded, as far as is known.
-    pub fn has_chains(&self) -> bool {
+    pub(crate) fn has_chains(&self) -> bool {
         self.event().is_none_or(|(profile, _)| profile.has_totals || profile.trust.stacks > 0)
     }
 
     /// Returns the advice for missing call chains.
-    pub fn how_to_get_chains(&self) -> &'static str {
+    pub(crate) fn how_to_get_chains(&self) -> &'static str {
         match self.status.is_live {
             true => "no call chains: pmc top -g samples them",
             false => "no call chains: pmc record -g records them",
@@ -424,7 +424,7 @@ impl ScreenState {
     }
 
     /// Returns the columns by which the table can be sorted.
-    pub fn columns(&self) -> Vec<FunctionColumn> {
+    pub(crate) fn columns(&self) -> Vec<FunctionColumn> {
         let Some((profile, _)) = self.event() else { return Vec::new() };
         let mut columns = vec![FunctionColumn::Own];
         if profile.has_totals {
@@ -576,7 +576,7 @@ impl ScreenState {
     }
 
     /// Returns the selected time span in nanoseconds.
-    pub fn strip_span(&self, strip: &TimeStrip) -> Option<(u64, u64)> {
+    pub(crate) fn strip_span(&self, strip: &TimeStrip) -> Option<(u64, u64)> {
         let times = self.answer.as_ref()?.times.as_ref()?;
         let (first, last) = time_strip::slices(times.sums.len(), self.size.0, strip.span());
         let at = |slice: usize| times.from.saturating_add(times.slice.saturating_mul(slice as u64));

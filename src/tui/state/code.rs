@@ -24,9 +24,9 @@ pub struct CodePane {
     /// The function whose code is shown or expected.
     pub function: Option<FunctionRef>,
     /// The code, or the reason why it is not available; `None` until it arrives.
-    pub listing: Option<Result<Arc<Listing>, String>>,
+    pub(crate) listing: Option<Result<Arc<Listing>, String>>,
     /// Cursor and top line, as indexes into `shown`.
-    pub scroll: Scroll,
+    pub(crate) scroll: Scroll,
     /// Indexes of the shown rows in the listing.
     pub shown: Vec<u32>,
     /// Row ranges of folded inlined functions, in order. Only the first row of each is shown.
@@ -36,15 +36,15 @@ pub struct CodePane {
     /// The inlined function whose most expensive line the cursor will go to.
     inlined: Option<String>,
     /// Number of columns by which source and assembly are scrolled to the left.
-    pub shift: usize,
+    pub(crate) shift: usize,
     /// Whether source lines are hidden.
-    pub no_source: bool,
+    pub(crate) no_source: bool,
     /// Number of the most expensive lines already visited.
     visited: usize,
 }
 
 /// Returns the text of a row for searches.
-pub fn words(listing: &Listing, row: &ListingRow) -> String {
+pub(crate) fn words(listing: &Listing, row: &ListingRow) -> String {
     match &row.kind {
         RowContent::Function { name, .. } => name.to_string(),
         RowContent::Source { file, line, .. } => listing.text(*file, *line).unwrap_or_default().to_owned(),
@@ -76,7 +76,7 @@ impl CodePane {
 
     /// Stores the code of a function. The cursor goes to the most expensive line, of the chosen inlined
     /// function if any, unless this function was already shown.
-    pub fn set(
+    pub(crate) fn set(
         &mut self,
         function: FunctionRef,
         listing: Result<Arc<Listing>, String>,
@@ -170,19 +170,19 @@ impl CodePane {
     }
 
     /// Returns the rows of a folded function by its first row.
-    pub fn folded(&self, row: u32) -> Option<Range<usize>> {
+    pub(crate) fn folded(&self, row: u32) -> Option<Range<usize>> {
         let fold = self.folds.iter().find(|fold| fold.start == row)?;
         Some(fold.start as usize..fold.end as usize)
     }
 
     /// Whether the user opened the function that begins in this row.
-    pub fn is_open(&self, row: u32) -> bool {
+    pub(crate) fn is_open(&self, row: u32) -> bool {
         self.opened.contains(&row)
     }
 
     /// Opens or closes the function that begins in the cursor's row; returns false if no function begins
     /// there.
-    pub fn toggle_inlined(&mut self, height: usize) -> bool {
+    pub(crate) fn toggle_inlined(&mut self, height: usize) -> bool {
         let Some(row) = self.row() else { return false };
         let is_folded = self.folds.iter().any(|fold| fold.start == row);
         if is_folded {
@@ -195,7 +195,7 @@ impl CodePane {
     }
 
     /// Moves the cursor to a row.
-    pub fn go_to(&mut self, row: u32, height: usize) {
+    pub(crate) fn go_to(&mut self, row: u32, height: usize) {
         let line = self.reveal(row, height);
         self.scroll.put(line, self.shown.len(), height);
     }
@@ -216,18 +216,18 @@ impl CodePane {
     }
 
     /// Shows or hides source lines.
-    pub fn toggle_source(&mut self, height: usize) {
+    pub(crate) fn toggle_source(&mut self, height: usize) {
         self.no_source = !self.no_source;
         self.rebuild(height);
     }
 
     /// Keeps the cursor on the screen.
-    pub fn refit(&mut self, height: usize) {
+    pub(crate) fn refit(&mut self, height: usize) {
         self.scroll.by(0, self.shown.len(), height);
     }
 
     /// Goes to the most expensive instruction; further calls go to the next ones.
-    pub fn hottest(&mut self, event: usize, height: usize) {
+    pub(crate) fn hottest(&mut self, event: usize, height: usize) {
         let Some(listing) = self.rows().cloned() else { return };
         let rows = (0u32..).zip(&listing.rows);
         let mut costly: Vec<(u64, u32)> = rows
@@ -266,7 +266,7 @@ impl CodePane {
     }
 
     /// Goes to the target of the jump in the cursor's line.
-    pub fn follow(&mut self, height: usize) -> bool {
+    pub(crate) fn follow(&mut self, height: usize) -> bool {
         let (Some(listing), Some(row)) = (self.rows(), self.row()) else { return false };
         let Some(jump) = listing.jumps.iter().find(|jump| jump.from == row as usize) else { return false };
         let to = jump.to as u32;
@@ -275,7 +275,7 @@ impl CodePane {
     }
 
     /// Returns the name of the function that the cursor's line calls.
-    pub fn callee(&self) -> Option<String> {
+    pub(crate) fn callee(&self) -> Option<String> {
         let listing = self.rows()?;
         let row = listing.rows.get(self.row()? as usize)?;
         match &row.kind {
@@ -286,7 +286,7 @@ impl CodePane {
 
     /// Returns the next matching row, starting with the cursor's unless `skips_own` is set, or the previous
     /// one if `backwards` is set. Wraps around.
-    pub fn find(&self, search: &Search, skips_own: bool, backwards: bool) -> Option<u32> {
+    pub(crate) fn find(&self, search: &Search, skips_own: bool, backwards: bool) -> Option<u32> {
         let listing = self.rows()?;
         let (len, here) = (listing.rows.len(), self.row()? as usize);
         let is_there = |row: &ListingRow| !(self.no_source && matches!(row.kind, RowContent::Source { .. }));

@@ -11,7 +11,7 @@ use pmc_analysis::profile::sampled::{CallTree, Profile};
 use pmc_sys::sort;
 
 /// The node of the whole event.
-pub const ALL: u32 = u32::MAX;
+pub(crate) const ALL: u32 = u32::MAX;
 
 /// A node on the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +30,11 @@ pub struct FlameBox {
 #[derive(Debug, Default)]
 pub struct FlamePane {
     /// Identity of the node that fills the width; `None` for all.
-    pub zoom: Option<u64>,
+    pub(crate) zoom: Option<u64>,
     /// Identity of the cursor's node; `None` for all.
     pub cursor: Option<u64>,
     /// The top line of the screen.
-    pub top: usize,
+    pub(crate) top: usize,
 }
 
 /// Returns the children of a node, or the roots, sorted by name.
@@ -56,7 +56,7 @@ fn cost(tree: &CallTree, node: u32, all: u64) -> u64 {
 /// omitted.
 ///
 /// Of `folded` callers only the last has a box; `parents` skips the others.
-pub fn boxes(
+pub(crate) fn boxes(
     (profile, tree): (&Profile, &CallTree),
     (parents, folded): (&[u32], &[StartupCallers]),
     all: u64,
@@ -97,7 +97,7 @@ pub fn boxes(
 }
 
 /// Returns the nearest box on the same line, to the right or left.
-pub fn beside(boxes: &[FlameBox], from: &FlameBox, right: bool) -> Option<u32> {
+pub(crate) fn beside(boxes: &[FlameBox], from: &FlameBox, right: bool) -> Option<u32> {
     let line = boxes.iter().filter(|b| b.depth == from.depth);
     let found = if right {
         line.filter(|b| b.x > from.x).min_by_key(|b| b.x)
@@ -108,7 +108,7 @@ pub fn beside(boxes: &[FlameBox], from: &FlameBox, right: bool) -> Option<u32> {
 }
 
 /// Returns the widest box directly below another.
-pub fn under(boxes: &[FlameBox], parents: &[u32], from: &FlameBox) -> Option<u32> {
+pub(crate) fn under(boxes: &[FlameBox], parents: &[u32], from: &FlameBox) -> Option<u32> {
     let children = boxes
         .iter()
         .filter(|b| b.node != ALL && parents[b.node as usize] == from.node && b.depth == from.depth + 1);
@@ -116,7 +116,7 @@ pub fn under(boxes: &[FlameBox], parents: &[u32], from: &FlameBox) -> Option<u32
 }
 
 /// Returns the cost of matching nodes. Nested matches count only once, by the outermost one.
-pub fn matched(tree: &CallTree, matches: impl Fn(u32) -> bool) -> u64 {
+pub(crate) fn matched(tree: &CallTree, matches: impl Fn(u32) -> bool) -> u64 {
     let mut open: Vec<u32> = tree.roots.clone();
     let mut sum = 0;
     while let Some(node) = open.pop() {

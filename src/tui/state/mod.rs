@@ -7,18 +7,18 @@
 //!   poll ─┘        '── drawn by `panes`
 //! ```
 
-pub mod actions;
-pub mod code;
-pub mod flame;
-pub mod pointer;
-pub mod prompt;
-pub mod scroll;
-pub mod search;
-pub mod stacks;
-pub mod table;
+pub(crate) mod actions;
+pub(crate) mod code;
+pub(crate) mod flame;
+pub(crate) mod pointer;
+pub(crate) mod prompt;
+pub(crate) mod scroll;
+pub(crate) mod search;
+pub(crate) mod stacks;
+pub(crate) mod table;
 pub(super) mod table_widths;
-pub mod threads;
-pub mod time_strip;
+pub(crate) mod threads;
+pub(crate) mod time_strip;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub enum ScreenEffect {
 
 /// An overlay over the pane.
 #[derive(Debug)]
-pub enum Overlay {
+pub(crate) enum Overlay {
     /// The help page, with its scroll position.
     Help(Scroll),
     /// A prompt in the last line.
@@ -97,21 +97,21 @@ struct Breadcrumb {
 #[derive(Debug)]
 pub struct ScreenState {
     /// Columns and lines of the terminal.
-    pub size: (u16, u16),
+    pub(crate) size: (u16, u16),
     /// The current pane.
     pub pane: Pane,
     /// The initial pane.
-    pub home: Pane,
+    pub(crate) home: Pane,
     /// The overlay over the pane, if any.
-    pub over: Option<Overlay>,
+    pub(crate) over: Option<Overlay>,
     /// The current query.
     pub query: Query,
     /// The last answer.
-    pub answer: Option<Arc<QueryAnswer>>,
+    pub(crate) answer: Option<Arc<QueryAnswer>>,
     /// Whether the answer to the current query is still missing.
-    pub is_waiting: bool,
+    pub(crate) is_waiting: bool,
     /// The header facts.
-    pub status: EngineStatus,
+    pub(crate) status: EngineStatus,
     /// The table of functions.
     pub table: FunctionTable,
     /// The call tree.
@@ -123,19 +123,19 @@ pub struct ScreenState {
     /// Source and assembly.
     pub code: CodePane,
     /// Processes and threads.
-    pub threads: ThreadsPane,
+    pub(crate) threads: ThreadsPane,
     /// Events.
-    pub events: Scroll,
+    pub(crate) events: Scroll,
     /// Whether start-up functions that all programs have are shown individually.
-    pub shows_callers: bool,
+    pub(crate) shows_callers: bool,
     /// The current search.
     pub search: Search,
     /// The filter for rows.
-    pub filter: Search,
+    pub(crate) filter: Search,
     /// A function's history.
-    pub history: Option<(FunctionRef, Vec<u64>)>,
+    pub(crate) history: Option<(FunctionRef, Vec<u64>)>,
     /// The last message.
-    pub said: Option<String>,
+    pub(crate) said: Option<String>,
     crumbs: Vec<Breadcrumb>,
     /// The function whose history was requested.
     asked_history: Option<FunctionRef>,
@@ -184,30 +184,30 @@ impl ScreenState {
     }
 
     /// Returns the parts of the screen; `None` if it is too small.
-    pub fn areas(&self) -> Option<ScreenAreas> {
+    pub(crate) fn areas(&self) -> Option<ScreenAreas> {
         let has_times =
             self.answer.as_ref().and_then(|a| a.times.as_ref()).is_some_and(|times| times.sums.len() > 1);
         layout::areas(self.size, has_times, matches!(self.over, Some(Overlay::Strip(_))))
     }
 
     /// Returns the height of the pane in lines.
-    pub fn height(&self) -> usize {
+    pub(crate) fn height(&self) -> usize {
         self.areas().map_or(1, |areas| areas.body.height.into())
     }
 
     /// Returns the index of the shown event.
-    pub fn event_index(&self) -> usize {
+    pub(crate) fn event_index(&self) -> usize {
         self.answer.as_ref().and_then(|answer| answer.query.event).unwrap_or(0)
     }
 
     /// Returns the shown event.
-    pub fn event(&self) -> Option<(&Profile, &ProfileEvent)> {
+    pub(crate) fn event(&self) -> Option<(&Profile, &ProfileEvent)> {
         let answer = self.answer.as_ref()?;
         Some((&answer.profile, answer.profile.events.get(self.event_index())?))
     }
 
     /// Returns the shown tree.
-    pub fn tree(&self) -> Option<(&Profile, &ProfileEvent, &CallTree)> {
+    pub(crate) fn tree(&self) -> Option<(&Profile, &ProfileEvent, &CallTree)> {
         let (profile, event) = self.event()?;
         Some((profile, event, event.tree.as_ref()?))
     }
@@ -353,7 +353,7 @@ impl ScreenState {
     }
 
     /// Returns the number of a node of the flame graph; `None` for all of it.
-    pub fn flame_node(&self, identity: Option<u64>) -> Option<u32> {
+    pub(crate) fn flame_node(&self, identity: Option<u64>) -> Option<u32> {
         let identity = identity?;
         self.stacks.identities.iter().position(|other| *other == identity).map(|at| at as u32)
     }
@@ -367,7 +367,7 @@ impl ScreenState {
     }
 
     /// Returns the cost that corresponds to the flame graph's width.
-    pub fn flame_total(&self, event: &ProfileEvent, tree: &CallTree) -> u64 {
+    pub(crate) fn flame_total(&self, event: &ProfileEvent, tree: &CallTree) -> u64 {
         let roots: u64 = tree.roots.iter().map(|root| tree.cost(*root)).sum();
         // A tree of one function is as wide as the function. A whole tree shows a gap for omitted small
         // branches.

@@ -22,7 +22,7 @@ const WHEEL: isize = 3;
 impl ScreenState {
     /// Returns the hints of the last line from the left: action, key and words. The most important hints come
     /// first, because the line may be too short for all.
-    pub fn hints(&self) -> Vec<(KeyAction, String, &'static str)> {
+    pub(crate) fn hints(&self) -> Vec<(KeyAction, String, &'static str)> {
         let mut all: Vec<_> = keys::hints(self.pane, self.status.is_live)
             .filter(|binding| self.has_chains() || !keys::needs_chains(binding.action, self.pane))
             .filter_map(|binding| Some((binding.action, binding.keys.first()?.name(), binding.hint)))

@@ -15,7 +15,7 @@ use crate::view::export::ExportFormat;
 
 /// Kind of prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PromptKind {
+pub(crate) enum PromptKind {
     /// A search.
     Search,
     /// A filter for rows.
@@ -26,11 +26,11 @@ pub enum PromptKind {
 
 /// A prompt.
 #[derive(Debug)]
-pub struct Prompt {
+pub(crate) struct Prompt {
     /// The kind of prompt.
-    pub kind: PromptKind,
+    pub(crate) kind: PromptKind,
     /// The text typed so far.
-    pub text: String,
+    pub(crate) text: String,
     /// The search or filter before the prompt.
     before: Search,
     /// The cursor's line before the prompt; in code, its row.
@@ -43,7 +43,7 @@ const LONGEST: usize = 1000;
 
 impl Prompt {
     /// Returns the words in front of the typed text.
-    pub fn question(&self) -> &'static str {
+    pub(crate) fn question(&self) -> &'static str {
         match self.kind {
             PromptKind::Search => "Search: ",
             PromptKind::Filter => "Show only: ",

@@ -6,12 +6,12 @@ pub struct Scroll {
     /// The line of the cursor.
     pub cursor: usize,
     /// The top line of the screen.
-    pub top: usize,
+    pub(crate) top: usize,
 }
 
 impl Scroll {
     /// Moves the cursor to a line of a list with `len` lines, of which `height` are visible.
-    pub fn put(&mut self, line: usize, len: usize, height: usize) {
+    pub(crate) fn put(&mut self, line: usize, len: usize, height: usize) {
         self.cursor = line.min(len.saturating_sub(1));
         let height = height.max(1);
         if self.cursor < self.top {
@@ -24,12 +24,12 @@ impl Scroll {
     }
 
     /// Moves the cursor by this number of lines.
-    pub fn by(&mut self, lines: isize, len: usize, height: usize) {
+    pub(crate) fn by(&mut self, lines: isize, len: usize, height: usize) {
         self.put(self.cursor.saturating_add_signed(lines), len, height);
     }
 
     /// Moves the cursor to a line, in the middle of the screen.
-    pub fn centre(&mut self, line: usize, len: usize, height: usize) {
+    pub(crate) fn centre(&mut self, line: usize, len: usize, height: usize) {
         self.top = line.saturating_sub(height / 2);
         self.put(line, len, height);
     }

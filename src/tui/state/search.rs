@@ -9,7 +9,7 @@ pub struct Search {
     pub text: String,
     regex: Option<Regex>,
     /// Whether the text is not a valid regular expression (yet) and is searched for literally.
-    pub is_plain: bool,
+    pub(crate) is_plain: bool,
 }
 
 /// Maximum size of a compiled expression in bytes. Larger ones such as `a{999}{999}` are searched for
@@ -18,7 +18,7 @@ const LARGEST: usize = 1 << 20;
 
 impl Search {
     /// Creates a search. It ignores case if the text has no capital letters.
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         if text.is_empty() {
             return Self::default();
         }
@@ -37,12 +37,12 @@ impl Search {
     }
 
     /// Whether a text matches. An empty search matches nothing.
-    pub fn finds(&self, text: &str) -> bool {
+    pub(crate) fn finds(&self, text: &str) -> bool {
         self.regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 
     /// Returns the byte ranges of non-empty matches in a text.
-    pub fn places(&self, text: &str) -> Vec<(usize, usize)> {
+    pub(crate) fn places(&self, text: &str) -> Vec<(usize, usize)> {
         let Some(regex) = &self.regex else { return Vec::new() };
         regex
             .find_iter(text)

@@ -15,7 +15,7 @@ use pmc_analysis::profile::sampled::{CallTree, Profile};
 
 /// Returns identities of nodes that are stable across answers, by number: a hash of all names from the root
 /// to the node.
-pub fn identities(profile: &Profile, tree: &CallTree) -> Vec<u64> {
+pub(crate) fn identities(profile: &Profile, tree: &CallTree) -> Vec<u64> {
     let mut all = vec![0; tree.nodes.len()];
     let mut open: Vec<(u32, u64)> = tree.roots.iter().map(|root| (*root, 0)).collect();
     while let Some((number, above)) = open.pop() {
@@ -32,7 +32,7 @@ pub fn identities(profile: &Profile, tree: &CallTree) -> Vec<u64> {
 }
 
 /// Returns the parent of each node; `u32::MAX` for roots.
-pub fn parents(tree: &CallTree) -> Vec<u32> {
+pub(crate) fn parents(tree: &CallTree) -> Vec<u32> {
     let mut all = vec![u32::MAX; tree.nodes.len()];
     for (number, node) in tree.nodes.iter().enumerate() {
         for child in &node.children {
@@ -46,25 +46,25 @@ pub fn parents(tree: &CallTree) -> Vec<u32> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackLine {
     /// The node.
-    pub node: u32,
+    pub(crate) node: u32,
     /// The start-up functions that the line combines, down to this node.
-    pub callers: Option<StartupCallers>,
+    pub(crate) callers: Option<StartupCallers>,
     /// Indentation in columns: two more for each of several children, one more for an only child, so that
     /// long chains stay narrow.
-    pub indent: u16,
+    pub(crate) indent: u16,
 }
 
 /// The tree's state.
 #[derive(Debug, Default)]
 pub struct StacksPane {
     /// Cursor and top line.
-    pub scroll: Scroll,
+    pub(crate) scroll: Scroll,
     /// The visible lines.
     pub lines: Vec<StackLine>,
     /// Identities by number of the node.
-    pub identities: Vec<u64>,
+    pub(crate) identities: Vec<u64>,
     /// Chains of start-up functions that are combined into one line each.
-    pub folded: Vec<StartupCallers>,
+    pub(crate) folded: Vec<StartupCallers>,
     parents: Vec<u32>,
     open: FxHashSet<u64>,
     held: Option<u64>,
@@ -77,7 +77,7 @@ impl StacksPane {
     /// with most of the cost.
     ///
     /// `folds` combines start-up functions that all programs have into one line.
-    pub fn set(&mut self, profile: &Profile, tree: &CallTree, folds: bool, height: usize) {
+    pub(crate) fn set(&mut self, profile: &Profile, tree: &CallTree, folds: bool, height: usize) {
         self.folded = if folds { boilerplate::callers(tree, &profile.texts) } else { Vec::new() };
         self.identities = identities(profile, tree);
         self.parents = parents(tree);
@@ -94,7 +94,7 @@ impl StacksPane {
     }
 
     /// Forgets the open branches, before a different tree is set.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 
@@ -144,12 +144,12 @@ impl StacksPane {
     }
 
     /// Returns the start-up functions that a node's line combines.
-    pub fn callers_at(&self, node: u32) -> Option<StartupCallers> {
+    pub(crate) fn callers_at(&self, node: u32) -> Option<StartupCallers> {
         self.folded.iter().find(|callers| callers.last == node).copied()
     }
 
     /// Whether a node is one of those functions, but not the last.
-    pub fn is_folded(&self, node: u32) -> bool {
+    pub(crate) fn is_folded(&self, node: u32) -> bool {
         self.folded.iter().any(|callers| {
             let mut at = callers.last;
             while at != callers.first {
@@ -163,28 +163,28 @@ impl StacksPane {
     }
 
     /// Returns the node of the cursor.
-    pub fn node(&self) -> Option<u32> {
+    pub(crate) fn node(&self) -> Option<u32> {
         self.lines.get(self.scroll.cursor).map(|line| line.node)
     }
 
     /// Whether a node's branch is open.
-    pub fn is_open(&self, node: u32) -> bool {
+    pub(crate) fn is_open(&self, node: u32) -> bool {
         self.open.contains(&self.identities[node as usize])
     }
 
     /// Moves the cursor to a line.
-    pub fn put(&mut self, line: usize, height: usize) {
+    pub(crate) fn put(&mut self, line: usize, height: usize) {
         self.scroll.put(line, self.lines.len(), height);
         self.held = self.node().map(|node| self.identities[node as usize]);
     }
 
     /// Moves the cursor by this number of lines.
-    pub fn by(&mut self, lines: isize, height: usize) {
+    pub(crate) fn by(&mut self, lines: isize, height: usize) {
         self.put(self.scroll.cursor.saturating_add_signed(lines), height);
     }
 
     /// Opens or closes the cursor's branch; returns whether anything changed.
-    pub fn open(&mut self, tree: &CallTree, wanted: bool, height: usize) -> bool {
+    pub(crate) fn open(&mut self, tree: &CallTree, wanted: bool, height: usize) -> bool {
         let Some(node) = self.node() else { return false };
         let identity = self.identities[node as usize];
         let changed = if wanted {
@@ -201,7 +201,7 @@ impl StacksPane {
     }
 
     /// Moves the cursor to the parent's line (the caller, in caller order).
-    pub fn to_parent(&mut self, height: usize) {
+    pub(crate) fn go_to_parent(&mut self, height: usize) {
         let Some(parent) = self.node().map(|node| self.parents[node as usize]) else { return };
         if let Some(line) = self.lines.iter().position(|line| line.node == parent) {
             self.put(line, height);
@@ -209,7 +209,7 @@ impl StacksPane {
     }
 
     /// Opens or closes all branches.
-    pub fn open_all(&mut self, tree: &CallTree, wanted: bool, height: usize) {
+    pub(crate) fn open_all(&mut self, tree: &CallTree, wanted: bool, height: usize) {
         self.fresh = false;
         self.held = self.node().map(|node| self.identities[node as usize]);
         self.open.clear();
@@ -225,7 +225,7 @@ impl StacksPane {
     }
 
     /// Opens the most expensive path from the cursor down, and goes to its end.
-    pub fn hot_path(&mut self, tree: &CallTree, height: usize) {
+    pub(crate) fn hot_path(&mut self, tree: &CallTree, height: usize) {
         let Some(last) = self.open_while(tree, self.node(), |_, _| true) else { return };
         self.fresh = false;
         self.held = Some(self.identities[last as usize]);
@@ -233,7 +233,7 @@ impl StacksPane {
     }
 
     /// Opens all branches above a node and goes to the node.
-    pub fn reveal(&mut self, tree: &CallTree, node: u32, height: usize) {
+    pub(crate) fn reveal(&mut self, tree: &CallTree, node: u32, height: usize) {
         let mut above = self.parents[node as usize];
         while above != u32::MAX {
             self.open.insert(self.identities[above as usize]);
@@ -246,7 +246,7 @@ impl StacksPane {
 
     /// Returns the next matching node after the cursor, or the previous one, in the order of the whole tree,
     /// including closed branches.
-    pub fn find(
+    pub(crate) fn find(
         &self,
         profile: &Profile,
         tree: &CallTree,
@@ -277,7 +277,7 @@ impl StacksPane {
 
 /// Direction of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SearchDirection {
+pub(crate) enum SearchDirection {
     /// To the match with the largest cost.
     Largest,
     /// To the next match.

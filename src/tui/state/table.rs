@@ -16,7 +16,7 @@ use pmc_sys::sort;
 
 /// The sort column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FunctionColumn {
+pub(crate) enum FunctionColumn {
     /// Cost including callees.
     Total,
     /// Own cost.
@@ -31,17 +31,17 @@ pub struct FunctionTable {
     /// Cursor and top row.
     pub scroll: Scroll,
     /// The sort column.
-    pub sort: FunctionColumn,
+    pub(crate) sort: FunctionColumn,
     /// Whether the order is reversed.
-    pub reverse: bool,
+    pub(crate) reverse: bool,
     /// Indexes of the shown rows in the answer.
-    pub shown: Vec<u32>,
+    pub(crate) shown: Vec<u32>,
     /// Identities of marked rows.
-    pub marks: FxHashSet<u64>,
+    pub(crate) marks: FxHashSet<u64>,
     /// Number of columns by which long names are scrolled to the left.
-    pub shift: usize,
+    pub(crate) shift: usize,
     /// The row that combines the start-up functions that all programs have, and their number.
-    pub callers: Option<(u32, usize)>,
+    pub(crate) callers: Option<(u32, usize)>,
     /// Identity of the cursor's row, after the user has moved the cursor.
     held: Option<u64>,
 }
@@ -62,7 +62,7 @@ impl Default for FunctionTable {
 }
 
 /// Returns an identity of a row that is stable across answers.
-pub fn identity(profile: &Profile, row: &TableRow) -> u64 {
+pub(crate) fn identity(profile: &Profile, row: &TableRow) -> u64 {
     let mut hasher = FxHasher::default();
     for cell in &row.cells {
         match *cell {
@@ -97,12 +97,12 @@ pub fn identity(profile: &Profile, row: &TableRow) -> u64 {
 }
 
 /// Returns a row's text for searches.
-pub fn words(profile: &Profile, row: &TableRow) -> String {
+pub(crate) fn words(profile: &Profile, row: &TableRow) -> String {
     row.cells.iter().map(|cell| cell_words(profile, cell)).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the function of a row, if it has one.
-pub fn function(profile: &Profile, row: &TableRow) -> Option<FunctionRef> {
+pub(crate) fn function(profile: &Profile, row: &TableRow) -> Option<FunctionRef> {
     let at = |wanted: SortKey| profile.keys.iter().position(|key| *key == wanted);
     let symbol = match row.cells.get(at(SortKey::Symbol)?)? {
         RowCell::Symbol(_, id) | RowCell::Text(id) => profile.texts.get(*id).to_owned(),
@@ -112,7 +112,7 @@ pub fn function(profile: &Profile, row: &TableRow) -> Option<FunctionRef> {
 }
 
 /// Returns the text of a row's sort key, if it is text.
-pub fn named(profile: &Profile, row: &TableRow, key: SortKey) -> Option<String> {
+pub(crate) fn named(profile: &Profile, row: &TableRow, key: SortKey) -> Option<String> {
     let at = profile.keys.iter().position(|other| *other == key)?;
     match row.cells.get(at)? {
         RowCell::Text(id) => Some(profile.texts.get(*id).to_owned()),
@@ -124,7 +124,7 @@ impl FunctionTable {
     /// Selects and sorts the rows again. The cursor stays on its row, or at the top if it was never moved.
     ///
     /// `folds` combines start-up functions that all programs have into one row, unless they have own cost.
-    pub fn rebuild(
+    pub(crate) fn rebuild(
         &mut self,
         profile: &Profile,
         event: &ProfileEvent,
@@ -177,18 +177,18 @@ impl FunctionTable {
     }
 
     /// Returns the row of the cursor.
-    pub fn row<'a>(&self, event: &'a ProfileEvent) -> Option<&'a TableRow> {
+    pub(crate) fn row<'a>(&self, event: &'a ProfileEvent) -> Option<&'a TableRow> {
         event.rows.get(*self.shown.get(self.scroll.cursor)? as usize)
     }
 
     /// Moves the cursor to a line and remembers its row.
-    pub fn put(&mut self, line: usize, profile: &Profile, event: &ProfileEvent, height: usize) {
+    pub(crate) fn put(&mut self, line: usize, profile: &Profile, event: &ProfileEvent, height: usize) {
         self.scroll.put(line, self.shown.len(), height);
         self.hold(profile, event);
     }
 
     /// Moves the cursor by this number of lines and remembers its row.
-    pub fn by(&mut self, lines: isize, profile: &Profile, event: &ProfileEvent, height: usize) {
+    pub(crate) fn by(&mut self, lines: isize, profile: &Profile, event: &ProfileEvent, height: usize) {
         self.scroll.by(lines, self.shown.len(), height);
         self.hold(profile, event);
     }
@@ -201,7 +201,7 @@ impl FunctionTable {
 
     /// Returns the line of the next matching row at or after `from`, or of the previous one before it. Wraps
     /// around.
-    pub fn find(
+    pub(crate) fn find(
         &self,
         profile: &Profile,
         event: &ProfileEvent,
@@ -219,14 +219,14 @@ impl FunctionTable {
     }
 
     /// Returns the line of the matching row with the largest total cost; the first one of several.
-    pub fn largest(&self, profile: &Profile, event: &ProfileEvent, search: &Search) -> Option<usize> {
+    pub(crate) fn largest(&self, profile: &Profile, event: &ProfileEvent, search: &Search) -> Option<usize> {
         let row = |line: &usize| &event.rows[self.shown[*line] as usize];
         let lines = (0..self.shown.len()).filter(|line| search.finds(&words(profile, row(line))));
         lines.max_by_key(|line| (event.cost(&row(line).total), std::cmp::Reverse(*line)))
     }
 
     /// Marks or unmarks the row of the cursor.
-    pub fn mark(&mut self, profile: &Profile, event: &ProfileEvent) {
+    pub(crate) fn mark(&mut self, profile: &Profile, event: &ProfileEvent) {
         let Some(row) = self.row(event) else { return };
         let identity = identity(profile, row);
         if !self.marks.remove(&identity) {

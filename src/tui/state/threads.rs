@@ -8,31 +8,31 @@ use pmc_sys::sort;
 
 /// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadLine {
+pub(crate) struct ThreadLine {
     /// The process.
-    pub pid: i32,
+    pub(crate) pid: i32,
     /// The thread; `None` for the whole process.
-    pub tid: Option<i32>,
+    pub(crate) tid: Option<i32>,
     /// The name. A process has the name of its first thread if that is known.
-    pub comm: StringId,
+    pub(crate) comm: StringId,
     /// The number of samples.
-    pub samples: u64,
+    pub(crate) samples: u64,
     /// The cost: periods, or latencies if shares refer to those.
-    pub cost: u64,
+    pub(crate) cost: u64,
 }
 
 /// The pane's state.
 #[derive(Debug, Default)]
-pub struct ThreadsPane {
+pub(crate) struct ThreadsPane {
     /// Cursor and top line.
-    pub scroll: Scroll,
+    pub(crate) scroll: Scroll,
     /// All lines.
-    pub lines: Vec<ThreadLine>,
+    pub(crate) lines: Vec<ThreadLine>,
 }
 
 impl ThreadsPane {
     /// Sets new sums. The cursor stays on its process or thread.
-    pub fn set(&mut self, answer: &QueryAnswer, height: usize) {
+    pub(crate) fn set(&mut self, answer: &QueryAnswer, height: usize) {
         let held = self.lines.get(self.scroll.cursor).map(|line| (line.pid, line.tid));
         let mut by_pid: FxHashMap<i32, Vec<ThreadLine>> = FxHashMap::default();
         for thread in &answer.threads {

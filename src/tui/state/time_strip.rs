@@ -2,23 +2,23 @@
 
 /// The selection so far; its ends are columns of the strip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TimeStrip {
+pub(crate) struct TimeStrip {
     /// The column of the cursor.
-    pub at: u16,
+    pub(crate) at: u16,
     /// The column of the other end, if it is set.
-    pub anchor: Option<u16>,
+    pub(crate) anchor: Option<u16>,
 }
 
 impl TimeStrip {
     /// Returns the first and last column.
-    pub fn span(&self) -> (u16, u16) {
+    pub(crate) fn span(&self) -> (u16, u16) {
         let other = self.anchor.unwrap_or(self.at);
         (self.at.min(other), self.at.max(other))
     }
 }
 
 /// Returns the periods of each of `width` columns. A slice that spans two columns is divided between them.
-pub fn columns(sums: &[u64], width: u16) -> Vec<u64> {
+pub(crate) fn columns(sums: &[u64], width: u16) -> Vec<u64> {
     let (len, width) = (sums.len(), usize::from(width));
     if len == 0 || width == 0 {
         return Vec::new();
@@ -38,7 +38,7 @@ pub fn columns(sums: &[u64], width: u16) -> Vec<u64> {
 }
 
 /// Returns the first and last index of the slices in the columns `from` to `to`.
-pub fn slices(len: usize, width: u16, (from, to): (u16, u16)) -> (usize, usize) {
+pub(crate) fn slices(len: usize, width: u16, (from, to): (u16, u16)) -> (usize, usize) {
     let (width, len) = (usize::from(width.max(1)), len.max(1));
     let (from, to) = (usize::from(from), usize::from(to));
     let first = from * len / width;

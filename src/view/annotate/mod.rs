@@ -14,7 +14,7 @@ use pmc_sys::text::clean;
 
 /// Output format of listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ListingFormat {
+pub(crate) enum ListingFormat {
     /// Text for a human reader, with arrows and the error of each percentage.
     #[default]
     Text,
@@ -26,55 +26,55 @@ pub enum ListingFormat {
 
 /// Options for displaying listings.
 #[derive(Debug, Clone, Default)]
-pub struct AnnotateLayout {
+pub(crate) struct AnnotateLayout {
     /// The output format.
-    pub form: ListingFormat,
+    pub(crate) form: ListingFormat,
     /// The total that percentages refer to.
-    pub basis: PercentBasis,
+    pub(crate) basis: PercentBasis,
     /// Whether to show source lines.
-    pub source: bool,
+    pub(crate) source: bool,
     /// Whether to show instructions.
-    pub instructions: bool,
+    pub(crate) instructions: bool,
     /// Whether to show a column with the number of samples.
-    pub show_samples: bool,
+    pub(crate) show_samples: bool,
     /// Whether to show a column with the sum of periods.
-    pub show_period: bool,
+    pub(crate) show_period: bool,
     /// Whether rows show all events side by side, not only the events of a recorded group.
-    pub group: bool,
+    pub(crate) group: bool,
     /// Whether to prefix each source line with its file name.
-    pub file_names: bool,
+    pub(crate) file_names: bool,
     /// Whether to show full paths.
-    pub full_paths: bool,
+    pub(crate) full_paths: bool,
     /// Whether to show the bytes of instructions.
-    pub raw_bytes: bool,
+    pub(crate) raw_bytes: bool,
     /// Maximum number of rows per function.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// Whether to use colours.
-    pub colour: bool,
+    pub(crate) colour: bool,
 }
 
 /// Facts about the recording as a whole.
 #[derive(Debug, Clone, Default)]
-pub struct AnnotateFacts {
+pub(crate) struct AnnotateFacts {
     /// Number of samples of all events.
-    pub samples: u64,
+    pub(crate) samples: u64,
     /// Number of lost samples.
-    pub lost: u64,
+    pub(crate) lost: u64,
     /// Whether the file is damaged. If so, the number of missing samples is unknown.
-    pub is_damaged: bool,
+    pub(crate) is_damaged: bool,
     /// Number of functions with samples.
-    pub functions: usize,
+    pub(crate) functions: usize,
     /// Number of requested functions that are not shown.
-    pub left_out: usize,
+    pub(crate) left_out: usize,
     /// Notes about the file.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Writes all listings in the format of `layout`.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(
+pub(crate) fn write(
     out: &mut dyn Write,
     listings: &[Listing],
     facts: &AnnotateFacts,
@@ -88,7 +88,7 @@ pub fn write(
 }
 
 /// Returns an instruction's operands with the name of its target, safe to print on a terminal.
-pub fn operands(listing: &Listing, instruction: &Instruction) -> String {
+pub(crate) fn operands(listing: &Listing, instruction: &Instruction) -> String {
     let mut text = instruction.operands.to_string();
     if let Some(target) = &instruction.target {
         let inside = target.address.wrapping_sub(listing.start) < listing.size.max(1);
@@ -109,15 +109,6 @@ pub fn operands(listing: &Listing, instruction: &Instruction) -> String {
         });
     }
     text
-}
-
-/// Returns the arrows of one row: one column per lane, outermost first, and one for the arrowhead.
-pub fn arrows(listing: &Listing, row: usize) -> String {
-    let mut cells = ArrowCells::default();
-    for jump in &listing.jumps {
-        cells.add(jump, row);
-    }
-    cells.draw(listing.lanes)
 }
 
 /// Returns the arrows of all rows. Each jump is recorded only at its two ends; running sums fill in the rows
@@ -212,7 +203,7 @@ impl ArrowCells {
 }
 
 /// Returns a source line that is safe to print on a terminal, with tabs expanded to spaces.
-pub fn source_line(text: &str) -> String {
+pub(crate) fn source_line(text: &str) -> String {
     const TAB: usize = 8;
     if !text.contains('\t') {
         return clean(text).into_owned();
@@ -266,13 +257,10 @@ mod tests {
     #[test]
     fn jump_arrows_are_drawn() {
         let (jumps, lanes) = lanes(vec![(0, 4), (2, 3), (5, 5)]);
-        let listing = Listing { jumps, lanes, ..Listing::default() };
-        let drawn: Vec<String> = (0..6).map(|row| arrows(&listing, row)).collect();
-        assert_eq!(drawn, ["╭──", "│  ", "│╭─", "│╰▸", "╰─▸", " ─▸"]);
-        assert_eq!(arrows(&Listing::default(), 0), "");
         let row = ListingRow { kind: RowContent::Address(0), values: Vec::new() };
-        let listing = Listing { rows: vec![row; 6], ..listing };
-        assert_eq!(all_arrows(&listing), drawn);
+        let listing = Listing { jumps, lanes, rows: vec![row; 6], ..Listing::default() };
+        assert_eq!(all_arrows(&listing), ["╭──", "│  ", "│╭─", "│╰▸", "╰─▸", " ─▸"]);
+        assert!(all_arrows(&Listing::default()).is_empty());
     }
 
     #[test]

@@ -13,36 +13,36 @@ use pmc_analysis::profile::sampled::SampleValue;
 use pmc_sys::terminal::Paint;
 use pmc_sys::units::duration;
 
-pub use crate::view::report::ReportFormat;
+pub(crate) use crate::view::report::ReportFormat;
 
 /// Options for displaying a comparison.
 #[derive(Debug, Clone)]
-pub struct DiffLayout {
+pub(crate) struct DiffLayout {
     /// The output format.
-    pub form: ReportFormat,
+    pub(crate) form: ReportFormat,
     /// Maximum number of rows.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// Minimum share (0 to 1). Rows below it in all recordings are omitted.
-    pub limit: f64,
+    pub(crate) limit: f64,
     /// Whether to show a column of periods.
-    pub period: bool,
+    pub(crate) period: bool,
     /// Whether to show how each value was computed.
-    pub formula: bool,
+    pub(crate) formula: bool,
     /// Whether to show only rows that occur in the baseline.
-    pub baseline_only: bool,
+    pub(crate) baseline_only: bool,
     /// Maximum line width for human readers, in columns; longer names are shortened. `None` for programs.
-    pub width: Option<usize>,
+    pub(crate) width: Option<usize>,
     /// Maximum number of branches of the tree, largest changes first; `None` for no limit.
-    pub tree_lines: Option<usize>,
+    pub(crate) tree_lines: Option<usize>,
     /// Text styles.
-    pub paint: Paint,
+    pub(crate) paint: Paint,
 }
 
 /// Writes the comparison in the format of `layout`.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io::Result<()> {
     match &layout.form {
         ReportFormat::Text => text::write(out, comparison, layout),
         ReportFormat::Separated(separator) => fields::separated(out, comparison, layout, separator),

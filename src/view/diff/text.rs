@@ -558,7 +558,7 @@ mod tests {
             let (dso, symbol) = (diff.texts.add(dso), diff.texts.add(symbol));
             let verdict = if at < 30 { ChangeVerdict::More } else { ChangeVerdict::Noise };
             event.lines.push(DiffRow {
-                cells: vec![RowCell::Text(dso), RowCell::Symbol('.', symbol)],
+                cells: [RowCell::Text(dso), RowCell::Symbol('.', symbol)].into(),
                 values: vec![value(300); files],
                 changes: vec![change(30.0 - at as f64, verdict); files - 1],
             });

@@ -21,13 +21,13 @@ use pmc_sys::text::clean;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, stacks: &StackProfile<'_>, event: usize) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, stacks: &StackProfile<'_>, event: usize) -> io::Result<()> {
     each(stacks, event, false, &mut |path, period| writeln!(out, "{path} {period}"))
 }
 
 /// Returns an event's stacks with their periods. Function names end in the marks by which flame graphs
 /// recognize kernel, inlined and generated code.
-pub fn with_marks(stacks: &StackProfile<'_>, event: usize) -> Vec<(String, u64)> {
+pub(crate) fn with_marks(stacks: &StackProfile<'_>, event: usize) -> Vec<(String, u64)> {
     let mut lines = Vec::new();
     let _ = each(stacks, event, true, &mut |path, period| {
         lines.push((path.to_owned(), period));

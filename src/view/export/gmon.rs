@@ -27,7 +27,7 @@ const UNIT: u64 = 2;
 const MOST_BINS: u64 = 1 << 20;
 
 /// Converts file offsets to link-time addresses.
-pub trait LinkAddresses {
+pub(crate) trait LinkAddresses {
     /// Returns the link-time address of a location.
     fn address(&self, location: &CodeLocation) -> Option<u64>;
 
@@ -36,13 +36,13 @@ pub trait LinkAddresses {
 }
 
 /// The samples of one event in one program or library.
-pub struct GmonFile {
+pub(crate) struct GmonFile {
     /// The event's name; untrusted text.
-    pub event: String,
+    pub(crate) event: String,
     /// The program's path; untrusted text.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// The program's file name.
-    pub name: String,
+    pub(crate) name: String,
     /// Samples per second; 1 unless the event is a clock.
     rate: u32,
     dimension: &'static str,
@@ -54,7 +54,7 @@ pub struct GmonFile {
 }
 
 /// Returns the files of a recording, ordered by event and module.
-pub fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<GmonFile> {
+pub(crate) fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<GmonFile> {
     let mut files: BTreeMap<(u32, u32), GmonFile> = BTreeMap::new();
     let empty = |event: u32, module: u32| {
         let (event, of) = (&stacks.events[event as usize], &stacks.modules[module as usize]);
@@ -110,7 +110,7 @@ impl GmonFile {
     ///
     /// # Errors
     /// Fails if writing to `out` fails.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(b"gmon")?;
         out.write_all(&1u32.to_ne_bytes())?;
         out.write_all(&[0; 12])?;
@@ -174,7 +174,7 @@ impl GmonFile {
 
     /// Returns the file's path inside the folder: the event's name and the program's name. Slashes in names
     /// are replaced, so the path cannot leave the folder.
-    pub fn place(&self) -> [String; 2] {
+    pub(crate) fn place(&self) -> [String; 2] {
         let plain = |name: &str| {
             let name = clean(name).replace('/', "_");
             if name.trim_matches('.').is_empty() { "_".to_owned() } else { name }

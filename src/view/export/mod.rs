@@ -12,8 +12,8 @@
 
 mod callgrind;
 mod firefox;
-pub mod folded;
-pub mod gmon;
+pub(crate) mod folded;
+pub(crate) mod gmon;
 mod html;
 mod pprof;
 mod speedscope;
@@ -49,7 +49,7 @@ pub enum ExportFormat {
 
 /// Detail that a format needs in rows, in addition to events, stacks and thread names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RowDetail {
+pub(crate) enum RowDetail {
     /// No additional detail.
     Names,
     /// Threads.
@@ -106,7 +106,7 @@ impl ExportFormat {
     ///
     /// # Errors
     /// Fails if the name is unknown; the error lists the known names.
-    pub fn named(name: &str) -> Result<Self> {
+    pub(crate) fn named(name: &str) -> Result<Self> {
         let found = FORMATS.iter().find(|about| about.name == name.trim());
         let names = || FORMATS.iter().map(|about| about.name).collect::<Vec<_>>().join(", ");
         found.map(|about| about.format).ok_or_else(|| {
@@ -118,7 +118,7 @@ impl ExportFormat {
     ///
     /// # Errors
     /// Fails if the extension is unknown; the error lists the known extensions.
-    pub fn of_file(path: &Path) -> Result<Self> {
+    pub(crate) fn of_file(path: &Path) -> Result<Self> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().to_lowercase();
         let endings =
             FORMATS.iter().flat_map(|about| about.endings.iter().map(move |ending| (about, ending)));
@@ -133,72 +133,72 @@ impl ExportFormat {
     }
 
     /// Returns the usual extensions of all formats, separated by commas.
-    pub fn endings() -> String {
+    pub(crate) fn endings() -> String {
         FORMATS.iter().map(|about| about.endings[0]).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the usual file extension.
-    pub fn ending(self) -> &'static str {
+    pub(crate) fn ending(self) -> &'static str {
         self.about().endings[0]
     }
 
     /// Returns the detail that the format needs in rows.
-    pub fn detail(self) -> RowDetail {
+    pub(crate) fn detail(self) -> RowDetail {
         self.about().detail
     }
 
     /// Whether the export is made from the result of a report: [`ExportContents::answer`].
-    pub fn is_table(self) -> bool {
+    pub(crate) fn is_table(self) -> bool {
         matches!(self, Self::Json | Self::Csv)
     }
 
     /// Whether the export shows code and the quality of the data. If so, [`ExportContents::answer`] must
     /// include the quality, and [`ExportContents::listings`] the functions to show.
-    pub fn is_whole(self) -> bool {
+    pub(crate) fn is_whole(self) -> bool {
         self == Self::Html
     }
 
     /// Whether the export is a folder of files, made by [`gmon::files`], instead of one document.
-    pub fn is_folder(self) -> bool {
+    pub(crate) fn is_folder(self) -> bool {
         self == Self::Gmon
     }
 
     /// Whether the export can show the difference from another recording: [`ExportContents::before`].
-    pub fn is_differential(self) -> bool {
+    pub(crate) fn is_differential(self) -> bool {
         self == Self::Svg
     }
 }
 
 /// Contents of an export.
-pub struct ExportContents<'a> {
+pub(crate) struct ExportContents<'a> {
     /// The stacks.
-    pub stacks: &'a StackProfile<'a>,
+    pub(crate) stacks: &'a StackProfile<'a>,
     /// The event to export in formats that support only one event.
-    pub event: usize,
+    pub(crate) event: usize,
     /// Tables and trees, for [`ExportFormat::is_table`]; the quality of the data, for
     /// [`ExportFormat::is_whole`].
-    pub answer: &'a Profile,
+    pub(crate) answer: &'a Profile,
     /// Layout of these tables and trees.
-    pub layout: &'a report::ReportLayout,
+    pub(crate) layout: &'a report::ReportLayout,
     /// The title: a file name.
-    pub title: &'a str,
+    pub(crate) title: &'a str,
     /// Metadata and times of the recording.
-    pub recording: &'a RecordingCircumstances,
+    pub(crate) recording: &'a RecordingCircumstances,
     /// The code of the most expensive functions.
-    pub listings: &'a [Listing],
+    pub(crate) listings: &'a [Listing],
     /// Folded stacks of another recording, to show the difference from it: each path with its periods.
-    pub before: Option<&'a [(String, u64)]>,
+    pub(crate) before: Option<&'a [(String, u64)]>,
 }
 
 /// Metadata and times of a recording.
 #[derive(Debug, Default)]
-pub struct RecordingCircumstances {
+pub(crate) struct RecordingCircumstances {
     /// Metadata of the recording.
-    pub about: RecordingHeader,
+    pub(crate) about: RecordingHeader,
     /// Times of the first and last sample, in nanoseconds on the recording's clock.
-    pub span: Option<(u64, u64)>,
+    pub(crate) span: Option<(u64, u64)>,
     /// Time of the first sample, in nanoseconds since 1970.
-    pub started: Option<u64>,
+    pub(crate) started: Option<u64>,
 }
 
 impl ExportContents<'_> {
@@ -213,7 +213,11 @@ impl ExportContents<'_> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails, or if the format is a folder.
-pub fn write(out: &mut dyn Write, format: ExportFormat, contents: &ExportContents<'_>) -> io::Result<()> {
+pub(crate) fn write(
+    out: &mut dyn Write,
+    format: ExportFormat,
+    contents: &ExportContents<'_>,
+) -> io::Result<()> {
     let table = |form| report::ReportLayout { form, rows: usize::MAX, ..contents.layout.clone() };
     match format {
         ExportFormat::Html => html::write(out, contents),

@@ -4,6 +4,7 @@
 //! nesting.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
@@ -11,15 +12,27 @@ use serde_json::{Map, Value as Json, json};
 use super::{IN_MODES, ReportColumn, ReportLayout, cell};
 use crate::view::json_document::{list, list_with, percent};
 use pmc_analysis::profile::sampled::{
-    CallTree, Profile, ProfileEvent, RowCell, SampleValue, ShareOf, TableRow,
+    CallTree, ModuleQuality, Profile, ProfileEvent, RowCell, SampleValue, ShareOf, TableRow,
 };
 use pmc_sys::text::as_json;
+
+fn module(profile: &Profile, module: &ModuleQuality) -> Json {
+    let found = module.data.found();
+    let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let missing: Vec<String> = module.data.missing.iter().map(ToString::to_string).collect();
+    json!({
+        "path": module.path.to_string_lossy(), "name": profile.texts.get(module.name),
+        "build_id": module.build_id, "binary": shown(&found.binary), "debug": shown(&found.debug),
+        "symbols": found.symbols, "lines": found.lines, "frames": module.frames,
+        "unnamed": module.unnamed, "missing": missing, "remedy": module.remedy,
+    })
+}
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     write!(out, "{{\n\"version\": {},\n\"events\": ", pmc_analysis::profile::sampled::VERSION)?;
     events(out, profile, layout)?;
     write!(out, ",\n\"modules\": ")?;
-    list(out, profile.modules.iter().map(|module| json!(module)))?;
+    list(out, profile.modules.iter().map(|of| module(profile, of)))?;
     let trust = &profile.trust;
     let ends = json!({
         "copied": trust.ends.copied, "cut": trust.ends.cut, "lost": trust.ends.lost, "long": trust.ends.long,

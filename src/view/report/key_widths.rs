@@ -12,7 +12,7 @@ const NARROWEST: usize = 6;
 /// enough: `half` for function names, otherwise its preferred width or an equal part of the room, whichever
 /// is smaller. To make room for function names, columns whose cells are all equal (`is_mute`) are removed
 /// first: their width becomes 0.
-pub fn fit_keys(
+pub(crate) fn fit_keys(
     widths: &mut [usize],
     keys: &[SortKey],
     (room, half, gap): (usize, usize, usize),

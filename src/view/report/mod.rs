@@ -18,7 +18,7 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-pub use key_widths::fit_keys;
+pub(crate) use key_widths::fit_keys;
 pub(super) use name::StyledWords;
 use pmc_analysis::profile::sampled::boilerplate;
 use pmc_analysis::profile::sampled::table::MODES;
@@ -33,7 +33,7 @@ pub(super) use tree::chained;
 
 /// Output format.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReportFormat {
+pub(crate) enum ReportFormat {
     /// Text for a human reader.
     Text,
     /// Fields separated by this string.
@@ -46,14 +46,14 @@ pub enum ReportFormat {
 
 impl ReportFormat {
     /// Whether the format has only rows and no place for notes about the recording.
-    pub fn is_bare(&self) -> bool {
+    pub(crate) fn is_bare(&self) -> bool {
         matches!(self, Self::Separated(_) | Self::Csv)
     }
 }
 
 /// A column of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReportColumn {
+pub(crate) enum ReportColumn {
     /// Own share, in percent.
     Own,
     /// Share including callees, in percent.
@@ -75,19 +75,19 @@ pub enum ReportColumn {
 }
 
 /// Names of [`ReportColumn::InMode`] columns, in the order of [`MODES`].
-pub const IN_MODES: [&str; MODES.len()] =
+pub(crate) const IN_MODES: [&str; MODES.len()] =
     ["overhead_sys", "overhead_us", "overhead_guest_sys", "overhead_guest_us"];
 
 impl ReportColumn {
     /// Whether the column is a share of wall-clock time.
-    pub fn is_latency(self) -> bool {
+    pub(crate) fn is_latency(self) -> bool {
         matches!(self, Self::OwnLatency | Self::TotalLatency)
     }
 }
 
 /// How call chains are drawn in text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ChainShape {
+pub(crate) enum ChainShape {
     /// A tree with percentages of the whole.
     #[default]
     Tree,
@@ -101,7 +101,7 @@ pub enum ChainShape {
 
 /// Number shown in front of a call chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ChainUnit {
+pub(crate) enum ChainUnit {
     /// The chain's share.
     #[default]
     Percent,
@@ -113,7 +113,7 @@ pub enum ChainUnit {
 
 /// Position of call chains in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ChainPosition {
+pub(crate) enum ChainPosition {
     /// All chains in one tree below the table.
     #[default]
     Below,
@@ -127,66 +127,66 @@ pub enum ChainPosition {
 
 /// Options for displaying a profile.
 #[derive(Debug, Clone)]
-pub struct ReportLayout {
+pub(crate) struct ReportLayout {
     /// The output format.
-    pub form: ReportFormat,
+    pub(crate) form: ReportFormat,
     /// The requested columns; `None` for the default.
-    pub columns: Option<Vec<ReportColumn>>,
+    pub(crate) columns: Option<Vec<ReportColumn>>,
     /// Columns to add to the default columns, after the default numbers.
-    pub added: Vec<ReportColumn>,
+    pub(crate) added: Vec<ReportColumn>,
     /// Whether to show a column with the number of samples.
-    pub show_samples: bool,
+    pub(crate) show_samples: bool,
     /// Whether to show a column with the sum of periods.
-    pub show_period: bool,
+    pub(crate) show_period: bool,
     /// Maximum number of rows.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// Minimum percentage of a row.
-    pub row_limit: f64,
+    pub(crate) row_limit: f64,
     /// Minimum percentage of a branch of the tree.
-    pub branch_limit: f64,
+    pub(crate) branch_limit: f64,
     /// Maximum number of lines of the tree, largest branches first; `None` for no limit.
-    pub tree_lines: Option<usize>,
+    pub(crate) tree_lines: Option<usize>,
     /// Which events are shown side by side.
-    pub grouping: EventGrouping,
+    pub(crate) grouping: EventGrouping,
     /// Explicit widths of the columns. A width of 0, or a missing width, is chosen automatically.
-    pub widths: Vec<usize>,
+    pub(crate) widths: Vec<usize>,
     /// Whether the sampled functions are the roots of the tree.
-    pub callee: bool,
+    pub(crate) callee: bool,
     /// How to draw the tree.
-    pub shape: ChainShape,
+    pub(crate) shape: ChainShape,
     /// Number shown in front of the tree's branches.
-    pub unit: ChainUnit,
+    pub(crate) unit: ChainUnit,
     /// Position of the call chains.
-    pub chains: ChainPosition,
+    pub(crate) chains: ChainPosition,
     /// Maximum number of branches with the same parent.
-    pub branches: Option<usize>,
+    pub(crate) branches: Option<usize>,
     /// Whether to nest rows by sort key.
-    pub hierarchy: bool,
+    pub(crate) hierarchy: bool,
     /// Whether to show source files with their directories.
-    pub full_paths: bool,
+    pub(crate) full_paths: bool,
     /// Whether to show function names with all template arguments, regardless of their width.
-    pub full_names: bool,
+    pub(crate) full_names: bool,
     /// Whether to show times in nanoseconds.
-    pub nanoseconds: bool,
+    pub(crate) nanoseconds: bool,
     /// The member of a group that determines the order of its table.
-    pub sort_member: usize,
+    pub(crate) sort_member: usize,
     /// Maximum line width of the text in columns; `None` for no limit.
-    pub width: Option<usize>,
+    pub(crate) width: Option<usize>,
     /// Text styles.
-    pub paint: Paint,
+    pub(crate) paint: Paint,
     /// Whether the text is written to a pipe, for a program: rows in perf's format, everything else in
     /// comments.
-    pub is_piped: bool,
+    pub(crate) is_piped: bool,
     /// Whether to write only rows, without headlines, headings and remarks.
-    pub is_quiet: bool,
+    pub(crate) is_quiet: bool,
     /// Sort keys that a filter restricts to one value. As in perf's text, a line above the table shows the
     /// value, and the table omits the column.
-    pub single_values: Vec<(SortKey, String)>,
+    pub(crate) single_values: Vec<(SortKey, String)>,
 }
 
 /// Which events share a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventGrouping {
+pub(crate) enum EventGrouping {
     /// Every event has a separate table.
     Apart,
     /// Events that were recorded as a group share a table.
@@ -231,7 +231,7 @@ impl Default for ReportLayout {
 
 impl ReportLayout {
     /// Whether a requested column needs periods by CPU mode.
-    pub fn asks_modes(&self) -> bool {
+    pub(crate) fn asks_modes(&self) -> bool {
         let mut typed = self.columns.iter().flatten().chain(&self.added);
         typed.any(|column| matches!(column, ReportColumn::InMode(_)))
     }
@@ -311,7 +311,7 @@ impl ReportLayout {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     match &layout.form {
         ReportFormat::Text => text::write(out, profile, layout),
         ReportFormat::Separated(separator) => fields::separated(out, profile, layout, separator),
@@ -324,7 +324,7 @@ pub fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> i
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
+pub(crate) fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     text::tables(out, profile, layout)
 }
 
@@ -332,7 +332,7 @@ pub fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
+pub(crate) fn write_trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
     text::trust(out, profile, &ReportLayout::default())
 }
 
@@ -340,7 +340,11 @@ pub fn write_trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_events_json(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
+pub(crate) fn write_events_json(
+    out: &mut dyn Write,
+    profile: &Profile,
+    layout: &ReportLayout,
+) -> io::Result<()> {
     json::events(out, profile, layout)
 }
 
@@ -461,7 +465,7 @@ fn cell(profile: &Profile, layout: &ReportLayout, cell: &RowCell) -> String {
 }
 
 /// Returns a cell's text in the default spelling, safe to print on a terminal.
-pub fn cell_words(profile: &Profile, cell: &RowCell) -> String {
+pub(crate) fn cell_words(profile: &Profile, cell: &RowCell) -> String {
     words(&profile.texts, cell, CellSpelling::default())
 }
 
@@ -484,11 +488,11 @@ impl CellSpelling {
 }
 
 /// Mark before the names of kernel functions.
-pub const KERNEL: &str = "◆ ";
+pub(crate) const KERNEL: &str = "◆ ";
 /// Mark before the names of inlined functions.
-pub const INLINED: &str = "↳ ";
+pub(crate) const INLINED: &str = "↳ ";
 /// Mark before the names of generated functions.
-pub const GENERATED: &str = "~ ";
+pub(crate) const GENERATED: &str = "~ ";
 
 /// Returns a cell's text, safe to print on a terminal. Needs no profile.
 pub(super) fn words(texts: &StringTable, cell: &RowCell, spelling: CellSpelling) -> String {

@@ -306,7 +306,7 @@ mod tests {
             ..SampleValue::default()
         };
         let row = TableRow {
-            cells: vec![RowCell::Text(dso), RowCell::Symbol('.', symbol)],
+            cells: [RowCell::Text(dso), RowCell::Symbol('.', symbol)].into(),
             own: value(1234),
             total: value(1234),
             ..TableRow::default()
@@ -346,7 +346,12 @@ mod tests {
         for name in ["short", long.as_str()] {
             let cells =
                 vec![RowCell::Symbol('.', profile.texts.add(name)), RowCell::Text(profile.texts.add("prog"))];
-            event.rows.push(TableRow { cells, own: value(10), total: value(10), ..TableRow::default() });
+            event.rows.push(TableRow {
+                cells: cells.into(),
+                own: value(10),
+                total: value(10),
+                ..TableRow::default()
+            });
         }
         profile.events.push(event);
         let mut out = Vec::new();
@@ -378,7 +383,12 @@ mod tests {
             ProfileEvent { name: "cpu-clock".to_owned(), total: value(100), ..ProfileEvent::default() };
         for (name, own) in [("_start", 0), ("work", 60), ("main", 40), ("start_thread", 0), ("clone3", 0)] {
             let cells = vec![RowCell::Symbol('.', profile.texts.add(name))];
-            event.rows.push(TableRow { cells, own: value(own), total: value(100), ..TableRow::default() });
+            event.rows.push(TableRow {
+                cells: cells.into(),
+                own: value(own),
+                total: value(100),
+                ..TableRow::default()
+            });
         }
         profile.events.push(event);
         let write = |layout: ReportLayout| {
@@ -427,7 +437,12 @@ mod tests {
         for at in 0..60 {
             let (dso, symbol) = (profile.texts.add(&"d".repeat(20 + at)), profile.texts.add(names[at % 3]));
             let cells = vec![RowCell::Text(comm), RowCell::Text(dso), RowCell::Symbol('.', symbol)];
-            event.rows.push(TableRow { cells, own: value(9), total: value(900), ..TableRow::default() });
+            event.rows.push(TableRow {
+                cells: cells.into(),
+                own: value(9),
+                total: value(900),
+                ..TableRow::default()
+            });
             tree.nodes.push(pmc_analysis::profile::sampled::tree::CallNode {
                 symbol,
                 dso,

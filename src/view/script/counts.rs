@@ -13,24 +13,24 @@ use pmc_sys::units::Count;
 
 /// A counter's total at the end of a round.
 #[derive(Debug, Clone, Copy)]
-pub struct CountLine<'a> {
+pub(crate) struct CountLine<'a> {
     /// The CPU if counts are per CPU.
-    pub cpu: Option<u32>,
+    pub(crate) cpu: Option<u32>,
     /// The thread if counts are per thread.
-    pub tid: Option<u32>,
+    pub(crate) tid: Option<u32>,
     /// The count since the start.
-    pub count: Count,
+    pub(crate) count: Count,
     /// Nanoseconds from the start to the end of the round.
-    pub at_ns: u64,
+    pub(crate) at_ns: u64,
     /// The event's name; untrusted text.
-    pub event: &'a str,
+    pub(crate) event: &'a str,
 }
 
 /// Writes the title line.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn titles(out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn titles(out: &mut dyn Write) -> io::Result<()> {
     let [cpu, thread] = ["CPU", "THREAD"];
     writeln!(out, "{cpu:>3} {thread:>8} {:>15} {:>15} {:>15} {:>15} EVENT", "VAL", "ENA", "RUN", "TIME")
 }
@@ -39,7 +39,7 @@ pub fn titles(out: &mut dyn Write) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn line(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
+pub(crate) fn line(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
     let CountLine { count, at_ns, event, .. } = line;
     let [cpu, tid] = [line.cpu, line.tid].map(|number| number.map_or(-1, i64::from));
     let Count { value, enabled_ns, running_ns } = count;
@@ -51,7 +51,7 @@ pub fn line(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn json(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
+pub(crate) fn json(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
     let CountLine { cpu, tid, count, at_ns, event } = line;
     let object = serde_json::json!({
         "version": VERSION, "record": "STAT", "cpu": cpu, "tid": tid, "value": count.value,

@@ -29,7 +29,7 @@ const WIDE: usize = 16;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn record(out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> {
+pub(crate) fn record(out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> {
     let DumpedRecord { raw, offset, .. } = dumped;
     let size = raw.bytes.len();
     let at = records::hex(*offset);
@@ -74,7 +74,7 @@ pub fn record(out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> 
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn torn(out: &mut dyn Write, offset: u64, file: &str, words: &str) -> io::Result<()> {
+pub(crate) fn torn(out: &mut dyn Write, offset: u64, file: &str, words: &str) -> io::Result<()> {
     writeln!(out, "\n{offset:#x}@{}: {words}", clean(file))
 }
 

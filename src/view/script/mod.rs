@@ -11,20 +11,20 @@
 //!   deep  25485   1042.424169: PERF_RECORD_COMM exec: deep:1/1      <- records
 //! ```
 
-pub mod counts;
+pub(crate) mod counts;
 mod digits;
 mod dump;
 mod json;
 mod parts;
-pub mod perf_json;
+pub(crate) mod perf_json;
 mod places;
 mod records;
 
 use std::io::{self, Write};
 
 use digits::{decimal, padded, signed};
-pub use dump::{record as dump_record, torn as dump_torn};
-pub use parts::ReadSource;
+pub(crate) use dump::{record as dump_record, torn as dump_torn};
+pub(crate) use parts::ReadSource;
 use places::AddressLines;
 use pmc_analysis::profile::script::{AddressFunctions, DumpedRecord, ScriptEntry, ScriptField, ScriptFields};
 use pmc_perfdata::record::Record;
@@ -33,7 +33,7 @@ use pmc_sys::text::clean;
 
 /// Which time is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ScriptClock {
+pub(crate) enum ScriptClock {
     /// The recording's clock.
     #[default]
     Absolute,
@@ -45,29 +45,29 @@ pub enum ScriptClock {
 
 /// Options for printing samples.
 #[derive(Debug, Clone, Default)]
-pub struct ScriptLayout {
+pub(crate) struct ScriptLayout {
     /// The fields of each event.
-    pub fields: Vec<ScriptFields>,
+    pub(crate) fields: Vec<ScriptFields>,
     /// Names of the events; untrusted text.
-    pub events: Vec<String>,
+    pub(crate) events: Vec<String>,
     /// Whether to print nanoseconds instead of microseconds.
-    pub nanoseconds: bool,
+    pub(crate) nanoseconds: bool,
     /// The time to print.
-    pub clock: ScriptClock,
+    pub(crate) clock: ScriptClock,
     /// Nanoseconds to add to the recording's clock to get the time of day, for the field `tod`.
-    pub wall: Option<i64>,
+    pub(crate) wall: Option<i64>,
     /// Whether call chains are shown for at least one event.
-    pub has_chains: bool,
+    pub(crate) has_chains: bool,
     /// Whether registers are those of `aarch64` instead of `x86_64`.
-    pub is_aarch64: bool,
+    pub(crate) is_aarch64: bool,
     /// Whether to show source files with their directories.
-    pub full_paths: bool,
+    pub(crate) full_paths: bool,
     /// Functions after which chains are cut off.
-    pub stop_at: Vec<String>,
+    pub(crate) stop_at: Vec<String>,
     /// Whether to print one JSON object per line.
-    pub json: bool,
+    pub(crate) json: bool,
     /// Whether to combine consecutive unknown frames into one line with their number, for a human reader.
-    pub joins_unknown: bool,
+    pub(crate) joins_unknown: bool,
 }
 
 /// Size of the output buffer in bytes at which it is written out.
@@ -75,7 +75,7 @@ const FULL: usize = 256 << 10;
 
 /// Prints samples and records.
 #[derive(Debug)]
-pub struct ScriptWriter<'a> {
+pub(crate) struct ScriptWriter<'a> {
     layout: &'a ScriptLayout,
     places: &'a AddressFunctions,
     lines: AddressLines,
@@ -92,7 +92,11 @@ pub struct ScriptWriter<'a> {
 
 impl<'a> ScriptWriter<'a> {
     /// Returns a writer for samples with addresses in `places`. `read_source` finds source lines.
-    pub fn new(layout: &'a ScriptLayout, places: &'a AddressFunctions, read_source: ReadSource) -> Self {
+    pub(crate) fn new(
+        layout: &'a ScriptLayout,
+        places: &'a AddressFunctions,
+        read_source: ReadSource,
+    ) -> Self {
         let events: Vec<String> = layout.events.iter().map(|name| clean(name).into_owned()).collect();
         let width = events.iter().map(String::len).max().unwrap_or(0);
         let mut distinct: Vec<ScriptFields> = Vec::new();
@@ -122,7 +126,7 @@ impl<'a> ScriptWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing to `out` fails.
-    pub fn write(&mut self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
+    pub(crate) fn write(&mut self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
         if self.layout.json {
             json::sample(&mut self.out, entry, self.layout, self.places)?;
         } else {
@@ -135,7 +139,7 @@ impl<'a> ScriptWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing to `out` fails.
-    pub fn write_record(
+    pub(crate) fn write_record(
         &mut self,
         out: &mut dyn Write,
         entry: &ScriptEntry<'_>,
@@ -162,7 +166,7 @@ impl<'a> ScriptWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing to `out` fails.
-    pub fn write_dumped(&mut self, out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> {
+    pub(crate) fn write_dumped(&mut self, out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> {
         dump::record(&mut self.out, dumped)?;
         self.flush_full(out)
     }
@@ -171,7 +175,7 @@ impl<'a> ScriptWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing to `out` fails.
-    pub fn write_torn(
+    pub(crate) fn write_torn(
         &mut self,
         out: &mut dyn Write,
         offset: u64,
@@ -186,7 +190,7 @@ impl<'a> ScriptWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing to `out` fails.
-    pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let result = out.write_all(&self.out);
         self.out.clear();
         result

@@ -289,7 +289,7 @@ fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Finds the lines of a source file by the path that the compiler recorded; `None` if the file is not
 /// available.
-pub type ReadSource = fn(&str) -> Option<Arc<[String]>>;
+pub(crate) type ReadSource = fn(&str) -> Option<Arc<[String]>>;
 
 /// Lines of source files, and the last line printed for each thread. The same line is not printed again.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use pmc_sys::units::CalendarTime;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn begin(out: &mut dyn Write, facts: &ConversionInfo) -> io::Result<()> {
+pub(crate) fn begin(out: &mut dyn Write, facts: &ConversionInfo) -> io::Result<()> {
     let mut headers = Map::new();
     headers.insert("header-version".to_owned(), json!(1));
     if let Some(captured) = facts.captured_on {
@@ -43,7 +43,7 @@ pub fn begin(out: &mut dyn Write, facts: &ConversionInfo) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn sample(
+pub(crate) fn sample(
     out: &mut dyn Write,
     entry: &ScriptEntry<'_>,
     places: &AddressFunctions,
@@ -85,6 +85,6 @@ fn call(place: &AddressFunction) -> Value {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn end(out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn end(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n]\n}}")
 }

@@ -28,7 +28,7 @@ use pmc_sys::text::as_json;
 use pmc_sys::units::seconds;
 
 /// Version of the format, for readers to check.
-pub const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 2;
 
 /// A [`Warning`] in the document. If there is no remedy, that field is empty.
 #[derive(Serialize)]

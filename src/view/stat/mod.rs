@@ -22,7 +22,7 @@ pub mod text;
 mod tree;
 pub mod versus;
 
-pub use tree::TopdownTree;
+pub(crate) use tree::TopdownTree;
 
 use std::borrow::Cow;
 
@@ -92,7 +92,7 @@ pub enum StatSubject {
 
 impl StatSubject {
     /// Returns the target as command-line arguments: `-a`, `-- sleep 1`.
-    pub fn as_typed(&self) -> String {
+    pub(crate) fn as_typed(&self) -> String {
         let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
         let word = |word: &String| match word.chars().all(plain) && !word.is_empty() {
             true => word.clone(),
@@ -110,7 +110,7 @@ impl StatSubject {
     }
 
     /// Returns the target in perf's words: `'sleep 1'`, `process id '12'`.
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let (kind, what) = match self {
             Self::Command(words) => ("", words.join(" ")),
             Self::SystemWide => ("", "system wide".to_owned()),

@@ -23,13 +23,13 @@ use pmc_sys::text::{cut, width};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TopdownTree {
     /// Number of measured levels.
-    pub level: u8,
+    pub(crate) level: u8,
     /// Number of levels available on this CPU.
-    pub deepest: u8,
+    pub(crate) deepest: u8,
     /// Names of the metrics that have children, including metrics that were not measured.
-    pub parents: Vec<String>,
+    pub(crate) parents: Vec<String>,
     /// Whether only the tree was requested. If so, no table follows the tree.
-    pub is_all: bool,
+    pub(crate) is_all: bool,
 }
 
 /// Width of a full bar in columns.

@@ -23,7 +23,7 @@ fn at_outer(
     address: u64,
     options: SymbolOptions,
     id: Option<BuildId>,
-) -> (Vec<String>, pmc_symbols::symbol::ModuleDataQuality) {
+) -> (Vec<String>, std::sync::Arc<pmc_symbols::symbol::ModuleDataQuality>) {
     let module = SymbolModule { build_id: id, ..SymbolModule::file(&built.path) };
     let (symbolizer, id, answer) =
         resolve(options, module, &offsets(&built.path, &[address]), Depth::Inlines);
@@ -39,7 +39,7 @@ fn stripped_program_uses_its_debug_file() {
     let (start, id) = (outer(&built), build_id(&built));
     let (whole, trust) = at_outer(&built, start, plain(), Some(id));
     assert!(whole.last().unwrap().starts_with("outer "), "{whole:?}");
-    assert!(trust.lines && trust.missing.is_empty(), "{trust:?}");
+    assert!(trust.found().lines && trust.missing.is_empty(), "{trust:?}");
     let place = built.folder().join("debug/.build-id").join(format!("{}.debug", id.path()));
     std::fs::create_dir_all(place.parent().unwrap()).unwrap();
     built.run("objcopy", &["--only-keep-debug", "prog", place.to_str().unwrap()]);
@@ -55,7 +55,7 @@ fn stripped_program_uses_its_debug_file() {
     let with = SymbolOptions { debug_dirs: vec![built.folder().join("debug")], ..plain() };
     let (named, trust) = at_outer(&built, start, with.clone(), Some(id));
     assert_eq!(named, whole);
-    assert_eq!(trust.debug.as_deref(), Some(&*place));
+    assert_eq!(trust.found().debug.as_deref(), Some(&*place));
 
     // Without the program itself, its build-id is enough to find the debug file.
     std::fs::rename(&built.path, built.folder().join("moved")).unwrap();
@@ -63,7 +63,7 @@ fn stripped_program_uses_its_debug_file() {
     let queries = offsets(&built.folder().join("moved"), &[start]);
     let (symbolizer, module, answer) = resolve(with, module, &queries, Depth::Inlines);
     assert_eq!(spelled(&symbolizer, &answer, 0), whole);
-    assert!(symbolizer.quality(module).binary.is_none());
+    assert!(symbolizer.quality(module).found().binary.is_none());
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn unreadable_debug_file_is_reported() {
     let debug = built.folder().join("debug");
     let place = debug.join(format!(".build-id/{}.debug", id.path()));
     let with = SymbolOptions { debug_dirs: vec![debug.clone()], ..plain() };
-    let missing = || at_outer(&built, start, with.clone(), Some(id)).1.missing;
+    let missing = || at_outer(&built, start, with.clone(), Some(id)).1.missing.clone();
     // A folder or a file in the place of the folder: the debug file does not exist.
     std::fs::write(&debug, "").unwrap();
     assert!(matches!(&missing()[..], [MissingDataReason::Lines { .. }]), "{:?}", missing());
@@ -103,7 +103,7 @@ fn unreadable_cached_program_is_reported_by_its_path() {
     let options = SymbolOptions { build_id_caches: vec![folder.path().to_owned()], ..plain() };
     let module = SymbolModule { build_id: Some(id), ..SymbolModule::file(Path::new("/nowhere/prog")) };
     let (symbolizer, module, _) = resolve(options, module, &[], Depth::Names);
-    let told = symbolizer.quality(module).missing;
+    let told = symbolizer.quality(module).missing.clone();
     assert!(told.iter().any(|one| one.to_string().starts_with(&format!("{}: ", elf.display()))), "{told:?}");
 }
 
@@ -139,7 +139,8 @@ fn debug_file_of_another_build_is_rejected_with_a_note() {
     let recorded = BuildId::new(&[7; 20]).unwrap();
     let (frames, trust) = at_outer(&built, start, plain(), Some(recorded));
     assert!(frames.is_empty());
-    let want = MissingDataReason::OtherBuild { path: built.path.clone(), recorded, found: Some(found) };
+    let want =
+        MissingDataReason::OtherBuild { path: built.path.clone(), recorded, found: Some(found.into()) };
     assert_eq!(trust.missing, [want]);
 }
 

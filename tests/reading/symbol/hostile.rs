@@ -122,6 +122,6 @@ fn excessive_inline_nesting_is_rejected_and_the_symbol_name_stays() {
         let (symbolizer, id, answer) =
             resolve(plain(), SymbolModule::file(&built.path), &queries, Depth::Inlines);
         assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).raw, "main");
-        assert_eq!(symbolizer.quality(id).lines, lines, "{:?}", symbolizer.quality(id));
+        assert_eq!(symbolizer.quality(id).found().lines, lines, "{:?}", symbolizer.quality(id));
     }
 }

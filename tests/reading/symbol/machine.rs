@@ -69,7 +69,7 @@ fn batched_lookups_match_the_full_table() {
     };
     let name = |symbolizer: &mut Symbolizer, module, query: SymbolQuery| {
         let request = SymbolRequest { module, queries: &[query] };
-        let answer = symbolizer.resolve(&[request], Depth::Names, &|_| {}).remove(0);
+        let answer = symbolizer.resolve(&[request], Depth::Names, &|_| {});
         let function = answer.frames(0).first().map(|frame| symbolizer.names().function(frame.function));
         let symbol = function.filter(|function| !function.is_placeholder).map(|function| &*function.raw);
         assert_eq!(symbol, symbolizer.find(module, query).map(|(name, _)| name));
@@ -88,9 +88,8 @@ fn batched_lookups_match_the_full_table() {
             })
             .collect();
         let queries = offsets(&libc, &addresses);
-        let answers = few
-            .resolve(&[SymbolRequest { module: of_few, queries: &queries }], Depth::Names, &|_| {})
-            .remove(0);
+        let answers =
+            few.resolve(&[SymbolRequest { module: of_few, queries: &queries }], Depth::Names, &|_| {});
         for (at, query) in queries.iter().enumerate() {
             let frame = answers.frames(at).first();
             let found = frame.map(|frame| few.names().function(frame.function).raw.to_string());
@@ -191,7 +190,7 @@ fn kernel_symbols_match_kallsyms() {
             text.lines().any(|l| l.starts_with(&line) && l.split_whitespace().nth(2) == Some(&*function.raw))
         );
     }
-    assert!(symbolizer.quality(id).symbols > 10_000);
+    assert!(symbolizer.quality(id).found().symbols > 10_000);
     // A kernel that was 16 MiB lower when it was recorded.
     let text_start = text
         .lines()
@@ -263,7 +262,7 @@ fn jit_code_is_named_by_its_perf_map() {
     assert!(symbolizer.quality(id).missing.is_empty());
 
     let (symbolizer, id, _) = resolve(plain(), SymbolModule::anonymous(pid), &queries, Depth::Names);
-    let missing = symbolizer.quality(id).missing;
+    let missing = symbolizer.quality(id).missing.clone();
     assert!(
         matches!(&missing[..], [MissingDataReason::PerfMap { said, .. }] if said.contains("No such file")),
         "{missing:?}"
@@ -275,7 +274,7 @@ fn vmlinux_is_unused(path: &Path, build_id: Option<BuildId>) -> String {
     let mut symbolizer =
         Symbolizer::new(SymbolOptions { vmlinux: Some(path.to_owned()), ..plain() }).unwrap();
     let id = symbolizer.add(SymbolModule { build_id, ..SymbolModule::kernel() });
-    let missing = symbolizer.quality(id).missing;
+    let missing = symbolizer.quality(id).missing.clone();
     let why = missing.iter().find(|reason| matches!(reason, MissingDataReason::GivenVmlinux(_)));
     let why = why.unwrap_or_else(|| panic!("{missing:?}"));
     assert!(symbolizer.failures().contains(why), "{why}");
@@ -308,7 +307,7 @@ fn vmlinux_without_the_reference_symbol_is_reported() {
     let module = SymbolModule { kind: SymbolModuleKind::Kernel { reference }, ..SymbolModule::kernel() };
     let mut symbolizer = Symbolizer::new(SymbolOptions { vmlinux: Some(other), ..plain() }).unwrap();
     let id = symbolizer.add(module);
-    let missing = symbolizer.quality(id).missing;
+    let missing = symbolizer.quality(id).missing.clone();
     assert!(
         missing.iter().any(|one| one.to_string().ends_with(": it has no symbol no_such_symbol")),
         "{missing:?}"
@@ -401,9 +400,8 @@ fn jitdump_provides_names_lines_bytes_and_times() {
     symbolizer.add_jitdump(77, path.clone());
     let queries =
         [SymbolQuery::from(Avma(0x1002)), SymbolQuery::from(Avma(0x3004)), SymbolQuery::from(Avma(0x100a))];
-    let answer = symbolizer
-        .resolve(&[SymbolRequest { module: id, queries: &queries }], Depth::Names, &|_| {})
-        .remove(0);
+    let answer =
+        symbolizer.resolve(&[SymbolRequest { module: id, queries: &queries }], Depth::Names, &|_| {});
     let name =
         |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
     assert_eq!([name(0), name(1), name(2)], [Some("newer"), Some("cold"), None]);
@@ -433,7 +431,7 @@ fn recorded_symbols_are_used_only_for_missing_files() {
         let name = |path: &Path, query: SymbolQuery, symbolizer: &mut Symbolizer| {
             let id = symbolizer.add(SymbolModule::file(path));
             let request = SymbolRequest { module: id, queries: &[query] };
-            let answer = symbolizer.resolve(&[request], Depth::Names, &|_| {}).remove(0);
+            let answer = symbolizer.resolve(&[request], Depth::Names, &|_| {});
             answer.frames(0).first().map(|frame| symbolizer.names().function(frame.function).name.to_string())
         };
         let query = SymbolQuery::from(FileOffset(offset));
@@ -451,9 +449,8 @@ fn bpf_programs_are_named_by_their_records() {
         .add(SymbolModule { kind: SymbolModuleKind::Bpf, ..SymbolModule::file("bpf_prog_abc_count") });
     let queries =
         [SymbolQuery::from(Avma(0xffff_ffff_c000_1010)), SymbolQuery::from(Avma(0xffff_ffff_c000_1080))];
-    let answer = symbolizer
-        .resolve(&[SymbolRequest { module: id, queries: &queries }], Depth::Names, &|_| {})
-        .remove(0);
+    let answer =
+        symbolizer.resolve(&[SymbolRequest { module: id, queries: &queries }], Depth::Names, &|_| {});
     assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).name, "bpf_prog_abc_count");
     assert!(answer.frames(1).is_empty());
 }

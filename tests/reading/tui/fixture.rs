@@ -1,5 +1,6 @@
 //! A handmade profile and the screen that shows it: the same characters in every run.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use pmc::tui::state::{ScreenEffect, ScreenInput, ScreenState};
@@ -10,8 +11,9 @@ use pmc_analysis::profile::sampled::query::{ThreadSum, TimeSums};
 use pmc_analysis::profile::sampled::tree::CallNode;
 use pmc_analysis::profile::sampled::{
     CallTree, FunctionRef, ModuleQuality, Profile, ProfileEvent, ProfileQuality, Query, QueryAnswer, RowCell,
-    SampleValue, SortKey, StackDirection, TableRow,
+    SampleValue, SortKey, StackDirection, StringId, TableRow,
 };
+use pmc_symbols::symbol::{MissingDataReason, ModuleDataQuality};
 use pmc_sys::abi::CpuMode;
 use pmc_sys::terminal::Colours;
 use pmc_sys::terminal::theme::Background;
@@ -54,6 +56,7 @@ const NODES: &[(Option<u32>, usize, u64, u64)] = &[
 ];
 
 pub(crate) fn answer(query: &Query) -> QueryAnswer {
+    let stripped = "/usr/lib/libdb.so";
     let mut profile = Profile {
         keys: query.keys.clone(),
         has_totals: true,
@@ -66,13 +69,17 @@ pub(crate) fn answer(query: &Query) -> QueryAnswer {
             ..ProfileQuality::default()
         },
         modules: vec![ModuleQuality {
-            path: "/usr/lib/libdb.so".into(),
-            name: "libdb.so".into(),
+            path: Path::new(stripped).into(),
+            name: StringId::default(),
+            build_id: None,
+            data: ModuleDataQuality::lacking(MissingDataReason::Stripped {
+                path: stripped.into(),
+                build_id: None,
+            })
+            .into(),
             frames: 150,
             unnamed: 25,
-            missing: ["its symbols were stripped".into()].into(),
             remedy: Some("apt install libdb-dbgsym".into()),
-            ..ModuleQuality::default()
         }],
         ..Profile::default()
     };

@@ -410,7 +410,7 @@ mod tests {
         let mut texts = StringTable::default();
         let mut event = |files: &[&str]| {
             let row = |file: &&str| sampled::TableRow {
-                cells: vec![RowCell::Text(texts.add(file))],
+                cells: [RowCell::Text(texts.add(file))].into(),
                 own: SampleValue::default(),
                 total: SampleValue::default(),
                 ..sampled::TableRow::default()
@@ -442,7 +442,7 @@ mod tests {
     fn side(events: Vec<(&str, Attr, RowCell)>) -> DiffSide {
         let event = |(name, _, cell): &(&str, Attr, RowCell)| {
             let own = SampleValue { samples: 9, period: 9, ..SampleValue::default() };
-            let row = sampled::TableRow { cells: vec![*cell], own: own.clone(), ..Default::default() };
+            let row = sampled::TableRow { cells: [*cell].into(), own: own.clone(), ..Default::default() };
             let name = (*name).to_owned();
             sampled::ProfileEvent { name, total: own, rows: vec![row], ..Default::default() }
         };
@@ -483,7 +483,7 @@ mod tests {
             let sides = cells.map(|cell| side(vec![("cycles", Attr::new(0, 0), cell)]));
             let diff = compared(sides.into(), &[key], texts.clone()).unwrap();
             let [line] = &diff.events[0].lines[..] else { panic!("{:?}", diff.events[0].lines) };
-            assert_eq!(line.cells, [RowCell::Task(812, new)]);
+            assert_eq!(*line.cells, [RowCell::Task(812, new)]);
             assert!(line.values.iter().all(|value| value.samples == 9), "{line:?}");
         }
     }

@@ -165,7 +165,7 @@ fn events(reader: &Reader) -> Vec<RequestedEvent> {
 }
 
 /// Returns the attributes of an event on one line.
-pub fn attr_words(attr: &Attr) -> String {
+pub(crate) fn attr_words(attr: &Attr) -> String {
     let words = attr_fields(attr).into_iter().map(|(name, value)| format!("{name} = {value}"));
     words.collect::<Vec<_>>().join(", ")
 }

@@ -17,13 +17,13 @@ pub mod diff;
 pub mod header;
 pub mod inject;
 pub mod live;
-pub mod names;
+pub(crate) mod names;
 pub mod quality;
 pub mod request;
 pub mod script;
-pub mod symbols;
+pub(crate) mod symbols;
 pub mod tasks;
-pub mod unwinding;
+pub(crate) mod unwinding;
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ use unwinding::RecordingUnwinder;
 
 use crate::profile::sampled::quality::UnwindEnds;
 use crate::profile::sampled::query::{self, EventTotals, TimeSums};
-use crate::profile::sampled::table::TableInput;
+use crate::profile::sampled::table_input::TableInput;
 use crate::profile::sampled::{
     LocationCalls, ModuleQuality, Profile, ProfileQuality, Query, QueryAnswer, StackProfile, StringTable,
     callers,
@@ -211,7 +211,7 @@ impl Analysis {
     }
 
     /// Returns the total of each event, including samples that thread filters removed.
-    pub fn totals(&self) -> &[SampleValue] {
+    pub(crate) fn totals(&self) -> &[SampleValue] {
         &self.samples.samples.totals
     }
 
@@ -285,7 +285,7 @@ impl Analysis {
         let AggregatedSamples { session, samples, resolved, ends, has_stacks, .. } = &*self.samples;
         let counts =
             crate::profile::sampled::quality::count(resolved, &named.code, &named.texts, *has_stacks);
-        named.modules = quality::modules(session, &self.symbols, &counts);
+        named.modules = quality::modules(session, &self.symbols, &counts, &mut named.texts);
         if remedies {
             quality::add_remedies(&mut named.modules, session, &self.symbols);
         }

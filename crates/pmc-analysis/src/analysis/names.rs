@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::request::TraceField;
 use super::symbols::RecordingSymbols;
-use crate::profile::sampled::table::RowStrings;
+use crate::profile::sampled::table_input::RowStrings;
 use crate::session::intern::Interner;
 use crate::session::location::{self, SampledAddress};
 use crate::session::{CommId, Epoch, Session};
@@ -15,7 +15,7 @@ use pmc_perfdata::record::tracepoint::{KernelNames, Payload, TracepointFormat, T
 use pmc_sys::abi::CpuMode;
 
 /// Resolves the numbers of a recording to text.
-pub struct RecordingNames<'a> {
+pub(crate) struct RecordingNames<'a> {
     session: &'a Session,
     tracing: Option<TracingData>,
     payloads: Option<&'a Interner>,
@@ -36,7 +36,7 @@ struct TracepointPayload<'a, 'p> {
 
 impl<'a> RecordingNames<'a> {
     /// Creates a resolver for a recording, without tracepoint payloads and kernel symbols.
-    pub fn new(session: &'a Session) -> Self {
+    pub(crate) fn new(session: &'a Session) -> Self {
         let tracing = session.reader.features().tracing_data.as_ref();
         let tracing = tracing.and_then(|raw| TracingData::parse(&raw.0));
         Self { session, tracing, payloads: None, symbols: None, raw_traces: false, trace_fields: &[] }
@@ -44,17 +44,17 @@ impl<'a> RecordingNames<'a> {
 
     /// Adds the payloads that pass 2 kept. With `raw`, prints them field by field instead of using the
     /// format string.
-    pub fn with_payloads(self, payloads: &'a Interner, raw: bool) -> Self {
+    pub(crate) fn with_payloads(self, payloads: &'a Interner, raw: bool) -> Self {
         Self { payloads: Some(payloads), raw_traces: raw, ..self }
     }
 
     /// Adds the payload fields used as sort keys.
-    pub fn with_trace_fields(self, trace_fields: &'a [TraceField]) -> Self {
+    pub(crate) fn with_trace_fields(self, trace_fields: &'a [TraceField]) -> Self {
         Self { trace_fields, ..self }
     }
 
     /// Adds the names of kernel functions.
-    pub fn with_symbols(self, symbols: &'a RecordingSymbols) -> Self {
+    pub(crate) fn with_symbols(self, symbols: &'a RecordingSymbols) -> Self {
         Self { symbols: Some(symbols), ..self }
     }
 
@@ -70,7 +70,7 @@ impl<'a> RecordingNames<'a> {
     }
 
     /// Appends a tracepoint's payload as its format prints it. Returns whether the format is known.
-    pub fn trace(&self, event: usize, bytes: &[u8], out: &mut String) -> bool {
+    pub(crate) fn trace(&self, event: usize, bytes: &[u8], out: &mut String) -> bool {
         let Some(TracepointPayload { format, payload, texts }) = self.traced(event, bytes) else {
             return false;
         };
@@ -92,13 +92,13 @@ impl<'a> RecordingNames<'a> {
     }
 
     /// Returns the names and values of a payload's fields.
-    pub fn trace_fields(&self, event: usize, bytes: &[u8]) -> Option<Vec<(String, String)>> {
+    pub(crate) fn trace_fields(&self, event: usize, bytes: &[u8]) -> Option<Vec<(String, String)>> {
         let TracepointPayload { format, payload, .. } = self.traced(event, bytes)?;
         Some(format.fields_of(payload).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     /// Returns the command name with this number in the history.
-    pub fn named(&self, comm: u32) -> Option<Cow<'a, str>> {
+    pub(crate) fn named(&self, comm: u32) -> Option<Cow<'a, str>> {
         self.session.history.comm_name(CommId(comm)).map(String::from_utf8_lossy)
     }
 }

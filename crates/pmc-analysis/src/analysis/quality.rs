@@ -3,15 +3,16 @@
 //! Receives the session's counters and the symbolizer's results; returns the data for the *Trust* line.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::has_chains;
 use super::symbols::RecordingSymbols;
 use crate::profile::sampled::quality::{StackCounts, UnsampledEvent, UnwindEnds};
-use crate::profile::sampled::{self, ModuleQuality};
+use crate::profile::sampled::{self, ModuleQuality, StringTable};
 use crate::session::{Samples, Session};
 use pmc_perfdata::perfdata::{Reader, RecordingNote};
 use pmc_perfdata::record::kind;
-use pmc_symbols::symbol::MissingDataReason;
+use pmc_symbols::symbol::{MissingDataReason, ModuleDataQuality};
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
 use pmc_sys::error::{Exit, Result, Warning, say};
 use pmc_sys::sort;
@@ -100,44 +101,39 @@ pub(super) fn modules(
     session: &Session,
     symbols: &RecordingSymbols,
     quality: &StackCounts,
+    texts: &mut StringTable,
 ) -> Vec<ModuleQuality> {
     let mut list: Vec<ModuleQuality> = quality
         .modules
         .iter()
         .map(|(&module, &(frames, unnamed))| {
             let Some(module) = module else {
-                let missing = ["nothing was mapped at these addresses".into()].into();
-                let name: Box<str> = sampled::code::UNKNOWN.into();
+                let name = sampled::code::UNKNOWN;
                 return ModuleQuality {
-                    path: name.clone(),
-                    name,
+                    path: Path::new(name).into(),
+                    name: texts.add(name),
+                    build_id: None,
+                    data: ModuleDataQuality::lacking(MissingDataReason::NotMapped).into(),
                     frames,
                     unnamed,
-                    missing,
-                    ..ModuleQuality::default()
+                    remedy: None,
                 };
             };
             let of = &session.history.modules()[module as usize];
-            let trust = symbols.id(module).map(|id| symbols.symbolizer.quality(id)).unwrap_or_default();
-            let shown = |path: &Option<std::path::PathBuf>| {
-                path.as_ref().map(|path| path.display().to_string().into())
-            };
             ModuleQuality {
-                path: of.path.to_string_lossy().into(),
-                name: of.short_name().into(),
+                path: of.path.clone(),
+                name: texts.add(&of.short_name()),
                 build_id: of.build_id.as_ref().map(|id| pmc_sys::text::hex(id, "").into()),
-                binary: shown(&trust.binary),
-                debug: shown(&trust.debug),
-                symbols: trust.symbols,
-                lines: trust.lines,
+                data: symbols.id(module).map(|id| symbols.symbolizer.quality(id)).unwrap_or_default(),
                 frames,
                 unnamed,
-                missing: trust.missing.iter().map(|reason| reason.to_string().into()).collect(),
                 remedy: None,
             }
         })
         .collect();
-    sort::by(&mut list, |a, b| b.frames.cmp(&a.frames).then_with(|| a.path.cmp(&b.path)));
+    sort::by(&mut list, |a, b| {
+        b.frames.cmp(&a.frames).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
+    });
     list
 }
 
@@ -149,7 +145,7 @@ pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, sym
     sort::by_key(&mut worst, |module| std::cmp::Reverse(module.unnamed));
     for module in worst.into_iter().take(REMEDIES) {
         let all = session.history.modules().iter().enumerate();
-        let mut same = all.filter(|(_, of)| *of.path.to_string_lossy() == *module.path);
+        let mut same = all.filter(|(_, of)| of.path == module.path);
         let id = same.find_map(|(number, _)| symbols.id(number as u32));
         module.remedy = id.and_then(|id| symbols.symbolizer.remedy(id)).map(String::into);
     }

@@ -21,7 +21,7 @@ use pmc_sys::text;
 use pmc_sys::units::parse_duration;
 
 /// Default length of a time slice for the sort key `time`, in nanoseconds.
-pub const SLICE: u64 = 100_000_000;
+pub(crate) const SLICE: u64 = 100_000_000;
 /// Default maximum length of a call chain, in frames.
 pub const MAX_STACK: usize = 127;
 /// Maximum number of time slices of a recording for [`AnalysisRequest::facets`].
@@ -199,7 +199,7 @@ impl AnalysisRequest {
     }
 
     /// Whether call chains are used. They are not used when branches are counted.
-    pub fn has_chains(&self, reader: &Reader) -> bool {
+    pub(crate) fn has_chains(&self, reader: &Reader) -> bool {
         !self.counts_branches() && super::has_chains(reader)
     }
 
@@ -261,7 +261,7 @@ pub struct TraceField {
     /// Name of the field; `*` for all fields.
     pub field: String,
     /// Whether to use the raw value instead of the formatted value.
-    pub is_raw: bool,
+    pub(crate) is_raw: bool,
 }
 
 impl TraceField {
@@ -277,7 +277,7 @@ impl TraceField {
     }
 
     /// Whether the key applies to the tracepoint that has this format.
-    pub fn is_of(&self, format: &TracepointFormat) -> bool {
+    pub(crate) fn is_of(&self, format: &TracepointFormat) -> bool {
         let full = || format!("{}:{}", format.system, format.name);
         self.event.as_ref().is_none_or(|event| *event == format.name || *event == full())
     }

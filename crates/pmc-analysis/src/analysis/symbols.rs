@@ -19,9 +19,9 @@ use pmc_sys::error::Result;
 
 /// A symbolizer that knows the modules of a recording.
 #[derive(Debug)]
-pub struct RecordingSymbols {
+pub(crate) struct RecordingSymbols {
     /// Finds the names.
-    pub symbolizer: Symbolizer,
+    pub(crate) symbolizer: Symbolizer,
     /// The symbolizer's ids, indexed by the session's module number.
     ids: Vec<Option<ModuleId>>,
     /// The module of all BPF programs, whose names come from one list.
@@ -36,7 +36,7 @@ impl RecordingSymbols {
     ///
     /// # Errors
     /// When the threads cannot be started.
-    pub fn new(history: &History, options: SymbolOptions) -> Result<Self> {
+    pub(crate) fn new(history: &History, options: SymbolOptions) -> Result<Self> {
         let mut symbols = Self::none(options)?;
         symbols.announce(&history.ksymbols, &history.jitdumps);
         symbols.know(history.modules());
@@ -47,7 +47,7 @@ impl RecordingSymbols {
     ///
     /// # Errors
     /// The errors of [`RecordingSymbols::new`].
-    pub fn none(options: SymbolOptions) -> Result<Self> {
+    pub(crate) fn none(options: SymbolOptions) -> Result<Self> {
         let live = options.live;
         Ok(Self {
             symbolizer: Symbolizer::new(options)?,
@@ -59,7 +59,7 @@ impl RecordingSymbols {
     }
 
     /// Adds the kernel symbols and the jitdump files (by process) that records announced.
-    pub fn announce(&mut self, ksymbols: &[AddedSymbol], jitdumps: &[(u32, PathBuf)]) {
+    pub(crate) fn announce(&mut self, ksymbols: &[AddedSymbol], jitdumps: &[(u32, PathBuf)]) {
         if let Some(bpf) = self.bpf.filter(|_| !ksymbols.is_empty()) {
             self.symbolizer.forget(bpf);
         }
@@ -72,7 +72,7 @@ impl RecordingSymbols {
     }
 
     /// Adds the recorded symbols of files that may be missing on this machine.
-    pub fn know_device(&mut self, files: &[DeviceFile]) {
+    pub(crate) fn know_device(&mut self, files: &[DeviceFile]) {
         for file in files {
             let name = |name| String::from_utf8_lossy(name);
             let path = PathBuf::from(OsStr::from_bytes(&file.path));
@@ -81,7 +81,7 @@ impl RecordingSymbols {
     }
 
     /// Registers more modules, in order of their numbers.
-    pub fn know(&mut self, modules: &[Module]) {
+    pub(crate) fn know(&mut self, modules: &[Module]) {
         for module in modules {
             let is_bpf = module.kind == ModuleKind::Bpf;
             let add = || module.for_symbols(self.live).map(|module| self.symbolizer.add(module));
@@ -95,7 +95,7 @@ impl RecordingSymbols {
 
     /// Whether the perf map of a process has grown since the last call. If so, its names will be read
     /// again.
-    pub fn refresh(&mut self, module: u32) -> bool {
+    pub(crate) fn refresh(&mut self, module: u32) -> bool {
         let Some(id) = self.id(module) else { return false };
         let symbol::SymbolModuleKind::Anonymous { pid } = self.symbolizer.module(id).kind else {
             return false;
@@ -109,12 +109,12 @@ impl RecordingSymbols {
     }
 
     /// Returns the symbolizer's id of a module.
-    pub fn id(&self, module: u32) -> Option<ModuleId> {
+    pub(crate) fn id(&self, module: u32) -> Option<ModuleId> {
         *self.ids.get(module as usize)?
     }
 
     /// Returns the symbolizer's query for a location.
-    pub fn query(&self, location: &CodeLocation) -> Option<(ModuleId, SymbolQuery)> {
+    pub(crate) fn query(&self, location: &CodeLocation) -> Option<(ModuleId, SymbolQuery)> {
         let id = self.id(location.module()?)?;
         let by_offset = self.symbolizer.module(id).kind.by_file_offset();
         let query = if by_offset { FileOffset(location.offset).into() } else { Avma(location.offset).into() };
@@ -123,19 +123,19 @@ impl RecordingSymbols {
 
     /// Returns the known offset range around a location in which [`Depth::Names`] gives the same name, as
     /// start and end (exclusive).
-    pub fn around(&self, location: &CodeLocation) -> Option<(u64, u64)> {
+    pub(crate) fn around(&self, location: &CodeLocation) -> Option<(u64, u64)> {
         let (id, query) = self.query(location)?;
         self.symbolizer.around(id, query)
     }
 
     /// Returns the address of a named location, as linked in its file.
-    pub fn file_address(&self, location: &CodeLocation) -> Option<u64> {
+    pub(crate) fn file_address(&self, location: &CodeLocation) -> Option<u64> {
         let (id, query) = self.query(location)?;
         self.symbolizer.file_address(id, query)
     }
 
     /// Resolves all locations together.
-    pub fn answers(
+    pub(crate) fn answers(
         &mut self,
         locations: &[CodeLocation],
         depth: Depth,
@@ -158,22 +158,20 @@ impl RecordingSymbols {
             .collect();
         let answers = self.symbolizer.resolve(&requests, depth, progress);
         let mut of = vec![None; locations.len()];
-        for (request, of_module) in asked.chunk_by(|a, b| a.0 == b.0).enumerate() {
-            for (at, (_, _, number)) in of_module.iter().enumerate() {
-                of[*number] = Some((request, at));
-            }
+        for (at, (_, _, number)) in (0..).zip(asked) {
+            of[number] = Some(at);
         }
         SymbolAnswers { answers, of }
     }
 
     /// Returns the function of a frame.
-    pub fn function(&self, frame: &ResolvedFrame) -> &Function {
+    pub(crate) fn function(&self, frame: &ResolvedFrame) -> &Function {
         self.symbolizer.names().function(frame.function)
     }
 
     /// Resolves all locations and stores the function calls at each location. `modules` are the registered
     /// modules.
-    pub fn name(
+    pub(crate) fn name(
         &mut self,
         modules: &[Module],
         locations: &[CodeLocation],
@@ -185,7 +183,7 @@ impl RecordingSymbols {
         let answers = self.answers(locations, depth, progress);
         let of_data: Vec<CodeLocation> = locations.iter().filter(|at| at.data().is_some()).copied().collect();
         let variables = match of_data.is_empty() {
-            true => SymbolAnswers { answers: Vec::new(), of: Vec::new() },
+            true => SymbolAnswers { answers: AddressFrames::default(), of: Vec::new() },
             false => self.answers(&of_data, Depth::Data, &|_| {}),
         };
         let mut next_data = 0;
@@ -208,18 +206,17 @@ impl RecordingSymbols {
 }
 
 /// The symbolizer's answers, by location number.
-pub struct SymbolAnswers {
-    answers: Vec<AddressFrames>,
-    /// For each location, the index of the answer that covers it, and the index of its address within that
-    /// answer.
-    of: Vec<Option<(usize, usize)>>,
+pub(crate) struct SymbolAnswers {
+    answers: AddressFrames,
+    /// For each location, the index of its answer.
+    of: Vec<Option<u32>>,
 }
 
 impl SymbolAnswers {
     /// Returns the frames at a location, innermost first, and the location's address in the module's file.
-    pub fn of(&self, location: usize) -> (&[ResolvedFrame], Option<u64>) {
+    pub(crate) fn of(&self, location: usize) -> (&[ResolvedFrame], Option<u64>) {
         match self.of[location] {
-            Some((answer, at)) => (self.answers[answer].frames(at), self.answers[answer].address(at)),
+            Some(at) => (self.answers.frames(at as usize), self.answers.address(at as usize)),
             None => (&[], None),
         }
     }

@@ -24,7 +24,7 @@ const WORTHWHILE: usize = 32;
 const MOST_SPACES: usize = 256;
 
 /// The unwinder of a recording.
-pub struct RecordingUnwinder<'a> {
+pub(crate) struct RecordingUnwinder<'a> {
     spaces: ProcessSpaces<'a>,
     unwinder: StackUnwinder,
     /// Stitches the calls that the processor recorded.
@@ -61,7 +61,7 @@ struct EndCounts {
 impl<'a> RecordingUnwinder<'a> {
     /// Creates the unwinder of a recording. `most` is the maximum length of a chain, in frames. If `joins` is
     /// set, uses earlier samples of the same thread to complete truncated stacks.
-    pub fn new(session: &'a Session, symbols: &'a RecordingSymbols, most: usize, joins: bool) -> Self {
+    pub(crate) fn new(session: &'a Session, symbols: &'a RecordingSymbols, most: usize, joins: bool) -> Self {
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
         let history = &session.history;
         let spaces = ProcessSpaces {
@@ -85,18 +85,18 @@ impl<'a> RecordingUnwinder<'a> {
     ///
     /// # Errors
     /// When the recording has no such calls, or lacks data that stitching needs.
-    pub fn stitching(self, session: &Session) -> Result<Self> {
+    pub(crate) fn stitching(self, session: &Session) -> Result<Self> {
         Ok(Self { stitcher: Some(Stitcher::new(kept_calls(&session.reader)?)), ..self })
     }
 
     /// Returns the unwinder, or `None` if there is nothing to unwind.
-    pub fn if_needed(&mut self) -> Option<&mut dyn Unwind> {
+    pub(crate) fn if_needed(&mut self) -> Option<&mut dyn Unwind> {
         let is_needed = self.has_copies || self.stitcher.is_some();
         is_needed.then_some(self as &mut dyn Unwind)
     }
 
     /// Returns how many of the stacks unwound so far ended in each way.
-    pub fn ends(&self) -> UnwindEnds {
+    pub(crate) fn ends(&self) -> UnwindEnds {
         let counts = &self.ends;
         let name = |module: u32| self.spaces.history.modules()[module as usize].short_name();
         let mut no_tables: Vec<(Option<String>, u64)> =

@@ -266,7 +266,7 @@ impl StatValue {
     }
 
     /// Returns the number of counters in the sum.
-    pub fn counters(&self) -> u32 {
+    pub(crate) fn counters(&self) -> u32 {
         match self {
             Self::Counted { counters, .. } => *counters,
             _ => 0,
@@ -282,7 +282,7 @@ impl StatValue {
     }
 
     /// Returns the fraction of the enabled time during which the event was counted, 0 to 1.
-    pub fn share(&self) -> f64 {
+    pub(crate) fn share(&self) -> f64 {
         match self {
             Self::Counted { count, .. } => count.share(),
             _ => 1.0,

@@ -5,13 +5,13 @@ use serde::Serialize;
 use pmc_perfdata::record::MappingAccess;
 
 /// Version of the JSON document; incremented when a field changes its meaning.
-pub const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// A recording's description of itself. All texts are untrusted.
 #[derive(Debug, Default, Serialize)]
 pub struct RecordingHeader {
     /// [`VERSION`].
-    pub version: u32,
+    pub(crate) version: u32,
     /// perf's labels, such as `hostname`, and their values.
     pub facts: Vec<(String, String)>,
     /// The events.

@@ -276,7 +276,7 @@ pub enum ScriptField {
 }
 
 /// All fields and their names.
-pub const FIELDS: [(&str, ScriptField); 45] = [
+pub(crate) const FIELDS: [(&str, ScriptField); 45] = [
     ("comm", ScriptField::Comm),
     ("pid", ScriptField::Pid),
     ("tid", ScriptField::Tid),
@@ -358,7 +358,7 @@ impl ScriptFields {
     }
 
     /// Adds or removes a field.
-    pub fn set(&mut self, field: ScriptField, on: bool) {
+    pub(crate) fn set(&mut self, field: ScriptField, on: bool) {
         let bit = 1 << field as u32;
         if on { self.0 |= bit } else { self.0 &= !bit }
     }

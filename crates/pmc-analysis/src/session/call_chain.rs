@@ -20,19 +20,19 @@ use pmc_sys::abi::{CpuMode, branch_sample_type, context};
 
 /// A sample with a copied stack, or with calls recorded by the processor.
 #[derive(Debug)]
-pub struct UnwindSample<'a> {
+pub(crate) struct UnwindSample<'a> {
     /// The thread of the sample.
-    pub thread: Thread,
+    pub(crate) thread: Thread,
     /// The epoch of its process, which determines the mappings.
-    pub epoch: Epoch,
+    pub(crate) epoch: Epoch,
     /// Registers, stack copy, and the kernel's call chain.
-    pub parts: SampleParts<'a>,
+    pub(crate) parts: SampleParts<'a>,
     /// The recorded calls. If present, the stack copy is ignored.
-    pub kept_calls: Option<Branches<'a>>,
+    pub(crate) kept_calls: Option<Branches<'a>>,
 }
 
 /// Unwinds registers and copied stacks to call chains, and completes recorded calls.
-pub trait Unwind {
+pub(crate) trait Unwind {
     /// Stores one chain for each of these samples in `chains`, which is empty for `None`. The samples are
     /// later than those of all previous calls. Chains are innermost first and contain unmodified return
     /// addresses. Callers after a second marker (`PERF_CONTEXT_USER`) were taken from an earlier stack. For
@@ -43,26 +43,26 @@ pub trait Unwind {
 
 /// Call chains, by number.
 #[derive(Debug, Default)]
-pub struct CallChains {
+pub(crate) struct CallChains {
     words: Vec<u64>,
     ends: Vec<usize>,
 }
 
 impl CallChains {
     /// Removes all chains.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.words.clear();
         self.ends.clear();
     }
 
     /// Appends a chain.
-    pub fn push(&mut self, chain: &[u64]) {
+    pub(crate) fn push(&mut self, chain: &[u64]) {
         self.words.extend_from_slice(chain);
         self.ends.push(self.words.len());
     }
 
     /// Returns the chain with this number; empty if there is none.
-    pub fn get(&self, number: usize) -> &[u64] {
+    pub(crate) fn get(&self, number: usize) -> &[u64] {
         let Some(&end) = self.ends.get(number) else { return &[] };
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.words[start..end]
@@ -71,15 +71,15 @@ impl CallChains {
 
 /// A sample's chain.
 #[derive(Debug, Clone, Copy)]
-pub struct CallChain<'a> {
+pub(crate) struct CallChain<'a> {
     /// Context markers and addresses, innermost first.
-    pub words: RecordWords<'a>,
+    pub(crate) words: RecordWords<'a>,
     /// Whether callers are addresses of their call instructions instead of return addresses.
-    pub in_calls: bool,
+    pub(crate) in_calls: bool,
 }
 
 /// Completes the chains of samples.
-pub struct ChainCompleter<'a> {
+pub(crate) struct ChainCompleter<'a> {
     deferred: Option<&'a Deferred>,
     ignore_callers: bool,
     like_perf: bool,
@@ -92,7 +92,7 @@ pub struct ChainCompleter<'a> {
 
 impl<'a> ChainCompleter<'a> {
     /// Creates a completer for one thread. With `ignore_callers`, chains consist only of the sampled address.
-    pub fn new(ignore_callers: bool) -> Self {
+    pub(crate) fn new(ignore_callers: bool) -> Self {
         Self {
             deferred: None,
             ignore_callers,
@@ -105,24 +105,24 @@ impl<'a> ChainCompleter<'a> {
     }
 
     /// Enables joining chains with their deferred parts.
-    pub fn joining(self, deferred: &'a Deferred) -> Self {
+    pub(crate) fn joining(self, deferred: &'a Deferred) -> Self {
         Self { deferred: (!deferred.is_empty()).then_some(deferred), ..self }
     }
 
     /// Represents added callers as perf does, by addresses inside their calls: unwound callers by the return
     /// address minus 1, recorded ones by the branch address. Otherwise all callers are return addresses.
-    pub fn like_perf(self) -> Self {
+    pub(crate) fn like_perf(self) -> Self {
         Self { like_perf: true, ..self }
     }
 
     /// Adds branches that are not calls to chains: the origin of each, before the callers.
-    pub fn with_history(self, branch_history: bool) -> Self {
+    pub(crate) fn with_history(self, branch_history: bool) -> Self {
         Self { branch_history, ..self }
     }
 
     /// Returns the complete chain, borrowed from the record if possible. `unwound` is the output of
     /// [`Unwind`] for the sample; empty if there is none.
-    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, unwound: &[u64]) -> CallChain<'s> {
+    pub(crate) fn chain<'s>(&'s mut self, sample: &Sample<'s>, unwound: &[u64]) -> CallChain<'s> {
         let mode = sample.cpu_mode();
         let ip = sample.ip();
         let chain = if self.ignore_callers { None } else { sample.callchain() };

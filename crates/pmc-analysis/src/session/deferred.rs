@@ -17,7 +17,7 @@ use pmc_sys::abi::Context;
 
 /// The deferred parts of call chains.
 #[derive(Debug, Default)]
-pub struct Deferred {
+pub(crate) struct Deferred {
     chains: Interner,
     /// Chain number by thread and cookie.
     of: FxHashMap<(i32, u64), u32>,
@@ -30,13 +30,13 @@ impl Deferred {
     }
 
     /// Whether there are no deferred parts.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
     /// Returns the number of the deferred part that a chain waits for, if any.
     #[inline]
-    pub fn awaited(chain: RecordWords<'_>) -> Option<u64> {
+    pub(crate) fn awaited(chain: RecordWords<'_>) -> Option<u64> {
         let marker = chain.get(chain.len().checked_sub(2)?)?;
         match ChainEntry::from(marker) {
             ChainEntry::Context(Context::UserDeferred) => chain.get(chain.len() - 1),
@@ -45,7 +45,7 @@ impl Deferred {
     }
 
     /// Returns the part with this number, including its context marker.
-    pub fn part(&self, tid: i32, cookie: u64) -> Option<RecordWords<'_>> {
+    pub(crate) fn part(&self, tid: i32, cookie: u64) -> Option<RecordWords<'_>> {
         let number = self.of.get(&(tid, cookie))?;
         Some(RecordWords::new(self.chains.get(*number).1))
     }

@@ -13,26 +13,26 @@ use pmc_perfdata::perfdata;
 use pmc_perfdata::record::{RawRecord, Sample};
 
 /// Distinct addresses, by number.
-pub type Addresses = DistinctValues<SampledAddress>;
+pub(crate) type Addresses = DistinctValues<SampledAddress>;
 
 /// The kinds of addresses to collect.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct AddressKinds {
+pub(crate) struct AddressKinds {
     /// The sampled address and its callers.
-    pub chains: bool,
+    pub(crate) chains: bool,
     /// Both ends of branches.
-    pub branches: bool,
+    pub(crate) branches: bool,
     /// Data addresses.
-    pub data: bool,
+    pub(crate) data: bool,
     /// Whether to look up callers inside their call. The line after the call may be another one, which
     /// belongs to later code. perf looks up the return address: if the next function starts there, perf
     /// prints that function.
-    pub in_calls: bool,
+    pub(crate) in_calls: bool,
 }
 
 impl AddressKinds {
     /// Whether to look up the callers of this chain one byte before their return address.
-    pub fn steps_back(self, chain: &CallChain<'_>) -> bool {
+    pub(crate) fn steps_back(self, chain: &CallChain<'_>) -> bool {
         self.in_calls && !chain.in_calls
     }
 }
@@ -41,7 +41,7 @@ impl AddressKinds {
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn collect(
+pub(crate) fn collect(
     session: &Session,
     query: &SampleQuery,
     kinds: AddressKinds,

@@ -32,9 +32,9 @@ pub struct Epoch(pub u32);
 
 impl Epoch {
     /// The kernel's address space, which all processes share.
-    pub const KERNEL: Self = Self(0);
+    pub(crate) const KERNEL: Self = Self(0);
     /// The epoch of unknown processes.
-    pub const NOBODY: Self = Self(1);
+    pub(crate) const NOBODY: Self = Self(1);
 }
 
 /// A thread's name, by number.
@@ -55,11 +55,11 @@ struct EpochSpace {
 
 /// Information about a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TaskInfo {
+pub(crate) struct TaskInfo {
     /// Its process.
-    pub pid: i32,
+    pub(crate) pid: i32,
     /// The process that created it, if recorded.
-    pub parent: Option<i32>,
+    pub(crate) parent: Option<i32>,
 }
 
 /// A symbol added to the kernel during the recording: start, size, name.
@@ -91,14 +91,14 @@ pub struct History {
     /// Lookups before this timestamp use later versions of the spaces.
     dropped_before: Option<Timestamp>,
     /// Symbols added to the kernel during the recording.
-    pub ksymbols: Vec<AddedSymbol>,
+    pub(crate) ksymbols: Vec<AddedSymbol>,
     /// jitdump files that processes mapped.
-    pub jitdumps: Vec<(u32, PathBuf)>,
+    pub(crate) jitdumps: Vec<(u32, PathBuf)>,
 }
 
 impl History {
     /// Creates an empty history.
-    pub fn new(modules: Modules) -> Self {
+    pub(crate) fn new(modules: Modules) -> Self {
         let nobody = |own| EpochSpace { root: SpaceVersion::EMPTY, own, data: None, version: 0 };
         let mut history = Self {
             spaces: AddressSpaces::default(),
@@ -381,7 +381,7 @@ impl History {
     }
 
     /// The timestamp before which pmc dropped versions of address spaces, if it did.
-    pub fn dropped_before(&self) -> Option<Timestamp> {
+    pub(crate) fn dropped_before(&self) -> Option<Timestamp> {
         self.dropped_before
     }
 
@@ -436,17 +436,17 @@ impl History {
 
     /// Changes when files are mapped or code is replaced. Epochs with equal versions have the same files at
     /// the same addresses.
-    pub fn version(&self, epoch: Epoch) -> u32 {
+    pub(crate) fn version(&self, epoch: Epoch) -> u32 {
         self.epochs[epoch.0 as usize].version
     }
 
     /// Returns the epoch of a process at a timestamp.
-    pub fn epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
+    pub(crate) fn epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
         self.processes.get(&pid).and_then(|epochs| at(epochs, timestamp)).unwrap_or(Epoch::NOBODY)
     }
 
     /// Returns the epoch for a process's data: the code epoch, if the recording has no data mappings.
-    pub fn data_epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
+    pub(crate) fn data_epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
         let epochs = self.data.as_ref().and_then(|data| data.get(&pid));
         epochs.and_then(|epochs| at(epochs, timestamp)).unwrap_or_else(|| self.epoch(pid, timestamp))
     }
@@ -466,7 +466,7 @@ impl History {
     }
 
     /// Returns a thread's most recent name. A process takes the name of its first thread.
-    pub fn task_name(&self, tid: i32) -> Option<&[u8]> {
+    pub(crate) fn task_name(&self, tid: i32) -> Option<&[u8]> {
         let comm = self.comm(tid, tid, Timestamp::MAX)?;
         Some(self.comms.get(comm.0).1)
     }
@@ -482,12 +482,12 @@ impl History {
     }
 
     /// All threads in the records, in no particular order.
-    pub fn tasks(&self) -> impl Iterator<Item = (i32, TaskInfo)> + '_ {
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = (i32, TaskInfo)> + '_ {
         self.threads.iter().map(|(tid, thread)| (*tid, thread.about))
     }
 
     /// A name by number; untrusted bytes.
-    pub fn comm_name(&self, comm: CommId) -> Option<&[u8]> {
+    pub(crate) fn comm_name(&self, comm: CommId) -> Option<&[u8]> {
         ((comm.0 as usize) < self.comms.len()).then(|| self.comms.get(comm.0).1)
     }
 
@@ -497,7 +497,7 @@ impl History {
     }
 
     /// Finds the mapping at an address of an epoch: code, or else data if recorded.
-    pub fn find(&self, epoch: Epoch, address: Avma) -> Option<&MappedModule> {
+    pub(crate) fn find(&self, epoch: Epoch, address: Avma) -> Option<&MappedModule> {
         self.spaces.find(self.root(epoch), address).or_else(|| {
             let data = self.epochs[epoch.0 as usize].data?;
             self.spaces.find(self.root(data), address)
@@ -505,22 +505,22 @@ impl History {
     }
 
     /// Iterates over the mappings of an epoch, by start address.
-    pub fn mappings(&self, epoch: Epoch) -> impl Iterator<Item = &MappedModule> {
+    pub(crate) fn mappings(&self, epoch: Epoch) -> impl Iterator<Item = &MappedModule> {
         self.spaces.iter(self.root(epoch))
     }
 
     /// Iterates over the mappings of an epoch that may contain code.
-    pub fn code(&self, epoch: Epoch) -> impl Iterator<Item = &MappedModule> {
+    pub(crate) fn code(&self, epoch: Epoch) -> impl Iterator<Item = &MappedModule> {
         self.mappings(epoch).filter(|mapped| !self.modules()[mapped.module as usize].is_stack())
     }
 
     /// All modules, indexed by [`MappedModule::module`].
-    pub fn modules(&self) -> &[Module] {
+    pub(crate) fn modules(&self) -> &[Module] {
         self.modules.all()
     }
 
     /// Returns a module's inode number and access, if recorded and kept.
-    pub fn file_of(&self, module: u32) -> (Option<u64>, Option<MappingAccess>) {
+    pub(crate) fn file_of(&self, module: u32) -> (Option<u64>, Option<MappingAccess>) {
         (self.modules.inode(module), self.modules.access(module))
     }
 }

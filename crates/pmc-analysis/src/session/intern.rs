@@ -15,10 +15,10 @@ use rustc_hash::FxHasher;
 use pmc_perfdata::record::RecordWords;
 
 /// The keys of a hash function, different for each table and each run.
-pub type HashKeys = hashbrown::DefaultHashBuilder;
+pub(crate) type HashKeys = hashbrown::DefaultHashBuilder;
 
 /// A map with untrusted keys.
-pub type KeyedMap<K, V> = std::collections::HashMap<K, V, HashKeys>;
+pub(crate) type KeyedMap<K, V> = std::collections::HashMap<K, V, HashKeys>;
 
 /// Interned byte lists, each with a tag. Lists are equal if both content and tag are.
 ///
@@ -28,7 +28,7 @@ pub type KeyedMap<K, V> = std::collections::HashMap<K, V, HashKeys>;
 ///   bytes  | …                      all lists, one behind the other
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Interner {
+pub(crate) struct Interner {
     keys: HashKeys,
     table: HashTable<u32>,
     lists: Vec<InternedList>,
@@ -51,7 +51,7 @@ fn hash(keys: &HashKeys, tag: u32, bytes: &[u8]) -> u64 {
 
 impl Interner {
     /// Returns the number of a list with a tag; adds it if it is new.
-    pub fn add(&mut self, tag: u32, bytes: &[u8]) -> u32 {
+    pub(crate) fn add(&mut self, tag: u32, bytes: &[u8]) -> u32 {
         self.add_hashed(hash(&self.keys, tag, bytes), tag, bytes)
     }
 
@@ -80,27 +80,27 @@ impl Interner {
     ///
     /// # Panics
     /// If the number belongs to another interner.
-    pub fn get(&self, number: u32) -> (u32, &[u8]) {
+    pub(crate) fn get(&self, number: u32) -> (u32, &[u8]) {
         (self.lists[number as usize].tag, self.bytes_of(number))
     }
 
     /// Total size of all lists in bytes.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.bytes.len()
     }
 
     /// Number of lists.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lists.len()
     }
 
     /// Whether there are no lists.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
     /// Iterates over all lists, by number.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u8])> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u8])> {
         (0..self.lists.len() as u32).map(|number| self.get(number))
     }
 }
@@ -112,7 +112,7 @@ const PARTS: usize = 64;
 ///
 /// The order of threads is random, but the final numbers are not: see [`finish`](Self::finish).
 #[derive(Debug)]
-pub struct SharedInterner {
+pub(crate) struct SharedInterner {
     keys: HashKeys,
     parts: Vec<Mutex<InternerPart>>,
 }
@@ -147,14 +147,14 @@ impl InternerPart {
 
 /// The lists of one part of a [`SharedInterner`], by the position of their first occurrence.
 #[derive(Debug)]
-pub struct InOrder {
+pub(crate) struct InOrder {
     lists: Interner,
     order: Vec<u32>,
 }
 
 impl InOrder {
     /// Iterates over the tags and bytes of all lists, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u8])> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u8])> {
         self.order.iter().map(|number| self.lists.get(*number))
     }
 }
@@ -168,7 +168,7 @@ impl Default for SharedInterner {
 impl SharedInterner {
     /// Adds a list and returns a provisional number; see [`finish`](Self::finish). `position` is the list's
     /// position in the recording. If two lists share a position, the same thread must add both.
-    pub fn add(&self, position: u64, tag: u32, bytes: &[u8]) -> u32 {
+    pub(crate) fn add(&self, position: u64, tag: u32, bytes: &[u8]) -> u32 {
         // The hash for the part has no random keys. Final numbers run through the parts, so otherwise equal
         // input would give another order in each run.
         let mut first = FxHasher::default();
@@ -181,7 +181,7 @@ impl SharedInterner {
 
     /// Returns the parts, and a function from provisional to final numbers. Final numbers run through all
     /// parts, ordered by earliest position in each. They are the same in each run, for any number of threads.
-    pub fn finish(self) -> (Vec<InOrder>, impl Fn(u32) -> u32) {
+    pub(crate) fn finish(self) -> (Vec<InOrder>, impl Fn(u32) -> u32) {
         let parts = self.parts.into_par_iter();
         let parts = parts.map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner).finish());
         let (parts, ranks): (Vec<InOrder>, Vec<Vec<u32>>) = parts.unzip();
@@ -204,7 +204,7 @@ impl SharedInterner {
 
 /// Distinct values by number.
 #[derive(Debug, Clone)]
-pub struct DistinctValues<T> {
+pub(crate) struct DistinctValues<T> {
     keys: HashKeys,
     table: HashTable<u32>,
     all: Arc<Vec<T>>,
@@ -219,7 +219,7 @@ impl<T> Default for DistinctValues<T> {
 impl<T: Hash + Eq + Clone> DistinctValues<T> {
     /// Returns the number of a value; adds it if it is new.
     #[inline]
-    pub fn add(&mut self, value: T) -> u32 {
+    pub(crate) fn add(&mut self, value: T) -> u32 {
         let Self { keys, table, all } = self;
         let hash = keys.hash_one(&value);
         if let Some(number) = table.find(hash, |number| all[*number as usize] == value) {
@@ -233,29 +233,29 @@ impl<T: Hash + Eq + Clone> DistinctValues<T> {
 
     /// Returns the number of a value, if present.
     #[inline]
-    pub fn find(&self, value: &T) -> Option<u32> {
+    pub(crate) fn find(&self, value: &T) -> Option<u32> {
         self.table.find(self.keys.hash_one(value), |number| self.all[*number as usize] == *value).copied()
     }
 
     /// All values, by number. Clones of the list do not change: later additions go to a copy.
-    pub fn all(&self) -> &Arc<Vec<T>> {
+    pub(crate) fn all(&self) -> &Arc<Vec<T>> {
         &self.all
     }
 }
 
 /// Converts words to bytes for [`Interner::add`].
-pub fn bytes(words: &[u64], scratch: &mut Vec<u8>) {
+pub(crate) fn bytes(words: &[u64], scratch: &mut Vec<u8>) {
     scratch.clear();
     scratch.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
 }
 
 /// Iterates over the four-byte numbers in a list.
-pub fn numbers(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
+pub(crate) fn numbers(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
     bytes.as_chunks().0.iter().map(|number| u32::from_ne_bytes(*number))
 }
 
 /// The words of a list.
-pub fn words(bytes: &[u8]) -> RecordWords<'_> {
+pub(crate) fn words(bytes: &[u8]) -> RecordWords<'_> {
     RecordWords::new(bytes)
 }
 

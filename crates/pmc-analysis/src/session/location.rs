@@ -22,7 +22,7 @@ pub struct CodeLocation {
     /// The module's number plus 1.
     module: Option<NonZeroU32>,
     /// The CPU mode of the code.
-    pub level: CpuMode,
+    pub(crate) level: CpuMode,
 }
 
 const _: () = assert!(size_of::<CodeLocation>() == 24);
@@ -47,34 +47,34 @@ impl CodeLocation {
 
 /// A recorded address with its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SampledAddress {
+pub(crate) struct SampledAddress {
     /// The epoch of the process, or of the kernel for kernel addresses.
-    pub epoch: Epoch,
+    pub(crate) epoch: Epoch,
     /// The CPU mode in which it was recorded.
-    pub level: CpuMode,
+    pub(crate) level: CpuMode,
     /// The address itself.
-    pub address: u64,
+    pub(crate) address: u64,
     /// Whether it is data instead of code.
-    pub is_data: bool,
+    pub(crate) is_data: bool,
     /// Whether it is a return address, so that the lookup must use the call before it.
-    pub in_call: bool,
+    pub(crate) in_call: bool,
 }
 
 impl SampledAddress {
     /// A code address.
-    pub fn code(epoch: Epoch, level: CpuMode, address: u64) -> Self {
+    pub(crate) fn code(epoch: Epoch, level: CpuMode, address: u64) -> Self {
         let epoch = if level == CpuMode::User { epoch } else { Epoch::KERNEL };
         Self { epoch, level, address, is_data: false, in_call: false }
     }
 
     /// An address whose highest bit tells whether it is the kernel's, as for branches and data.
-    pub fn by_half(epoch: Epoch, address: u64, is_data: bool) -> Self {
+    pub(crate) fn by_half(epoch: Epoch, address: u64, is_data: bool) -> Self {
         let level = if address >> 63 == 0 { CpuMode::User } else { CpuMode::Kernel };
         Self { is_data, ..Self::code(epoch, level, address) }
     }
 
     /// The same address, as a return address if `in_call`.
-    pub fn returned_to(self, in_call: bool) -> Self {
+    pub(crate) fn returned_to(self, in_call: bool) -> Self {
         Self { in_call, ..self }
     }
 }
@@ -88,7 +88,7 @@ impl Hash for SampledAddress {
 }
 
 /// Looks up an address.
-pub fn locate(history: &History, at: SampledAddress) -> CodeLocation {
+pub(crate) fn locate(history: &History, at: SampledAddress) -> CodeLocation {
     let address = if at.in_call { at.address.saturating_sub(1) } else { at.address };
     let data = NonZeroU64::new(!at.address).filter(|_| at.is_data);
     let is_known = matches!(at.level, CpuMode::User | CpuMode::Kernel);
@@ -108,7 +108,7 @@ pub fn locate(history: &History, at: SampledAddress) -> CodeLocation {
 
 /// Iterates over a raw stack, innermost first, and calls `visit` with CPU mode, address, and whether it is a
 /// return address. Visits at most `most` addresses.
-pub fn walk(words: RecordWords<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, bool)) {
+pub(crate) fn walk(words: RecordWords<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, bool)) {
     let mut level = CpuMode::Unknown;
     let mut is_caller = false;
     let mut count = 0;
@@ -134,7 +134,7 @@ pub fn walk(words: RecordWords<'_>, most: usize, mut visit: impl FnMut(CpuMode, 
 
 /// Whether some callers of a raw stack come from another stack of its thread. A repeated marker of the same
 /// context precedes them. perf does not know this convention, and ignores the marker.
-pub fn is_joined(words: RecordWords<'_>) -> bool {
+pub(crate) fn is_joined(words: RecordWords<'_>) -> bool {
     let mut markers = words.iter().filter(|word| *word >= context::MAX);
     let mut before = markers.next();
     markers.any(|marker| before.replace(marker) == Some(marker))

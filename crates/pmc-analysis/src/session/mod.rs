@@ -11,32 +11,32 @@
 //!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, offset)
 //! ```
 
-pub mod call_chain;
+pub(crate) mod call_chain;
 mod chunks;
-pub mod deferred;
-pub mod distinct_addresses;
-pub mod history;
-pub mod intern;
+pub(crate) mod deferred;
+pub(crate) mod distinct_addresses;
+pub(crate) mod history;
+pub(crate) mod intern;
 pub mod live;
-pub mod location;
-pub mod module;
-pub mod order;
-pub mod parallelism;
-pub mod resolver;
-pub mod running_processes;
-pub mod sample_attribute;
+pub(crate) mod location;
+pub(crate) mod module;
+pub(crate) mod order;
+pub(crate) mod parallelism;
+pub(crate) mod resolver;
+pub(crate) mod running_processes;
+pub(crate) mod sample_attribute;
 pub mod samples;
 mod sideband;
-pub mod space;
+pub(crate) mod space;
 mod timeline;
 
 use rustc_hash::FxHashMap;
 
-pub use call_chain::{CallChains, Unwind, UnwindSample};
+pub(crate) use call_chain::{CallChains, Unwind, UnwindSample};
 pub use history::{AddedSymbol, CommId, Epoch, History, Timestamp};
 pub use location::CodeLocation;
 pub use module::{Module, ModuleKind};
-pub use resolver::{ResolvedStacks, StackStore};
+pub(crate) use resolver::{ResolvedStacks, StackStore};
 pub use running_processes::RunningProcesses;
 pub use samples::{SampleQuery, SampleValue, Samples};
 
@@ -47,17 +47,17 @@ use pmc_sys::abi::sample_type;
 
 /// Facts from the side-band about the quality of the recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SidebandFacts {
+pub(crate) struct SidebandFacts {
     /// Records of any kind lost because the ring buffer was full (`LOST`).
-    pub lost_records: u64,
+    pub(crate) lost_records: u64,
     /// Lost samples (`LOST_SAMPLES`).
-    pub lost_samples: u64,
+    pub(crate) lost_samples: u64,
     /// Samples lost according to the events' counters (`PERF_FORMAT_LOST` in `READ`).
-    pub lost_by_events: u64,
+    pub(crate) lost_by_events: u64,
     /// Number of times that the kernel throttled an event for the rest of a tick.
-    pub throttled: u64,
+    pub(crate) throttled: u64,
     /// Nanoseconds during which pmc yielded the hardware events to a reservation.
-    pub yielded_ns: u64,
+    pub(crate) yielded_ns: u64,
 }
 
 /// A counter's final value when its thread ended.
@@ -68,7 +68,7 @@ pub struct ThreadCount {
     /// The counter's value.
     pub read: CounterRead,
     /// Time of the value; 0 if the recorder wrote it at the end.
-    pub timestamp: Timestamp,
+    pub(crate) timestamp: Timestamp,
 }
 
 /// Details of mappings that a session keeps.
@@ -90,15 +90,15 @@ pub struct Session {
     /// The processes and mappings.
     pub history: History,
     /// The losses.
-    pub facts: SidebandFacts,
+    pub(crate) facts: SidebandFacts,
     /// Final values of threads' counters.
     pub reads: Vec<ThreadCount>,
     /// Deferred parts of call chains.
-    pub deferred: deferred::Deferred,
+    pub(crate) deferred: deferred::Deferred,
     /// Context switches.
-    pub switches: parallelism::Switches,
+    pub(crate) switches: parallelism::Switches,
     /// Paths of cgroups by number; untrusted bytes.
-    pub cgroups: FxHashMap<u64, Vec<u8>>,
+    pub(crate) cgroups: FxHashMap<u64, Vec<u8>>,
     /// Whether timestamps are times; otherwise they are offsets in the file.
     pub has_time: bool,
 }
@@ -143,12 +143,12 @@ impl Session {
 
     /// Returns a record's timestamp, given its time in nanoseconds and the number of bytes of records before
     /// it.
-    pub fn timestamp(&self, time: Option<u64>, position: Timestamp) -> Timestamp {
+    pub(crate) fn timestamp(&self, time: Option<u64>, position: Timestamp) -> Timestamp {
         if self.has_time { time.unwrap_or(0) } else { position }
     }
 
     /// Notes about the file for the user.
-    pub fn notes(&self) -> &[RecordingNote] {
+    pub(crate) fn notes(&self) -> &[RecordingNote] {
         &self.index.notes
     }
 }

@@ -48,13 +48,13 @@ pub struct Module {
     /// The build-id, if recorded.
     pub build_id: Option<Box<[u8]>>,
     /// The first process that mapped it.
-    pub pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
     /// That process's mapping.
     pub mapping: Option<Mapping>,
     /// Size of its code in bytes, from its first mapping; `None` if unknown.
-    pub mapped: Option<NonZeroU64>,
+    pub(crate) mapped: Option<NonZeroU64>,
     /// Inode number of that process's mount namespace at that time, if recorded.
-    pub mount: Option<NonZeroU64>,
+    pub(crate) mount: Option<NonZeroU64>,
 }
 
 impl Module {
@@ -96,13 +96,13 @@ impl Module {
     }
 
     /// Whether it is the stack of a thread.
-    pub fn is_stack(&self) -> bool {
+    pub(crate) fn is_stack(&self) -> bool {
         let name = self.path.as_os_str().as_bytes();
         name == b"[stack]" || name.starts_with(b"[stack:")
     }
 
     /// The name that perf script prints: the whole path.
-    pub fn name_in_script(&self) -> String {
+    pub(crate) fn name_in_script(&self) -> String {
         match &self.kind {
             ModuleKind::Anonymous(pid) if matches!(self.path.to_str(), Some("" | "//anon" | "/dev/zero")) => {
                 format!("/tmp/perf-{pid}.map")
@@ -139,13 +139,13 @@ struct ModuleIdentity<'a> {
 }
 
 /// The identity of a mapped file, and the access that the mapping allows.
-pub type FileAndAccess<'a> = (MappedFileId<'a>, MappingAccess);
+pub(crate) type FileAndAccess<'a> = (MappedFileId<'a>, MappingAccess);
 
 /// All modules of a recording.
 ///
 /// A recording may name a million files, so the table stores only numbers.
 #[derive(Debug, Default)]
-pub struct Modules {
+pub(crate) struct Modules {
     keys: HashKeys,
     table: HashTable<u32>,
     all: Vec<Module>,
@@ -159,7 +159,7 @@ pub struct Modules {
 
 impl Modules {
     /// Creates an empty list of modules with the recording's build-ids by name.
-    pub fn with_build_ids<'a>(list: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Self {
+    pub(crate) fn with_build_ids<'a>(list: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Self {
         let build_ids = list.map(|(name, id)| (name.to_vec(), id.to_vec())).collect();
         Self { build_ids, ..Self::default() }
     }
@@ -191,7 +191,7 @@ impl Modules {
     }
 
     /// Returns the number of a mapping's module; adds the module if it is new.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         kind: ModuleKind,
         name: &[u8],
@@ -238,19 +238,19 @@ impl Modules {
     }
 
     /// Records the number of executable bytes in a module's mapping.
-    pub fn note_code(&mut self, module: u32, len: u64) {
+    pub(crate) fn note_code(&mut self, module: u32, len: u64) {
         let mapped = &mut self.all[module as usize].mapped;
         *mapped = mapped.or(NonZeroU64::new(len));
     }
 
     /// All modules, by number.
-    pub fn all(&self) -> &[Module] {
+    pub(crate) fn all(&self) -> &[Module] {
         &self.all
     }
 }
 
 /// Whether a mapping's name is that of a jitdump file. JIT compilers map the file to announce it.
-pub fn is_jitdump(name: &[u8]) -> bool {
+pub(crate) fn is_jitdump(name: &[u8]) -> bool {
     let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     last.starts_with(b"jit-") && last.ends_with(b".dump")
 }

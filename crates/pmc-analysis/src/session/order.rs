@@ -21,13 +21,13 @@ use pmc_perfdata::record::{RawRecord, Sample, kind};
 
 /// The position of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RecordPosition {
+pub(crate) struct RecordPosition {
     /// Number of bytes of records before it. Serves as the timestamp if there are no times.
-    pub position: Timestamp,
+    pub(crate) position: Timestamp,
     /// Offset in its file.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// Number of its file; see [`pmc_perfdata::perfdata::Reader::file`].
-    pub file: u32,
+    pub(crate) file: u32,
 }
 
 impl RecordPosition {
@@ -96,11 +96,11 @@ impl BufferedRecords {
 }
 
 /// Unwinds the copied stacks of samples.
-pub struct SampleUnwinding<'a> {
+pub(crate) struct SampleUnwinding<'a> {
     /// Computes the chains.
-    pub unwinder: &'a mut dyn Unwind,
+    pub(crate) unwinder: &'a mut dyn Unwind,
     /// Whether a sample with this timestamp needs a chain.
-    pub wants: &'a dyn Fn(&Sample<'_>, Timestamp) -> bool,
+    pub(crate) wants: &'a dyn Fn(&Sample<'_>, Timestamp) -> bool,
 }
 
 impl SampleUnwinding<'_> {
@@ -148,7 +148,7 @@ const AT_A_TIME: usize = 4000;
 ///
 /// # Errors
 /// If the file cannot be read, or `visit` fails.
-pub fn records<E: From<PerfdataError>>(
+pub(crate) fn records<E: From<PerfdataError>>(
     session: &Session,
     by_time: bool,
     wants: impl Fn(u32) -> bool,
@@ -162,7 +162,7 @@ pub fn records<E: From<PerfdataError>>(
 ///
 /// # Errors
 /// As [`records`].
-pub fn records_unwound<E: From<PerfdataError>>(
+pub(crate) fn records_unwound<E: From<PerfdataError>>(
     session: &Session,
     by_time: bool,
     mut unwinding: Option<SampleUnwinding<'_>>,

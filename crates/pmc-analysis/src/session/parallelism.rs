@@ -15,7 +15,7 @@ use super::Timestamp;
 
 /// Switches and exits of threads, in any order.
 #[derive(Debug, Default)]
-pub struct Switches(Vec<CpuSwitch>);
+pub(crate) struct Switches(Vec<CpuSwitch>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct CpuSwitch {
@@ -49,7 +49,7 @@ pub struct Parallelism {
 
 impl Parallelism {
     /// Computes the number of running threads on a machine with this many CPUs.
-    pub fn new(switches: &Switches, cpus: Option<u32>) -> Self {
+    pub(crate) fn new(switches: &Switches, cpus: Option<u32>) -> Self {
         let mut order = switches.0.clone();
         order.sort_unstable();
         let mut runs: FxHashMap<i32, bool> = FxHashMap::default();
@@ -71,7 +71,7 @@ impl Parallelism {
     }
 
     /// Number of running threads; at least 1, the sampled thread.
-    pub fn at(&self, timestamp: Timestamp) -> u32 {
+    pub(crate) fn at(&self, timestamp: Timestamp) -> u32 {
         let after = self.changes.partition_point(|(from, _)| *from <= timestamp);
         let running = after.checked_sub(1).map_or(self.first, |at| self.changes[at].1);
         running.clamp(1, self.most)

@@ -18,7 +18,7 @@ use pmc_sys::abi::CpuMode;
 
 /// Stacks by number.
 #[derive(Debug, Clone)]
-pub enum StackStore {
+pub(crate) enum StackStore {
     /// Lists of location numbers, innermost first, four bytes each.
     Interned(Arc<Interner>),
     /// Without callers: the number of a location is also that of the stack which contains only it.
@@ -39,23 +39,23 @@ impl From<Interner> for StackStore {
 
 /// Stacks with resolved addresses.
 #[derive(Debug, Default)]
-pub struct ResolvedStacks {
+pub(crate) struct ResolvedStacks {
     /// The distinct locations.
-    pub locations: Arc<Vec<CodeLocation>>,
+    pub(crate) locations: Arc<Vec<CodeLocation>>,
     /// The stacks; see [`ResolvedStacks::stack`].
-    pub stacks: StackStore,
+    pub(crate) stacks: StackStore,
     /// The rows of pass 2, whose stacks are numbers in `stacks`.
-    pub rows: Vec<(RowKey, SampleValue)>,
+    pub(crate) rows: Vec<(RowKey, SampleValue)>,
 }
 
 impl ResolvedStacks {
     /// Whether a stack's outermost callers were removed; see [`Resolver::stack`].
-    pub fn is_cut(&self, number: u32) -> bool {
+    pub(crate) fn is_cut(&self, number: u32) -> bool {
         self.tag(number) & CUT != 0
     }
 
     /// Whether some callers come from another stack of the thread; see [`is_joined`].
-    pub fn is_joined(&self, number: u32) -> bool {
+    pub(crate) fn is_joined(&self, number: u32) -> bool {
         self.tag(number) & JOINED != 0
     }
 
@@ -67,7 +67,7 @@ impl ResolvedStacks {
     }
 
     /// Returns the locations of a stack, innermost first.
-    pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
+    pub(crate) fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
         match &self.stacks {
             StackStore::Interned(lists) => Either::Left(numbers(lists.get(number).1)),
             StackStore::Leaves => Either::Right(std::iter::once(number)),
@@ -75,7 +75,7 @@ impl ResolvedStacks {
     }
 
     /// Sorts the rows, and merges those that have become equal.
-    pub fn rejoin(&mut self) {
+    pub(crate) fn rejoin(&mut self) {
         join(&mut self.rows);
     }
 }
@@ -91,7 +91,7 @@ const NONE: u32 = u32::MAX;
 /// Resolves addresses, and numbers the locations and the stacks of these. Serves one recording, or one live
 /// session.
 #[derive(Debug)]
-pub struct Resolver {
+pub(crate) struct Resolver {
     /// Maximum number of addresses of a stack, as in [`walk`].
     most: usize,
     /// Resolved addresses.
@@ -107,7 +107,7 @@ pub struct Resolver {
 
 impl Resolver {
     /// Creates an empty resolver. `most` is as in [`walk`].
-    pub fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
             known: KeyedMap::default(),
@@ -120,18 +120,18 @@ impl Resolver {
     }
 
     /// All locations, by number.
-    pub fn locations(&self) -> &Arc<Vec<CodeLocation>> {
+    pub(crate) fn locations(&self) -> &Arc<Vec<CodeLocation>> {
         self.locations.all()
     }
 
     /// All stacks: lists of location numbers, innermost first, four bytes each.
-    pub fn stacks(&self) -> &Arc<Interner> {
+    pub(crate) fn stacks(&self) -> &Arc<Interner> {
         &self.stacks
     }
 
     /// Returns the location number of an address, and caches it.
     #[inline]
-    pub fn location(&mut self, history: &History, address: SampledAddress) -> u32 {
+    pub(crate) fn location(&mut self, history: &History, address: SampledAddress) -> u32 {
         match self.known.get(&address) {
             Some(number) => *number,
             None => self.look_up(history, address),
@@ -146,13 +146,13 @@ impl Resolver {
     }
 
     /// Returns the location number of an address without caching it; for callers with their own cache.
-    pub fn location_once(&mut self, history: &History, address: SampledAddress) -> u32 {
+    pub(crate) fn location_once(&mut self, history: &History, address: SampledAddress) -> u32 {
         self.locations.add(locate(history, address))
     }
 
     /// Returns the stack number of a chain of raw addresses. Removes outermost user callers in unmapped
     /// memory. Those come from a register that is not a frame pointer, and each would be a new location.
-    pub fn stack(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
+    pub(crate) fn stack(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
         let (mut addresses, mut list) = std::mem::take(&mut self.scratch);
         addresses.clear();
         list.clear();
@@ -183,7 +183,7 @@ impl Resolver {
     }
 
     /// Like [`Resolver::stack`], but caches the chain.
-    pub fn stack_again(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
+    pub(crate) fn stack_again(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
         let raw = self.chains.add(epoch.0, chain.as_bytes()) as usize;
         if let Some(stack) = self.stack_of.get(raw).filter(|stack| **stack != NONE) {
             return *stack;
@@ -271,7 +271,7 @@ impl Renumbering<'_> {
 }
 
 /// Resolves all stacks, and merges rows whose stacks have become equal. `most` is as in [`walk`].
-pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> ResolvedStacks {
+pub(crate) fn resolve(history: &History, samples: &mut Samples, most: usize) -> ResolvedStacks {
     let mut resolver = Resolver::new(most);
     let mut stack_of: Vec<u32> = Vec::new();
     let look_up = if samples.are_leaves { Resolver::leaf } else { Resolver::stack };

@@ -64,7 +64,7 @@ pub enum SampleAttribute {
 
 impl SampleAttribute {
     /// Whether it is an address that becomes a location.
-    pub fn is_place(self) -> bool {
+    pub(crate) fn is_place(self) -> bool {
         matches!(self, Self::From | Self::Data | Self::DataLine)
     }
 

@@ -12,7 +12,7 @@
 //! ```
 
 use super::call_chain::level;
-pub use super::call_chain::{CallChain, ChainCompleter};
+pub(crate) use super::call_chain::{CallChain, ChainCompleter};
 pub use super::sample_attribute::SampleAttribute;
 pub(super) use super::sample_attribute::{Occurrence, attribute_words, weights_of};
 
@@ -64,14 +64,14 @@ pub struct SampleQuery {
 
 impl SampleQuery {
     /// Whether the time and CPU filters accept a sample.
-    pub fn takes(&self, sample: &Sample<'_>, time: Option<u64>) -> bool {
+    pub(crate) fn takes(&self, sample: &Sample<'_>, time: Option<u64>) -> bool {
         let at = time.unwrap_or(0);
         (self.times.is_empty() || self.times.iter().any(|(from, to)| (*from..=*to).contains(&at)))
             && self.cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
     }
 
     /// Whether the filters accept a sample of this recording with this timestamp.
-    pub fn takes_of(&self, session: &Session, sample: &Sample<'_>, timestamp: Timestamp) -> bool {
+    pub(crate) fn takes_of(&self, session: &Session, sample: &Sample<'_>, timestamp: Timestamp) -> bool {
         let thread = sample.thread().unwrap_or_default();
         let comm = || session.history.comm(thread.pid, thread.tid, timestamp);
         self.takes(sample, sample.time().map(|time| time.0))
@@ -79,7 +79,7 @@ impl SampleQuery {
     }
 
     /// Whether the filters accept a thread.
-    pub fn takes_thread(&self, thread: Thread, comm: Option<CommId>) -> bool {
+    pub(crate) fn takes_thread(&self, thread: Thread, comm: Option<CommId>) -> bool {
         self.pids.as_ref().is_none_or(|pids| pids.contains(&thread.pid))
             && self.tids.as_ref().is_none_or(|tids| tids.contains(&thread.tid))
             && self.comms.as_ref().is_none_or(|comms| comm.is_some_and(|comm| comms.contains(&comm)))
@@ -105,11 +105,11 @@ const _: () = assert!(size_of::<(RowKey, SampleValue)>() == 48);
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MoreSums {
     /// See [`SampleValue::weights`].
-    pub weights: [u64; 3],
+    pub(crate) weights: [u64; 3],
     /// See [`SampleValue::latency`].
     pub latency: u64,
     /// See [`SampleValue::latency_squares`].
-    pub latency_squares: f64,
+    pub(crate) latency_squares: f64,
 }
 
 impl SampleValue {
@@ -151,7 +151,7 @@ impl SampleValue {
     }
 
     /// Sum of the squared shares of [`SampleValue::latency`].
-    pub fn latency_squares(&self) -> f64 {
+    pub(crate) fn latency_squares(&self) -> f64 {
         self.more.as_ref().map_or(0.0, |more| more.latency_squares)
     }
 
@@ -196,49 +196,49 @@ impl std::ops::AddAssign<&Self> for SampleValue {
 }
 
 /// The bit in [`RowKey::comm`] that marks threads with an unknown name.
-pub const NAMELESS: u32 = 1 << 31;
+pub(crate) const NAMELESS: u32 = 1 << 31;
 /// The [`RowKey::comm`] of all rows if names are ignored. No name or thread has this number.
-pub const ANY_COMM: u32 = NAMELESS - 1;
+pub(crate) const ANY_COMM: u32 = NAMELESS - 1;
 
 /// The properties that identify a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RowKey {
+pub(crate) struct RowKey {
     /// Index of the event.
-    pub event: u32,
+    pub(crate) event: u32,
     /// Number of the stack.
-    pub stack: u32,
+    pub(crate) stack: u32,
     /// The thread's name ([`CommId`]). [`NAMELESS`] and the thread's number if the name is unknown;
     /// [`ANY_COMM`] if names are ignored.
-    pub comm: u32,
+    pub(crate) comm: u32,
     /// Number of the list of attributes.
-    pub attributes: u32,
+    pub(crate) attributes: u32,
 }
 
 /// The result of pass 2.
 #[derive(Debug, Default)]
 pub struct Samples {
     /// The rows.
-    pub rows: Vec<(RowKey, SampleValue)>,
+    pub(crate) rows: Vec<(RowKey, SampleValue)>,
     /// The stacks: the tag is the epoch, the words are as in a record (context markers and addresses,
     /// innermost first). Numbers run through all parts.
-    pub stacks: Vec<InOrder>,
+    pub(crate) stacks: Vec<InOrder>,
     /// Whether each stack is only the sampled address, because callers are ignored.
-    pub are_leaves: bool,
+    pub(crate) are_leaves: bool,
     /// The attributes of rows, in the order of [`SampleQuery::attributes`]. The tag is the epoch if one of
     /// them is an address.
-    pub attributes: Interner,
+    pub(crate) attributes: Interner,
     /// The attributes that are addresses and become locations.
-    pub places: Vec<(usize, SampleAttribute)>,
+    pub(crate) places: Vec<(usize, SampleAttribute)>,
     /// Payloads of tracepoints; the tag is their event.
-    pub payloads: Interner,
+    pub(crate) payloads: Interner,
     /// Sums per event, including filtered samples.
-    pub totals: Vec<SampleValue>,
+    pub(crate) totals: Vec<SampleValue>,
     /// Sums per event of the samples that the pid, tid and name filters rejected.
-    pub filtered: Vec<SampleValue>,
+    pub(crate) filtered: Vec<SampleValue>,
     /// Samples lost according to the counts inside of samples.
-    pub lost: u64,
+    pub(crate) lost: u64,
     /// First and last time, in nanoseconds; `None` without times.
-    pub span: Option<(u64, u64)>,
+    pub(crate) span: Option<(u64, u64)>,
 }
 
 /// Runs pass 2. `unwind` unwinds copied stacks in time order. Calls `progress` with the number of newly
@@ -246,7 +246,7 @@ pub struct Samples {
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn collect(
+pub(crate) fn collect(
     session: &Session,
     query: &SampleQuery,
     unwind: Option<&mut dyn Unwind>,
@@ -310,7 +310,7 @@ struct CachedEpoch {
 /// counts of each group member since the previous sample. For inherited events, each thread has its own
 /// counter with the same id. Others have thread 0 here.
 #[derive(Debug, Default)]
-pub struct Readings {
+pub(crate) struct Readings {
     values: FxHashMap<(u64, i32), u64>,
     /// Number of samples that each event lost (`PERF_FORMAT_LOST`).
     lost: FxHashMap<(u64, i32), u64>,
@@ -319,7 +319,12 @@ pub struct Readings {
 impl Readings {
     /// Returns the events that a sample stands for, with the count of each. `None` if its counts cannot be
     /// read.
-    pub fn of(&mut self, layouts: &Layouts, event: usize, sample: &Sample<'_>) -> Option<Vec<(usize, u64)>> {
+    pub(crate) fn of(
+        &mut self,
+        layouts: &Layouts,
+        event: usize,
+        sample: &Sample<'_>,
+    ) -> Option<Vec<(usize, u64)>> {
         let values = sample.parts()?.read?;
         let thread = sample.thread().filter(|_| sample.layout().counts_by_thread());
         let tid = thread.map_or(0, |thread| thread.tid);
@@ -339,7 +344,7 @@ impl Readings {
     }
 
     /// Returns the count at a thread's exit since its last sample.
-    pub fn last(&mut self, thread: Thread, read: &CounterRead) -> u64 {
+    pub(crate) fn last(&mut self, thread: Thread, read: &CounterRead) -> u64 {
         let own = self.values.remove(&(read.id, thread.tid)).or_else(|| self.values.remove(&(read.id, 0)));
         read.count.value.saturating_sub(own.unwrap_or(0))
     }

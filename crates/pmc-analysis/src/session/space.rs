@@ -22,22 +22,22 @@ use pmc_symbols::address::{Avma, FileOffset, Mapping};
 
 /// A version of an address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct SpaceVersion(u32);
+pub(crate) struct SpaceVersion(u32);
 
 impl SpaceVersion {
     /// The space without mappings.
-    pub const EMPTY: Self = Self(0);
+    pub(crate) const EMPTY: Self = Self(0);
 }
 
 /// The nodes that only one version uses and may change in place: all from this number on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OwnedNodes(u32);
+pub(crate) struct OwnedNodes(u32);
 
 impl OwnedNodes {
     /// No nodes.
-    pub const NONE: Self = Self(u32::MAX);
+    pub(crate) const NONE: Self = Self(u32::MAX);
     /// All nodes: no version of the space is ever shared.
-    pub const ALL: Self = Self(1);
+    pub(crate) const ALL: Self = Self(1);
 }
 
 /// A mapping with its module.
@@ -83,7 +83,7 @@ struct SpaceNode {
 
 /// All versions of all spaces.
 #[derive(Debug)]
-pub struct AddressSpaces {
+pub(crate) struct AddressSpaces {
     /// Index 0 means "no node".
     nodes: Vec<SpaceNode>,
     random: RandomState,
@@ -102,7 +102,7 @@ impl Default for AddressSpaces {
 
 impl AddressSpaces {
     /// Returns the mapping at an address.
-    pub fn find(&self, root: SpaceVersion, address: Avma) -> Option<&MappedModule> {
+    pub(crate) fn find(&self, root: SpaceVersion, address: Avma) -> Option<&MappedModule> {
         let (mut at, mut found) = (root.0, None);
         while at != 0 {
             let node = &self.nodes[at as usize];
@@ -117,7 +117,7 @@ impl AddressSpaces {
     }
 
     /// Iterates over all mappings, by start address.
-    pub fn iter(&self, root: SpaceVersion) -> impl Iterator<Item = &MappedModule> {
+    pub(crate) fn iter(&self, root: SpaceVersion) -> impl Iterator<Item = &MappedModule> {
         let mut above = Vec::new();
         let mut at = root.0;
         std::iter::from_fn(move || {
@@ -154,12 +154,12 @@ impl AddressSpaces {
     }
 
     /// Returns the space with one more mapping, which replaces the mappings that it overlaps.
-    pub fn map(&mut self, root: SpaceVersion, new: MappedModule) -> SpaceVersion {
+    pub(crate) fn map(&mut self, root: SpaceVersion, new: MappedModule) -> SpaceVersion {
         self.replace(root, OwnedNodes::NONE, new)
     }
 
     /// Like [`AddressSpaces::map`], but changes the nodes in `own` in place, which invalidates the old root.
-    pub fn replace(&mut self, root: SpaceVersion, own: OwnedNodes, new: MappedModule) -> SpaceVersion {
+    pub(crate) fn replace(&mut self, root: SpaceVersion, own: OwnedNodes, new: MappedModule) -> SpaceVersion {
         match self.is_free(root, &new) {
             true => self.put(root, own, new),
             false => self.lay(root, own, new),
@@ -168,7 +168,12 @@ impl AddressSpaces {
 
     /// Like [`AddressSpaces::replace`], but returns `None` without a change if the new mapping changes the
     /// meaning of a mapped address.
-    pub fn add(&mut self, root: SpaceVersion, own: OwnedNodes, new: MappedModule) -> Option<SpaceVersion> {
+    pub(crate) fn add(
+        &mut self,
+        root: SpaceVersion,
+        own: OwnedNodes,
+        new: MappedModule,
+    ) -> Option<SpaceVersion> {
         if self.is_free(root, &new) {
             return Some(self.put(root, own, new));
         }
@@ -177,7 +182,7 @@ impl AddressSpaces {
 
     /// Returns the set of all nodes created from now on. The one version that continues from here owns them;
     /// other versions may share the existing nodes.
-    pub fn own(&self) -> OwnedNodes {
+    pub(crate) fn own(&self) -> OwnedNodes {
         OwnedNodes(self.nodes.len() as u32)
     }
 
@@ -212,7 +217,7 @@ impl AddressSpaces {
     }
 
     /// Removes all versions except these and updates their roots. Common parts stay shared.
-    pub fn keep<'a>(&mut self, roots: impl Iterator<Item = &'a mut SpaceVersion>) {
+    pub(crate) fn keep<'a>(&mut self, roots: impl Iterator<Item = &'a mut SpaceVersion>) {
         let mut kept = vec![self.nodes[0]];
         let mut moved = FxHashMap::default();
         for root in roots {
@@ -238,13 +243,8 @@ impl AddressSpaces {
     }
 
     /// Number of nodes of all versions.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
-    }
-
-    /// Whether no version has a mapping.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.len() <= 1
     }
 
     /// Whether a mapping overlaps no other, which is the usual case.

@@ -34,7 +34,7 @@ impl EventChange {
     /// # Errors
     /// The reason, as text. pmc checks all instances before it changes any of them. If the kernel then
     /// refuses one instance, the instances before it have already changed.
-    pub fn make<'e>(
+    pub(crate) fn make<'e>(
         self,
         instances: impl Iterator<Item = (&'e Attr, &'e EventFd)> + Clone,
         is_on: bool,

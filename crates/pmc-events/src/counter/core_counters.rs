@@ -87,7 +87,7 @@ pub enum CounterState {
 
 impl CounterState {
     /// Computes the state from two readings of the same event.
-    pub fn between(earlier: Count, later: Count) -> Self {
+    pub(crate) fn between(earlier: Count, later: Count) -> Self {
         let passed = later.since(earlier);
         match (passed.enabled_ns, passed.running_ns) {
             (0, _) => Self::Idle,

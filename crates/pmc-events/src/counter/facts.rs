@@ -15,18 +15,18 @@ use pmc_sys::sys::credentials::{Credentials, Limits};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownPmu {
     /// Name in `/sys/bus/event_source/devices`.
-    pub name: String,
+    pub(crate) name: String,
     /// `attr.type` of its events.
-    pub kind: u32,
+    pub(crate) kind: u32,
     /// `cpus`: the CPUs that have this core PMU (hybrid and Arm machines).
-    pub cpus: Option<CpuList>,
+    pub(crate) cpus: Option<CpuList>,
     /// `cpumask`: the CPUs on which a package-wide PMU is opened. Such a PMU cannot follow a task.
-    pub cpumask: Option<CpuList>,
+    pub(crate) cpumask: Option<CpuList>,
 }
 
 impl KnownPmu {
     /// Whether this is a core PMU, by perf's rule: its name is `cpu`, or it lists its CPUs.
-    pub fn is_core(&self) -> bool {
+    pub(crate) fn is_core(&self) -> bool {
         self.name == "cpu" || self.cpus.is_some()
     }
 }
@@ -37,11 +37,11 @@ pub struct MachineFacts {
     /// Kernel settings.
     pub settings: PerfEventSettings,
     /// PMUs in sysfs, by name.
-    pub pmus: Vec<KnownPmu>,
+    pub(crate) pmus: Vec<KnownPmu>,
     /// Online CPUs.
     pub online: CpuList,
     /// CPUs that may exist; empty if unknown.
-    pub possible: CpuList,
+    pub(crate) possible: CpuList,
     /// Whether this is a virtual machine.
     pub virtual_machine: bool,
     /// The hypervisor's name, if known.
@@ -49,11 +49,11 @@ pub struct MachineFacts {
     /// Credentials of this process.
     pub credentials: Credentials,
     /// Limit on open descriptors.
-    pub open_files: Option<u64>,
+    pub(crate) open_files: Option<u64>,
     /// `/sys/kernel/security/lockdown`: the active mode, unless it is `none`.
-    pub lockdown: Option<String>,
+    pub(crate) lockdown: Option<String>,
     /// Whether SELinux is enforcing.
-    pub selinux: bool,
+    pub(crate) selinux: bool,
     /// The holders of the hardware counter reservation, as text. Set by callers that looked up the
     /// reservation.
     pub reservation: Option<String>,
@@ -71,7 +71,7 @@ impl MachineFacts {
     }
 
     /// Reads the facts of a machine described by files, for a process with these credentials.
-    pub fn read(host: &Host, credentials: Credentials) -> Self {
+    pub(crate) fn read(host: &Host, credentials: Credentials) -> Self {
         let list = |path: &str| host.text(path).and_then(|t| t.parse().ok());
         let processor = Processor::read(host);
         Self {
@@ -93,12 +93,12 @@ impl MachineFacts {
     }
 
     /// Returns the PMU that handles this `attr.type`, if sysfs lists it.
-    pub fn pmu(&self, kind: u32) -> Option<&KnownPmu> {
+    pub(crate) fn pmu(&self, kind: u32) -> Option<&KnownPmu> {
         self.pmus.iter().find(|pmu| pmu.kind == kind)
     }
 
     /// Returns the core PMUs: none (in many virtual machines), one, or several (on hybrid machines).
-    pub fn core_pmus(&self) -> impl Iterator<Item = &KnownPmu> {
+    pub(crate) fn core_pmus(&self) -> impl Iterator<Item = &KnownPmu> {
         self.pmus.iter().filter(|pmu| pmu.is_core())
     }
 
@@ -122,7 +122,7 @@ impl MachineFacts {
     }
 
     /// Whether the request needs a core counter and sysfs lists PMUs, but no core PMU.
-    pub fn lacks_hardware(&self, attr: &Attr) -> bool {
+    pub(crate) fn lacks_hardware(&self, attr: &Attr) -> bool {
         let of_cores = matches!(attr.kind(), kind::HARDWARE | kind::HW_CACHE | kind::RAW);
         of_cores && !self.pmus.is_empty() && self.pmu_of(attr).is_none()
     }

@@ -29,7 +29,7 @@ pub mod refusal;
 pub mod request;
 pub mod reservation;
 pub mod rings;
-pub mod schedule;
+pub(crate) mod schedule;
 pub mod target;
 
 pub use request::{CounterFlags, Levels, Mode, OpenRequest, allocate};

@@ -93,7 +93,7 @@ const FALLBACKS: [FallbackRow; 9] = [
 
 impl OpenRequest {
     /// Returns the parts that the kernel refused.
-    pub fn given_up(&self) -> GivenUp {
+    pub(crate) fn given_up(&self) -> GivenUp {
         self.given_up
     }
 
@@ -186,7 +186,7 @@ impl OpenRequest {
     }
 
     /// Returns the refusal that led to user mode only, if the request gave up the kernel's levels.
-    pub fn kernel_refusal(&self, slot: TargetSlot) -> Option<Refusal> {
+    pub(crate) fn kernel_refusal(&self, slot: TargetSlot) -> Option<Refusal> {
         self.given_up.has(Fallback::UserOnly).then(|| self.refusal(&denied(), self.whole.clone(), slot))
     }
 }

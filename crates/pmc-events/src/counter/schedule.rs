@@ -14,11 +14,11 @@
 use pmc_sys::sort;
 
 /// The bit of fixed counter 0; lower bits are general counters.
-pub const FIRST_FIXED: u32 = 32;
+pub(crate) const FIRST_FIXED: u32 = 32;
 
 /// The counters that an event needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CounterNeed {
+pub(crate) enum CounterNeed {
     /// No hardware counter; can join any group: a software event.
     Nothing,
     /// No group, because pmc itself counts the event, or a device whose counters need no scheduling.
@@ -47,7 +47,7 @@ impl CounterNeed {
 ///
 /// For each set and PMU, the events without a group join the group that shares most events with the set, if
 /// they fit. Otherwise they form a new group, or several groups if they do not fit in one.
-pub fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usize>> {
+pub(crate) fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for pmu in sets.iter().flatten().filter_map(|&event| match needs[event] {
         CounterNeed::Slots(pmu) | CounterNeed::PartOfSlots(pmu) => Some(pmu),
@@ -97,7 +97,7 @@ pub fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usize>> {
 }
 
 /// Adds each set to a group that has room for all of its new events.
-pub fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[CounterNeed]) {
+pub(crate) fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[CounterNeed]) {
     for set in sets {
         let is_new = |event: &&usize| !groups.iter().any(|group| group.contains(event));
         let missing: Vec<usize> = set.iter().filter(is_new).copied().collect();

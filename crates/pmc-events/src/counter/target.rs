@@ -15,24 +15,6 @@ use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sort;
 use pmc_sys::sys::perf::{EventFd, OpenTarget};
 
-/// A target for counters.
-#[derive(Debug, Clone)]
-pub enum Target {
-    /// The command with this pid, held before its exec; its descendants inherit the counters.
-    Command(u32),
-    /// These threads.
-    Threads(Vec<ThreadInfo>),
-    /// Everything on these CPUs.
-    System(CpuList),
-}
-
-impl Target {
-    /// Whether the target is whole CPUs, not tasks.
-    pub fn is_system(&self) -> bool {
-        matches!(self, Self::System(_))
-    }
-}
-
 /// The slot of one counter: a thread, a CPU, or a thread while it runs on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TargetSlot {

@@ -18,7 +18,7 @@ const SHOWN: usize = 90;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     /// The whole text.
-    pub text: String,
+    pub(crate) text: String,
     /// The invalid word; may be empty if something is missing.
     pub span: TextSpan,
     /// The error, as one clause without a full stop.

@@ -64,7 +64,7 @@ impl EventKind {
     }
 
     /// The kind's names on the command line. perf's category word comes first, if there is one.
-    pub fn words(self) -> &'static [&'static str] {
+    pub(crate) fn words(self) -> &'static [&'static str] {
         match self {
             Self::Hardware => &["hardware", "hw"],
             Self::Cache => &["cache", "hwcache"],

@@ -150,11 +150,11 @@ pub struct Trace {
     /// The tracing hardware.
     pub tracer: Tracer,
     /// Default `sample_period`.
-    pub period: u64,
+    pub(crate) period: u64,
     /// Default values of fields that the text does not set: word index and bits.
     pub defaults: Vec<(usize, u64)>,
     /// `sample_type` bits that the decoder needs.
-    pub fields: u64,
+    pub(crate) fields: u64,
 }
 
 /// Where tracepoints and probes fire, as far as the kernel reports it through their registers.
@@ -232,7 +232,7 @@ pub struct Qualifiers {
     /// `time`/`time=0`.
     pub time: Option<bool>,
     /// `nr=N`: maximum number of samples on each thread or CPU.
-    pub most_samples: Option<u32>,
+    pub(crate) most_samples: Option<u32>,
     /// `branch_type=WORDS`: bits of `branch_sample_type`.
     pub branch_type: Option<u64>,
     /// `descendants`: include existing child processes.
@@ -352,7 +352,7 @@ impl EventSpec {
     }
 
     /// Whether the event may be opened on this CPU: the text or the PMU can bind it to certain CPUs.
-    pub fn takes_cpu(&self, cpu: u32) -> bool {
+    pub(crate) fn takes_cpu(&self, cpu: u32) -> bool {
         [&self.cpus, &self.core_cpus].into_iter().flatten().all(|cpus| cpus.contains(cpu))
     }
 

@@ -55,9 +55,9 @@ pub struct SkippedLine {
 #[derive(Debug, PartialEq)]
 pub struct BadLine {
     /// Line number, from 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The error.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 impl fmt::Display for BadLine {

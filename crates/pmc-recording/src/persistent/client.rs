@@ -64,7 +64,7 @@ pub fn ask(directory: &RunDirectory, request: &HolderRequest) -> Result<(HolderA
 ///
 /// # Errors
 /// As [`ask`].
-pub fn ask_for(
+pub(crate) fn ask_for(
     directory: &RunDirectory,
     request: &HolderRequest,
     patience: Duration,
@@ -77,7 +77,7 @@ pub fn ask_for(
 }
 
 /// A request in flight. The sender may do other work until the answer arrives.
-pub struct PendingRequest {
+pub(crate) struct PendingRequest {
     directory: RunDirectory,
     socket: OwnedFd,
 }
@@ -87,7 +87,7 @@ impl PendingRequest {
     ///
     /// # Errors
     /// As [`ask`].
-    pub fn send(directory: &RunDirectory, request: &HolderRequest) -> Result<Self> {
+    pub(crate) fn send(directory: &RunDirectory, request: &HolderRequest) -> Result<Self> {
         let sent = send_request(directory, request, &[], Instant::now() + PATIENCE);
         let socket = sent.map_err(|error| not_asked(directory, error))?;
         Ok(Self { directory: directory.clone(), socket })
@@ -98,7 +98,7 @@ impl PendingRequest {
     ///
     /// # Errors
     /// As [`ask`].
-    pub fn answer(&self, patience: Duration) -> Result<Option<(HolderAnswer, Vec<OwnedFd>)>> {
+    pub(crate) fn answer(&self, patience: Duration) -> Result<Option<(HolderAnswer, Vec<OwnedFd>)>> {
         match receive_answer(&self.socket, Instant::now() + patience) {
             Ok(Some(answer)) => refused(answer).map(Some),
             Ok(None) => Err(gone(&self.directory)),
@@ -135,7 +135,7 @@ pub fn ask_or_start(
 ///
 /// # Errors
 /// As [`ask_or_start`].
-pub fn hand_over(
+pub(crate) fn hand_over(
     directory: &RunDirectory,
     request: &HolderRequest,
     descriptors: &[BorrowedFd<'_>],

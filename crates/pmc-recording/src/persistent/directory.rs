@@ -89,7 +89,7 @@ impl RunDirectory {
     }
 
     /// Returns the path of the holder's log.
-    pub fn log(&self) -> PathBuf {
+    pub(crate) fn log(&self) -> PathBuf {
         self.path.join("log")
     }
 
@@ -130,7 +130,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// If it cannot be created, or if other users may write to it.
-    pub fn make(&self) -> Result<()> {
+    pub(crate) fn make(&self) -> Result<()> {
         let path = &self.path;
         let make = DirBuilder::new().recursive(true).mode(0o755).create(path);
         make.map_err(|error| Error::create(AdvisedOption::Named("PMC_PERSISTENT_DIR=… for"), path, error))?;
@@ -152,7 +152,7 @@ pub fn is_called(entry: &PersistentEntry, word: &str) -> bool {
 
 /// A run directory in which this process publishes until it ends.
 #[derive(Debug)]
-pub struct Publisher {
+pub(crate) struct Publisher {
     directory: RunDirectory,
     next_id: u64,
     /// Locked as long as this process lives.
@@ -165,7 +165,7 @@ impl Publisher {
     ///
     /// # Errors
     /// The errors of [`RunDirectory::make`] and of the kernel.
-    pub fn claim(directory: RunDirectory, now: i64) -> Result<Option<Self>> {
+    pub(crate) fn claim(directory: RunDirectory, now: i64) -> Result<Option<Self>> {
         directory.make()?;
         let Some(lock) = take_lock(&directory)? else { return Ok(None) };
         let left = directory.published();
@@ -193,7 +193,7 @@ impl Publisher {
     }
 
     /// Whether all files exist that clients need to find the holder and these entries.
-    pub fn is_whole<'a>(&self, entries: impl Iterator<Item = &'a PersistentEntry>) -> bool {
+    pub(crate) fn is_whole<'a>(&self, entries: impl Iterator<Item = &'a PersistentEntry>) -> bool {
         let path = |name: &str| self.directory.path.join(name);
         let mut published = entries.flat_map(files_of);
         self.has_lock()
@@ -206,7 +206,7 @@ impl Publisher {
     ///
     /// # Errors
     /// As [`claim`](Self::claim); if another holder has claimed the directory in the meantime.
-    pub fn restore<'a>(&mut self, entries: impl Iterator<Item = &'a PersistentEntry>) -> Result<()> {
+    pub(crate) fn restore<'a>(&mut self, entries: impl Iterator<Item = &'a PersistentEntry>) -> Result<()> {
         let path = self.directory.path.clone();
         if !path.parent().is_some_and(Path::is_dir) {
             return Err(Error::new(format!("{} was removed, together with its directory", path.display())));
@@ -230,13 +230,13 @@ impl Publisher {
     }
 
     /// Returns the directories that clients read.
-    pub fn folders(&self) -> impl Iterator<Item = PathBuf> + '_ {
+    pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> + '_ {
         std::iter::once(self.directory.path.clone())
             .chain(FOLDERS.iter().map(|folder| self.directory.path.join(folder)))
     }
 
     /// The run directory.
-    pub fn directory(&self) -> &RunDirectory {
+    pub(crate) fn directory(&self) -> &RunDirectory {
         &self.directory
     }
 
@@ -244,7 +244,7 @@ impl Publisher {
     ///
     /// # Errors
     /// If the next id cannot be saved. No id is returned in this case.
-    pub fn take_id(&mut self) -> Result<u64> {
+    pub(crate) fn take_id(&mut self) -> Result<u64> {
         let id = self.next_id;
         self.write("next-id", &format!("{}\n", id + 1))?;
         self.next_id = id + 1;
@@ -255,7 +255,7 @@ impl Publisher {
     ///
     /// # Errors
     /// The kernel's error; in that case no part of the entry is published.
-    pub fn publish(&self, entry: &PersistentEntry) -> Result<()> {
+    pub(crate) fn publish(&self, entry: &PersistentEntry) -> Result<()> {
         let text = serde_json::to_string(entry).map_err(|error| Error::new(error.to_string()))?;
         let name = &entry.definition.name;
         let mut files = vec![(format!("held/{}", entry.id), text + "\n")];
@@ -274,7 +274,7 @@ impl Publisher {
     }
 
     /// Removes an entry's files.
-    pub fn withdraw(&self, entry: &PersistentEntry) {
+    pub(crate) fn withdraw(&self, entry: &PersistentEntry) {
         for file in files_of(entry) {
             let _ = fs::remove_file(self.directory.path.join(file));
         }
@@ -284,7 +284,7 @@ impl Publisher {
     ///
     /// # Errors
     /// The kernel's error. In this case, the entry keeps its name.
-    pub fn rename(&self, before: &PersistentEntry, after: &PersistentEntry) -> Result<()> {
+    pub(crate) fn rename(&self, before: &PersistentEntry, after: &PersistentEntry) -> Result<()> {
         if let Err(error) = self.publish(after) {
             return Err(self.publish(before).err().unwrap_or(error));
         }
@@ -299,7 +299,7 @@ impl Publisher {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn lose(&self, entries: &[PersistentEntry], now: i64, why: &str) -> Result<()> {
+    pub(crate) fn lose(&self, entries: &[PersistentEntry], now: i64, why: &str) -> Result<()> {
         let mut lost = self.directory.lost();
         lost.extend(entries.iter().map(|entry| LostEntry {
             entry: entry.clone(),
@@ -311,7 +311,7 @@ impl Publisher {
     }
 
     /// Removes the lost entries with this name or id. Returns whether there were any.
-    pub fn forget(&self, name: &str) -> bool {
+    pub(crate) fn forget(&self, name: &str) -> bool {
         let lost = self.directory.lost();
         let rest: Vec<LostEntry> =
             lost.iter().filter(|lost| !is_called(&lost.entry, name)).cloned().collect();

@@ -21,9 +21,9 @@ use pmc_sys::error::{Error, Exit};
 /// Maximum size of a request in bytes.
 pub const LONGEST_REQUEST: usize = 1 << 16;
 /// Maximum size of an answer in bytes: fits into the kernel's default send buffer.
-pub const LONGEST_ANSWER: usize = 160 << 10;
+pub(crate) const LONGEST_ANSWER: usize = 160 << 10;
 /// Maximum number of descriptors per message (the kernel's `SCM_MAX_FD`).
-pub const MOST_DESCRIPTORS: usize = 253;
+pub(crate) const MOST_DESCRIPTORS: usize = 253;
 
 /// A request to a holder. Entries are identified by name or id.
 #[derive(Debug, Serialize, Deserialize)]
@@ -137,61 +137,61 @@ impl From<RefusalMessage> for Error {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Handover {
     /// The sampled events, followed by the event that tracks mappings, if any.
-    pub events: Vec<SnapshotEvent>,
+    pub(crate) events: Vec<SnapshotEvent>,
     /// Number of sampled events.
-    pub sampled: usize,
+    pub(crate) sampled: usize,
     /// Each instance: its id, the index of its ring, its CPU and its thread (`u64::MAX`: any).
-    pub instances: Vec<[u64; 4]>,
+    pub(crate) instances: Vec<[u64; 4]>,
     /// Number of additional descriptors after those of the instances. They keep the events attached to their
     /// threads.
     #[serde(default)]
-    pub guards: usize,
+    pub(crate) guards: usize,
     /// For each ring, the index of the instance on which it is mapped.
-    pub rings: Vec<usize>,
+    pub(crate) rings: Vec<usize>,
     /// Size of each ring in bytes.
-    pub ring_bytes: u64,
+    pub(crate) ring_bytes: u64,
     /// List of CPUs, if whole CPUs are sampled.
-    pub cpus: Option<String>,
+    pub(crate) cpus: Option<String>,
     /// Threads, if threads are sampled.
-    pub pids: Vec<u32>,
+    pub(crate) pids: Vec<u32>,
 }
 
 /// Description of a copy of an entry's rings.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct RingSnapshot {
+pub(crate) struct RingSnapshot {
     /// The events that the records belong to, and the targets of those events.
     #[serde(flatten)]
-    pub open: Handover,
+    pub(crate) open: Handover,
     /// For each ring, the id of the event that its misattributed samples belong to.
-    pub owners: Vec<Option<u64>>,
+    pub(crate) owners: Vec<Option<u64>>,
     /// The copies, in the order of their bytes.
-    pub copies: Vec<RingCopy>,
+    pub(crate) copies: Vec<RingCopy>,
     /// Number of records for which a ring had no room.
-    pub lost: u64,
+    pub(crate) lost: u64,
 }
 
 /// The copy of a ring.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct RingCopy {
+pub(crate) struct RingCopy {
     /// Index of the ring.
-    pub ring: usize,
+    pub(crate) ring: usize,
     /// Size in bytes. The copy may contain more than was requested, or less if records were overwritten.
-    pub len: u64,
+    pub(crate) len: u64,
     /// Whether the newest record comes first.
-    pub is_backward: bool,
+    pub(crate) is_backward: bool,
     /// Number of bytes ever written into the ring, up to the end of the copy.
-    pub end: u64,
+    pub(crate) end: u64,
 }
 
 /// An open event.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SnapshotEvent {
+pub(crate) struct SnapshotEvent {
     /// The event's name for users.
-    pub name: String,
+    pub(crate) name: String,
     /// The words of its `perf_event_attr`.
-    pub attr: Vec<u64>,
+    pub(crate) attr: Vec<u64>,
     /// The ids of its instances.
-    pub ids: Vec<u64>,
+    pub(crate) ids: Vec<u64>,
 }
 
 /// Sends a whole message. Does not wait for room if the socket is non-blocking.
@@ -221,7 +221,7 @@ pub fn send(
 ///
 /// # Errors
 /// The kernel's error, or `InvalidData` for a message that is invalid or too long.
-pub fn receive<T: DeserializeOwned>(
+pub(crate) fn receive<T: DeserializeOwned>(
     socket: impl AsFd,
     longest: usize,
 ) -> io::Result<Option<(T, Vec<OwnedFd>)>> {

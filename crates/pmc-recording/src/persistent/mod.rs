@@ -97,7 +97,7 @@ pub struct PersistentEntry {
     #[serde(flatten)]
     pub definition: EntryDefinition,
     /// Time of opening, in seconds since 1970.
-    pub since: i64,
+    pub(crate) since: i64,
     /// Actual size of each ring in bytes.
     pub ring_bytes: u64,
     /// Number of rings with samples. The same number of rings contains records of mappings and tasks.
@@ -140,7 +140,7 @@ pub struct LostEntry {
     #[serde(flatten)]
     pub entry: PersistentEntry,
     /// Time at which the loss was found, in seconds since 1970.
-    pub found: i64,
+    pub(crate) found: i64,
     /// The reason why the holder ended.
     pub why: String,
 }

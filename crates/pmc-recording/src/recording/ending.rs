@@ -27,7 +27,7 @@ impl EndConditions {
 
     /// Handles a signal. The first signal is forwarded to the command, which can then end gracefully. A
     /// second signal, or the first one without a command, ends the measurement immediately.
-    pub(crate) fn signal(&mut self, caught: signal::CaughtSignal, command: Option<&RunningCommand>) {
+    pub(super) fn signal(&mut self, caught: signal::CaughtSignal, command: Option<&RunningCommand>) {
         if caught.signal == signal::CHLD {
             return;
         }

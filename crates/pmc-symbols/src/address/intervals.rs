@@ -28,7 +28,7 @@ impl<T> IntervalMap<T> {
     }
 
     /// Removes every interval that overlaps this range. Returns them, highest first.
-    pub fn remove(&mut self, range: &Range<u64>) -> Vec<(Range<u64>, T)> {
+    pub(crate) fn remove(&mut self, range: &Range<u64>) -> Vec<(Range<u64>, T)> {
         let mut removed = Vec::new();
         // Search backwards from the end: intervals do not overlap, so the first that ends before the range
         // starts is the last to check.
@@ -48,7 +48,7 @@ impl<T> IntervalMap<T> {
     }
 
     /// Whether any interval overlaps this range.
-    pub fn overlaps(&self, range: &Range<u64>) -> bool {
+    pub(crate) fn overlaps(&self, range: &Range<u64>) -> bool {
         self.0.range(..range.end).next_back().is_some_and(|(_, (end, _))| *end > range.start)
     }
 
@@ -58,7 +58,7 @@ impl<T> IntervalMap<T> {
     }
 
     /// Whether there are no intervals.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

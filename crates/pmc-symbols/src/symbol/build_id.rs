@@ -18,7 +18,7 @@ const NOTE_BUILD_ID: u32 = 3;
 
 impl BuildId {
     /// Maximum length in bytes.
-    pub const MOST: usize = 20;
+    pub(crate) const MOST: usize = 20;
 
     /// Creates a build-id from raw bytes, truncated to [`BuildId::MOST`] as the kernel does. Returns `None`
     /// if they are empty or all zero, which means "unknown".
@@ -47,7 +47,7 @@ impl BuildId {
     /// ```text
     ///   u32 name size | u32 content size | u32 type | name, padded to 4 | content, padded to 4 | next …
     /// ```
-    pub fn in_notes(mut notes: &[u8]) -> Option<Self> {
+    pub(crate) fn in_notes(mut notes: &[u8]) -> Option<Self> {
         while notes.len() >= 12 {
             let word =
                 |at: usize| u32::from_ne_bytes([notes[at], notes[at + 1], notes[at + 2], notes[at + 3]]);

@@ -22,7 +22,7 @@ const LIMITS: [(&str, &str); 3] =
 
 /// The kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Artifact<'a> {
+pub(crate) enum Artifact<'a> {
     /// The program or library.
     Executable,
     /// The separate debug file.
@@ -63,12 +63,12 @@ impl Debuginfod {
     }
 
     /// Returns why pmc stopped querying the servers.
-    pub fn failure(&self) -> Option<&str> {
+    pub(crate) fn failure(&self) -> Option<&str> {
         self.failed.get().map(String::as_str)
     }
 
     /// Downloads a file and returns its path, if a server has it. Blocks for the duration of the download.
-    pub fn fetch(&self, artifact: Artifact<'_>, build_id: BuildId) -> Option<PathBuf> {
+    pub(crate) fn fetch(&self, artifact: Artifact<'_>, build_id: BuildId) -> Option<PathBuf> {
         if self.failed.get().is_some() {
             return None;
         }

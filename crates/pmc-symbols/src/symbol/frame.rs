@@ -47,7 +47,7 @@ pub struct SourcePosition {
     /// Line number from 1; 0 if the compiler gave none.
     pub line: u32,
     /// Column number from 1; 0 if unknown.
-    pub column: u32,
+    pub(crate) column: u32,
 }
 
 /// One function at an address.
@@ -61,7 +61,7 @@ pub struct ResolvedFrame {
     pub inlined: bool,
 }
 
-/// The frames for each address of a request.
+/// The frames for each address of a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressFrames {
     pub(super) frames: Vec<ResolvedFrame>,
@@ -70,7 +70,7 @@ pub struct AddressFrames {
 }
 
 impl AddressFrames {
-    /// Returns the frames for the request's address at `index`, innermost first; empty if nothing is known.
+    /// Returns the frames for the batch's address at `index`, innermost first; empty if nothing is known.
     pub fn frames(&self, index: usize) -> &[ResolvedFrame] {
         let Some(&end) = self.ends.get(index) else { return &[] };
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);

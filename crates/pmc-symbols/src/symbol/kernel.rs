@@ -21,7 +21,7 @@ use pmc_sys::sys::file_map::open_regular;
 
 /// The functions of a kernel with its modules and BPF programs.
 #[derive(Debug, Default)]
-pub struct KallsymsTable {
+pub(crate) struct KallsymsTable {
     /// Functions by memory address.
     table: NameList,
     /// Addresses of the symbols that reveal how far a relocated kernel moved (`_text`, `_stext`).
@@ -66,7 +66,7 @@ impl KallsymsTable {
     ///
     /// # Errors
     /// If the file cannot be read or shows no addresses.
-    pub fn read(path: &Path) -> Result<Self, KallsymsError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, KallsymsError> {
         Ok(Self::read_list(path, KallsymsScope::All)?.into_table())
     }
 
@@ -75,7 +75,7 @@ impl KallsymsTable {
     ///
     /// # Errors
     /// As [`KallsymsTable::read`].
-    pub fn running(cache: Option<&Path>) -> Result<Self, KallsymsError> {
+    pub(crate) fn running(cache: Option<&Path>) -> Result<Self, KallsymsError> {
         let Some((path, machine)) = cache.and_then(|folder| Some((kept_place(folder)?, fingerprint()?)))
         else {
             return Self::read(Path::new(RUNNING));
@@ -106,7 +106,8 @@ impl KallsymsTable {
     ///
     /// # Errors
     /// [`KallsymsError::Hidden`] if all addresses are zero.
-    pub fn parse(text: &[u8]) -> Result<Self, KallsymsError> {
+    #[cfg(test)]
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, KallsymsError> {
         Ok(KallsymsList::read(text, KallsymsScope::All).unwrap_or(Err(KallsymsError::Hidden))?.into_table())
     }
 
@@ -125,7 +126,7 @@ impl KallsymsTable {
     }
 
     /// Returns the function that contains an address.
-    pub fn find(&self, address: u64) -> Option<Symbol<'_>> {
+    pub(crate) fn find(&self, address: u64) -> Option<Symbol<'_>> {
         self.table.find(address).or_else(|| {
             let read = || Self::read(Path::new(RUNNING)).ok().map(Box::new);
             self.fresh.as_ref()?.get_or_init(read).as_ref()?.find(address)
@@ -133,33 +134,28 @@ impl KallsymsTable {
     }
 
     /// Releases the memory of pages that were read.
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         self.table.release();
     }
 
     /// Iterates over all lasting functions, by start address.
-    pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.table.iter()
     }
 
     /// Number of lasting functions.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether the table is empty.
-    pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
-    }
-
     /// Returns the address of `_text` or `_stext`.
-    pub fn mark(&self, name: &str) -> Option<u64> {
+    pub(crate) fn mark(&self, name: &str) -> Option<u64> {
         self.marks.iter().find(|(mark, _)| mark == name).map(|(_, address)| *address)
     }
 
     /// Returns by how many bytes this kernel is higher in memory than the recorded one, given a symbol and
     /// its recorded address. 0 if unknown.
-    pub fn moved_from(&self, reference: Option<&(String, crate::address::Avma)>) -> u64 {
+    pub(crate) fn moved_from(&self, reference: Option<&(String, crate::address::Avma)>) -> u64 {
         let moved = reference.and_then(|(name, recorded)| Some(self.mark(name)?.wrapping_sub(recorded.0)));
         moved.unwrap_or(0)
     }
@@ -280,7 +276,7 @@ pub fn running_build_id() -> Option<BuildId> {
 
 /// Returns the build-id of a loaded module, by its file or its name in brackets. Reads
 /// `/sys/module/NAME/notes`, so the compression of the file does not matter.
-pub fn module_build_id(name: &str) -> Option<BuildId> {
+pub(crate) fn module_build_id(name: &str) -> Option<BuildId> {
     let module = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).map(str::to_owned);
     let module = module.or_else(|| module_name(Path::new(name)))?;
     if module.contains('/') || module.starts_with('.') {
@@ -392,7 +388,7 @@ pub fn running_maps() -> Result<Vec<KernelMap>, KallsymsError> {
 }
 
 /// Returns the usual paths of a kernel's file with symbols.
-pub fn vmlinux_places(release: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
+pub(crate) fn vmlinux_places(release: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for dir in debug_dirs {
         places.push(dir.join("boot").join(format!("vmlinux-{release}")));
@@ -439,7 +435,7 @@ pub fn module_files(release: &str) -> FxHashMap<String, PathBuf> {
 }
 
 /// Converts a module's file name to its name: `nf-nat.ko.xz` is `nf_nat`.
-pub fn module_name(path: &Path) -> Option<String> {
+pub(crate) fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     Some(name.split(".ko").next()?.replace('-', "_"))
 }

@@ -61,7 +61,7 @@ pub enum SymbolModuleKind {
 
 /// The lookup key of an address: a file offset for modules with a file, otherwise the memory address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SymbolQuery(pub(super) u64);
+pub struct SymbolQuery(pub u64);
 
 impl SymbolModuleKind {
     /// Whether lookups use file offsets.
@@ -126,10 +126,5 @@ impl SymbolModule {
     /// JIT code in a process.
     pub fn anonymous(pid: u32) -> Self {
         Self { kind: SymbolModuleKind::Anonymous { pid }, ..Self::file("//anon") }
-    }
-
-    /// The last component of the path, as in perf's `dso` column.
-    pub fn short_name(&self) -> String {
-        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
 }

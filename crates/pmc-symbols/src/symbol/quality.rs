@@ -13,8 +13,19 @@ use std::sync::Arc;
 use super::BuildId;
 
 /// The result of the search for a module's files.
+///
+/// Of a million modules, few have files. The description of the files is boxed, so it takes no memory for the
+/// others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModuleDataQuality {
+    found: Option<Box<FoundData>>,
+    /// Missing data, worst first.
+    pub missing: Vec<MissingDataReason>,
+}
+
+/// The files and the data that were found for a module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundData {
     /// The module's own file.
     pub binary: Option<PathBuf>,
     /// The separate file that provided symbols or lines.
@@ -23,8 +34,26 @@ pub struct ModuleDataQuality {
     pub symbols: usize,
     /// Whether the module has line information and inlined functions.
     pub lines: bool,
-    /// Missing data, worst first.
-    pub missing: Vec<MissingDataReason>,
+}
+
+impl FoundData {
+    const NOTHING: Self = Self { binary: None, debug: None, symbols: 0, lines: false };
+}
+
+impl ModuleDataQuality {
+    /// The result if nothing was found.
+    pub fn lacking(reason: MissingDataReason) -> Self {
+        Self { found: None, missing: vec![reason] }
+    }
+
+    /// Returns the files and the data that were found.
+    pub fn found(&self) -> &FoundData {
+        self.found.as_deref().unwrap_or(&FoundData::NOTHING)
+    }
+
+    pub(super) fn found_mut(&mut self) -> &mut FoundData {
+        self.found.get_or_insert_with(|| FoundData::NOTHING.into())
+    }
 }
 
 /// A reason for missing data.
@@ -50,8 +79,8 @@ pub enum MissingDataReason {
         path: PathBuf,
         /// The build-id in the recording.
         recorded: BuildId,
-        /// The build-id of the file.
-        found: Option<BuildId>,
+        /// The build-id of the file. Boxed, so that this variant does not determine the size of all.
+        found: Option<Box<BuildId>>,
     },
     /// The file is not a valid ELF file.
     NotElf {
@@ -109,6 +138,8 @@ pub enum MissingDataReason {
     },
     /// The recording has no information about this code.
     Unknown,
+    /// The recording has no mapping for the addresses.
+    NotMapped,
 }
 
 impl MissingDataReason {
@@ -133,12 +164,13 @@ impl MissingDataReason {
             | Self::KernelAddressesHidden { .. }
             | Self::OtherKernel { .. }
             | Self::PerfMap { .. }
-            | Self::Unknown => false,
+            | Self::Unknown
+            | Self::NotMapped => false,
         }
     }
 
     /// Returns a way to get the missing names. May query the package manager.
-    pub fn remedy(&self) -> Option<String> {
+    pub(crate) fn remedy(&self) -> Option<String> {
         match self {
             Self::Stripped { path, build_id } | Self::Lines { path, build_id } => {
                 if let Some(package) = debug_package(path) {
@@ -167,7 +199,11 @@ impl MissingDataReason {
                     .into(),
             ),
             Self::Shortened { .. } => Some("run the report again when the file is complete".into()),
-            Self::Unreadable { .. } | Self::NotElf { .. } | Self::BadLines { .. } | Self::Unknown => None,
+            Self::Unreadable { .. }
+            | Self::NotElf { .. }
+            | Self::BadLines { .. }
+            | Self::Unknown
+            | Self::NotMapped => None,
         }
     }
 }
@@ -276,6 +312,7 @@ impl fmt::Display for MissingDataReason {
             Self::GivenVmlinux(why) => write!(f, "--vmlinux is not used: {why}"),
             Self::PerfMap { pid, said } => write!(f, "process {pid} left no perf map: {said}"),
             Self::Unknown => f.write_str("this code is unknown"),
+            Self::NotMapped => f.write_str("nothing was mapped at these addresses"),
         }
     }
 }

@@ -163,14 +163,14 @@ impl Symbolizer {
 
     /// Returns the files that were found and the data that is missing. Searches for the module's files first
     /// if needed.
-    pub fn quality(&self, id: ModuleId) -> ModuleDataQuality {
+    pub fn quality(&self, id: ModuleId) -> Arc<ModuleDataQuality> {
         self.sources(id).quality()
     }
 
     /// Failures to read files of the loaded modules.
     pub fn failures(&self) -> Vec<MissingDataReason> {
         let loaded = self.modules.iter().filter_map(|(_, sources)| sources.get());
-        let missing = loaded.flat_map(|sources| sources.quality().missing);
+        let missing = loaded.flat_map(|sources| sources.quality().missing.clone());
         missing.filter(MissingDataReason::is_failure).collect()
     }
 
@@ -209,16 +209,16 @@ impl Symbolizer {
             let before = sources.get()?.quality();
             let may_be_there =
                 matches!(module.kind, SymbolModuleKind::File | SymbolModuleKind::KernelModule { .. })
-                    && !before.lines;
+                    && !before.found().lines;
             may_be_there.then(|| sources.take())?;
             Some(before)
         };
-        let asked: Vec<(usize, Option<ModuleDataQuality>)> =
+        let asked: Vec<(usize, Option<Arc<ModuleDataQuality>>)> =
             self.modules.iter_mut().map(lacking).enumerate().collect();
-        let asked: Vec<(ModuleId, ModuleDataQuality)> =
+        let asked: Vec<(ModuleId, Arc<ModuleDataQuality>)> =
             asked.into_iter().filter_map(|(id, before)| Some((ModuleId(id as u32), before?))).collect();
         let (done, total) = (AtomicUsize::new(0), asked.len());
-        let has_more = |(id, before): &(ModuleId, ModuleDataQuality)| {
+        let has_more = |(id, before): &(ModuleId, Arc<ModuleDataQuality>)| {
             let has_more = self.quality(*id) != *before;
             progress(SymbolProgress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total });
             has_more
@@ -248,14 +248,14 @@ impl Symbolizer {
         self.sources(id).symbols()
     }
 
-    /// Resolves a batch; answers are in the order of the requests. Calls `progress` often and from several
-    /// threads.
+    /// Resolves a batch; answers are in the order of the requests and of the queries in each of them. Calls
+    /// `progress` often and from several threads.
     pub fn resolve(
         &mut self,
         requests: &[SymbolRequest<'_>],
         depth: Depth,
         progress: &(dyn Fn(SymbolProgress) + Sync),
-    ) -> Vec<AddressFrames> {
+    ) -> AddressFrames {
         let depth = if self.is_alone { Depth::Names } else { depth };
         let total = requests.iter().map(|request| request.queries.len()).sum();
         let count = AtomicUsize::new(0);
@@ -265,7 +265,7 @@ impl Symbolizer {
         };
         let alone = self.shared.options.alone && depth == Depth::Names;
         let first = self.names.functions().len();
-        let mut answers = Vec::with_capacity(requests.len());
+        let mut answers = AddressFrames::default();
         for requests in requests.chunks(BATCH) {
             let one = |request: &SymbolRequest<'_>| {
                 let name = self.shared.options.placeholders.then(|| self.placeholder_name(request.module));
@@ -276,7 +276,7 @@ impl Symbolizer {
                 false => worker_threads::inside(|| requests.par_iter().map(one).collect()),
             };
             for (request, all) in requests.iter().zip(resolved) {
-                answers.push(self.merge(request.module, all));
+                self.merge(request.module, all, &mut answers);
             }
         }
         match alone {
@@ -302,11 +302,10 @@ impl Symbolizer {
         sources.get_or_init(|| ModuleSources::load(module, &self.shared).into())
     }
 
-    /// Assigns numbers to the names.
+    /// Assigns numbers to the names and adds the answers.
     ///
     /// The symbol table names the outermost function at both depths. The compiler's name is the fallback.
-    fn merge(&mut self, module: ModuleId, all: Vec<ResolvedAddress>) -> AddressFrames {
-        let mut answer = AddressFrames::default();
+    fn merge(&mut self, module: ModuleId, all: Vec<ResolvedAddress>, answers: &mut AddressFrames) {
         let mut frames: Vec<ResolvedFrame> = Vec::new();
         // Neighbours share a function, so its number is cached.
         let mut last: Option<(OwnedSymbol, FunctionId)> = None;
@@ -342,9 +341,8 @@ impl Symbolizer {
                     inlined: false,
                 }));
             }
-            answer.push(item.address, frames.iter().copied());
+            answers.push(item.address, frames.iter().copied());
         }
-        answer
     }
 }
 

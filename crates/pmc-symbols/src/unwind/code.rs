@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::arch::Arch;
 
 /// A program's file. Its content is read again for each lookup.
-pub type ProgramFile = Arc<dyn Deref<Target = [u8]> + Send + Sync>;
+pub(crate) type ProgramFile = Arc<dyn Deref<Target = [u8]> + Send + Sync>;
 
 /// The code of a file.
 #[derive(Clone)]

@@ -25,7 +25,6 @@ mod walker;
 mod x86;
 
 pub use arch::Arch;
-pub use code::ProgramFile;
 use joiner::Joiner;
 pub use registers::UnwindRegisters;
 pub use space::Space;

@@ -24,7 +24,7 @@ impl UnwindRegisters {
     /// Reads a sample's user registers, given the requested mask and the values in mask order.
     ///
     /// Returns `None` if the mask lacks a required register, or if it has more bits than there are values.
-    pub fn from_sample(arch: Arch, mask: u64, values: &[u64]) -> Option<Self> {
+    pub(crate) fn from_sample(arch: Arch, mask: u64, values: &[u64]) -> Option<Self> {
         let get = |register: u32| {
             let bit = 1u64 << register;
             (mask & bit != 0).then(|| values.get((mask & (bit - 1)).count_ones() as usize).copied()).flatten()

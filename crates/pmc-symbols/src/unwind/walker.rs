@@ -27,7 +27,7 @@ pub struct StackFrame {
     pub address: Avma,
     /// The stack pointer at that address, or 0 for frames from the kernel's chain. The address and the stack
     /// pointer together identify a frame of a thread.
-    pub sp: u64,
+    pub(crate) sp: u64,
 }
 
 impl StackFrame {
@@ -117,7 +117,7 @@ impl Walker {
     /// * The tables agree: the record's function keeps a frame pointer, or it leaves the register to a caller
     ///   that keeps one. (The chain then lacks that caller.) Without tables, the kernel is trusted.
     /// * The caller is code after a call.
-    pub fn complete(
+    pub(crate) fn complete(
         &mut self,
         space: &Space,
         recorded: impl Iterator<Item = u64>,

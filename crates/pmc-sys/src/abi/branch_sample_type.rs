@@ -6,7 +6,7 @@ use perf_event_open_sys::bindings as b;
 /// User mode.
 pub const USER: u64 = b::PERF_SAMPLE_BRANCH_USER as u64;
 /// The three privilege levels: user, kernel, hypervisor.
-pub const LEVELS: u64 = USER | (b::PERF_SAMPLE_BRANCH_KERNEL | b::PERF_SAMPLE_BRANCH_HV) as u64;
+pub(crate) const LEVELS: u64 = USER | (b::PERF_SAMPLE_BRANCH_KERNEL | b::PERF_SAMPLE_BRANCH_HV) as u64;
 /// Any taken branch.
 pub const ANY: u64 = b::PERF_SAMPLE_BRANCH_ANY as u64;
 /// Calls that have not returned yet: the current call stack.

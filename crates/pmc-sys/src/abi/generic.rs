@@ -31,7 +31,7 @@ pub const CPU_CYCLES: u64 = 0;
 /// `cpu-clock` (`PERF_COUNT_SW_CPU_CLOCK`).
 pub const CPU_CLOCK: u64 = 0;
 /// `task-clock` (`PERF_COUNT_SW_TASK_CLOCK`).
-pub const TASK_CLOCK: u64 = 1;
+pub(crate) const TASK_CLOCK: u64 = 1;
 /// `page-faults` (`PERF_COUNT_SW_PAGE_FAULTS`).
 pub const PAGE_FAULTS: u64 = 2;
 /// `context-switches` (`PERF_COUNT_SW_CONTEXT_SWITCHES`).

@@ -11,7 +11,7 @@ pub mod aux_flag;
 pub mod branch_sample_type;
 pub mod context;
 pub mod generic;
-pub mod kallsyms;
+pub(crate) mod kallsyms;
 pub mod read_format;
 pub mod record_header;
 pub mod sample_type;

@@ -17,8 +17,6 @@ pub mod misc {
     pub const FORK_EXEC: u16 = b::PERF_RECORD_MISC_FORK_EXEC as u16;
     /// On `SWITCH*`: the CPU switched away from the task.
     pub const SWITCH_OUT: u16 = b::PERF_RECORD_MISC_SWITCH_OUT as u16;
-    /// On `SAMPLE`: the address is exact.
-    pub const EXACT_IP: u16 = b::PERF_RECORD_MISC_EXACT_IP as u16;
     /// On `SWITCH*`: the task was preempted while runnable.
     pub const SWITCH_OUT_PREEMPT: u16 = b::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT as u16;
     /// On `MMAP2`: a build ID replaces device and inode.
@@ -97,7 +95,7 @@ mod tests {
     #[test]
     fn bits_round_trip() {
         for number in 0..=5 {
-            assert_eq!(CpuMode::of(number | misc::EXACT_IP).bits(), number);
+            assert_eq!(CpuMode::of(number | misc::COMM_EXEC).bits(), number);
         }
         assert_eq!(CpuMode::of(7), CpuMode::Unknown);
     }

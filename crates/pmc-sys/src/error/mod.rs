@@ -6,7 +6,7 @@
 
 pub mod advice;
 pub mod say;
-pub mod warning;
+pub(crate) mod warning;
 
 use std::fmt;
 use std::io;

@@ -19,7 +19,7 @@ pub enum RingLimit {
 
 /// Severity of a [`Warning`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Severity {
+pub(crate) enum Severity {
     /// The result may be incomplete.
     Warning,
     /// Useful to know.
@@ -82,7 +82,7 @@ pub enum Warning {
 
 impl Warning {
     /// Returns the severity.
-    pub fn loudness(&self) -> Severity {
+    pub(crate) fn loudness(&self) -> Severity {
         match self {
             Self::BackgroundIgnored
             | Self::UnknownOrder { .. }

@@ -9,7 +9,7 @@ use super::Host;
 
 impl Host {
     /// Mount point of the hierarchy that perf events are bound to; `None` if it is not mounted.
-    pub fn cgroup_mount(&self) -> Option<PathBuf> {
+    pub(crate) fn cgroup_mount(&self) -> Option<PathBuf> {
         let mounts = self.text("/proc/self/mounts").or_else(|| self.text("/proc/mounts"))?;
         let mut unified = None;
         for line in mounts.lines() {

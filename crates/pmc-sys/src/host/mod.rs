@@ -3,7 +3,7 @@
 //! A [`Host`] is rooted at `/` in production and at a saved tree in tests. Files are read on demand, so
 //! that a short run reads only the files it needs. Returns plain values and does not interpret events.
 
-pub mod cgroup;
+pub(crate) mod cgroup;
 pub mod cpu;
 pub mod cpulist;
 pub mod holders;
@@ -15,7 +15,7 @@ pub mod process;
 pub mod settings;
 pub mod tracepoint;
 pub mod tracer;
-pub mod tracing;
+pub(crate) mod tracing;
 
 use std::path::{Path, PathBuf};
 

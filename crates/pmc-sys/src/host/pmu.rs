@@ -249,20 +249,6 @@ impl TermFormat {
         }
         placed
     }
-
-    /// Extracts a placed value from this word.
-    pub fn take(&self, word: u64) -> u64 {
-        let (mut value, mut mask, mut bit) = (0, self.mask, 0);
-        while mask != 0 {
-            let lowest = mask & mask.wrapping_neg();
-            if word & lowest != 0 {
-                value |= 1 << bit;
-            }
-            bit += 1;
-            mask ^= lowest;
-        }
-        value
-    }
 }
 
 impl std::str::FromStr for TermFormat {
@@ -362,7 +348,6 @@ mod tests {
     fn values_are_scattered_over_bit_ranges() {
         let format: TermFormat = "config:0-7,32-35".parse().unwrap();
         assert_eq!(format.place(0x28f), 0x2_0000_008f);
-        assert_eq!(format.take(0x2_0000_008f), 0x28f);
         assert_eq!(format.largest(), 0xfff);
         assert_eq!("config1:0-63".parse::<TermFormat>().unwrap().largest(), u64::MAX);
     }

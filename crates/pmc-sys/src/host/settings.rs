@@ -71,7 +71,7 @@ impl Allowance {
     /// [`crate::sys::credentials::Credentials::perfmon`].
     ///
     /// Levels 3 and 4 exist in distribution kernels, which refuse everything.
-    pub fn new(paranoid: i32, privileged: bool) -> Self {
+    pub(crate) fn new(paranoid: i32, privileged: bool) -> Self {
         Self {
             user: privileged || paranoid <= 2,
             kernel: privileged || paranoid <= 1,

@@ -77,7 +77,7 @@ impl Credentials {
     /// Parses the credentials from the texts of `/proc/PID/status` and `/proc/PID/uid_map` (`proc(5)`).
     ///
     /// The initial user namespace maps every id to itself: `0 0 4294967295`.
-    pub fn from_status(status: &str, uid_map: &str) -> Self {
+    pub(crate) fn from_status(status: &str, uid_map: &str) -> Self {
         let field = |name: &str| {
             status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim))
         };

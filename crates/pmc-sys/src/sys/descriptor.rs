@@ -45,7 +45,7 @@ pub fn set_nonblocking(file: &impl AsFd) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's answer to `fcntl`.
-pub fn set_blocking(file: &impl AsFd) -> io::Result<()> {
+pub(crate) fn set_blocking(file: &impl AsFd) -> io::Result<()> {
     let flags = fcntl_getfl(file)?;
     Ok(fcntl_setfl(file, flags - OFlags::NONBLOCK)?)
 }

@@ -11,7 +11,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 ///
 /// # Errors
 /// `EPERM` without CAP_SYS_ADMIN, `ENODEV` if the kernel lacks the file system, `ENOSYS` before Linux 5.2.
-pub fn detached(kind: &str) -> io::Result<OwnedFd> {
+pub(crate) fn detached(kind: &str) -> io::Result<OwnedFd> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID

@@ -25,23 +25,7 @@ pub enum OpenTarget<'a> {
     CgroupOnCpu(BorrowedFd<'a>, u32),
 }
 
-impl OpenTarget<'_> {
-    /// Returns the CPU, if the target is bound to one.
-    pub fn cpu(&self) -> Option<u32> {
-        match *self {
-            Self::Task(_) => None,
-            Self::TaskOnCpu(_, cpu) | Self::Cpu(cpu) | Self::CgroupOnCpu(_, cpu) => Some(cpu),
-        }
-    }
-
-    /// Returns the thread, if the target is bound to one.
-    pub fn task(&self) -> Option<u32> {
-        match *self {
-            Self::Task(tid) | Self::TaskOnCpu(tid, _) => Some(tid),
-            Self::Cpu(_) | Self::CgroupOnCpu(..) => None,
-        }
-    }
-}
+impl OpenTarget<'_> {}
 
 /// An open event. Dropping it closes it, which takes the kernel about 35 ms for a tracepoint.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use crate::abi::attr::WORDS;
 
 /// The initialized library.
 #[derive(Debug)]
-pub struct PfmLibrary {
+pub(crate) struct PfmLibrary {
     encode: Encode,
     describe: Describe,
 }
@@ -44,7 +44,7 @@ const ROOM: usize = 64;
 
 impl PfmLibrary {
     /// Returns the system's library; `None` if it is not installed or its initialization fails.
-    pub fn get() -> Option<&'static Self> {
+    pub(crate) fn get() -> Option<&'static Self> {
         static LIBRARY: OnceLock<Option<PfmLibrary>> = OnceLock::new();
         LIBRARY.get_or_init(Self::load).as_ref()
     }
@@ -79,7 +79,7 @@ impl PfmLibrary {
     ///
     /// # Errors
     /// The library's message, such as `event not found`.
-    pub fn request(&self, name: &str) -> Result<Attr, String> {
+    pub(crate) fn request(&self, name: &str) -> Result<Attr, String> {
         let Ok(name) = CString::new(name) else { return Err("the name contains a NUL".to_owned()) };
         let mut words = [0u64; ROOM];
         words[0] = ((WORDS * 8) as u64) << 32;

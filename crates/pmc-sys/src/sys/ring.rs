@@ -123,11 +123,6 @@ impl Ring {
         self.size
     }
 
-    /// Returns the number of unread bytes in a forward ring.
-    pub fn waiting(&self) -> u64 {
-        self.head().wrapping_sub(self.tail).min(self.size)
-    }
-
     /// Passes all unread records of a forward ring to `take`, and returns their space to the kernel. There
     /// is one slice, or two if the ring wraps (a record may be split across both). Returns the number of
     /// bytes read.

@@ -182,7 +182,7 @@ pub fn release() {
 }
 
 /// Whether one of these blocked signals is pending.
-pub fn is_pending(signals: &[i32]) -> bool {
+pub(crate) fn is_pending(signals: &[i32]) -> bool {
     // SAFETY: the set is plain old data that sigpending fills.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();

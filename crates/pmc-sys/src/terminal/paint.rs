@@ -11,7 +11,7 @@ pub struct Paint(Option<Theme>);
 
 impl Paint {
     /// Creates the styles of a theme.
-    pub fn new(theme: Theme) -> Self {
+    pub(crate) fn new(theme: Theme) -> Self {
         Self(Some(theme))
     }
 

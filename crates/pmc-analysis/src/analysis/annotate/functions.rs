@@ -15,29 +15,29 @@ use pmc_sys::text::{self, clean};
 
 /// A function with samples.
 #[derive(Debug, Clone)]
-pub struct SampledFunction {
+pub(crate) struct SampledFunction {
     /// Symbolizer id of the function's module.
-    pub id: ModuleId,
+    pub(crate) id: ModuleId,
     /// Demangled name.
-    pub name: String,
+    pub(crate) name: String,
     /// Name as in the symbol table.
-    pub raw: String,
+    pub(crate) raw: String,
     /// The module's short name.
-    pub dso: String,
+    pub(crate) dso: String,
     /// The module's path.
-    pub path: String,
+    pub(crate) path: String,
     /// Start address of the code in the module's file.
-    pub start: u64,
+    pub(crate) start: u64,
     /// Size of the code in bytes.
-    pub size: u64,
+    pub(crate) size: u64,
     /// Address, event index and cost of each sampled address.
-    pub samples: Vec<(u64, usize, SampleValue)>,
+    pub(crate) samples: Vec<(u64, usize, SampleValue)>,
     /// Cost per event.
-    pub own: Vec<SampleValue>,
+    pub(crate) own: Vec<SampleValue>,
 }
 
 /// Adds up the samples whose innermost address lies in a named function. `events` is the number of events.
-pub fn functions(
+pub(crate) fn functions(
     modules: &[Module],
     symbols: &mut RecordingSymbols,
     resolved: &ResolvedStacks,
@@ -137,7 +137,7 @@ fn named<'a>(
 }
 
 /// Returns the function with this name, preferably from module `dso`.
-pub fn find<'a>(all: &'a [SampledFunction], dso: &str, name: &str) -> Option<&'a SampledFunction> {
+pub(crate) fn find<'a>(all: &'a [SampledFunction], dso: &str, name: &str) -> Option<&'a SampledFunction> {
     let is_it = |of: &&SampledFunction| of.name == name || of.raw == name;
     let in_dso = |of: &&SampledFunction| of.dso == dso || dso.is_empty();
     all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it))
@@ -145,7 +145,7 @@ pub fn find<'a>(all: &'a [SampledFunction], dso: &str, name: &str) -> Option<&'a
 
 /// Returns the function into which the function with this name is inlined. If there are several, returns the
 /// function in which the inlined code costs most.
-pub fn host<'a>(
+pub(crate) fn host<'a>(
     all: &'a [SampledFunction],
     name: &str,
     symbols: &mut RecordingSymbols,
@@ -175,7 +175,7 @@ pub fn host<'a>(
 }
 
 /// Whether a function is in one of the given modules; true if none is given.
-pub fn is_in(function: &SampledFunction, dsos: &[String]) -> bool {
+pub(crate) fn is_in(function: &SampledFunction, dsos: &[String]) -> bool {
     dsos.is_empty() || dsos.iter().any(|dso| *dso == function.dso || *dso == function.path)
 }
 
@@ -183,7 +183,7 @@ pub fn is_in(function: &SampledFunction, dsos: &[String]) -> bool {
 ///
 /// # Errors
 /// When no function in the given modules has this name. The error suggests similar names.
-pub fn choose<'a>(
+pub(crate) fn choose<'a>(
     name: Option<&str>,
     dsos: &[String],
     all: &'a [SampledFunction],

@@ -45,7 +45,7 @@ pub struct ListingOptions {
 /// Returns the name, total and skid of each event. The costs of a function are added later.
 ///
 /// `leader` maps an event's index to the index of its group leader.
-pub fn events(
+pub(crate) fn events(
     events: &[perfdata::RecordedEvent],
     totals: &[SampleValue],
     leader: impl Fn(usize) -> usize,
@@ -65,7 +65,7 @@ pub fn events(
 }
 
 /// Builds the listing of a function.
-pub fn listing(
+pub(crate) fn listing(
     symbols: &mut RecordingSymbols,
     function: &SampledFunction,
     events: &[ListingEvent],
@@ -105,8 +105,8 @@ pub fn listing(
 /// /proc.
 fn shown(symbols: &RecordingSymbols, function: &SampledFunction, code: &MachineCode) -> String {
     let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
-    let trusted = symbols.symbolizer.quality(function.id).binary.filter(|_| own);
-    trusted.as_ref().unwrap_or(&code.from).display().to_string()
+    let quality = symbols.symbolizer.quality(function.id);
+    quality.found().binary.as_ref().filter(|_| own).unwrap_or(&code.from).display().to_string()
 }
 
 fn instructions(
@@ -181,7 +181,7 @@ fn places(
     let answers = symbols.symbolizer.resolve(&[request], Depth::Inlines, &|_| {});
     let names = symbols.symbolizer.names();
     let steps = |at: usize| {
-        let frames = answers.first().map(|answer| answer.frames(at)).unwrap_or_default();
+        let frames = answers.frames(at);
         let step = |frame: &pmc_symbols::symbol::ResolvedFrame| {
             let function = names.function(frame.function);
             InlineFrame {

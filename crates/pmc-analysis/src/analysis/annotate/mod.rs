@@ -4,7 +4,7 @@
 //! Receives an [`Analysis`] without callers (or the rows of the live state, through
 //! [`functions::functions`]); returns listings.
 
-pub mod functions;
+pub(crate) mod functions;
 pub mod listing;
 
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub struct Annotation {
 
 impl Analysis {
     /// Returns the functions whose own code the samples hit, costliest first. The result is cached.
-    pub fn functions(&mut self, progress: &dyn ProgressSink) -> Arc<[SampledFunction]> {
+    pub(crate) fn functions(&mut self, progress: &dyn ProgressSink) -> Arc<[SampledFunction]> {
         if let Some(functions) = &self.functions {
             return functions.clone();
         }

@@ -72,9 +72,9 @@ pub struct NameRequests {
 
 /// The names known so far.
 #[derive(Default)]
-pub struct NameTable {
+pub(crate) struct NameTable {
     /// The strings of all names.
-    pub texts: StringTable,
+    pub(crate) texts: StringTable,
     calls: Vec<LocationCall>,
     /// Address ranges in which every address has the same single call, by module. Most names are found here,
     /// including names of code that was never requested.
@@ -97,7 +97,7 @@ pub struct NameLookup {
 
 impl NameLookup {
     /// Returns the names known so far.
-    pub fn table(&self) -> MutexGuard<'_, NameTable> {
+    pub(crate) fn table(&self) -> MutexGuard<'_, NameTable> {
         lock(&self.named)
     }
 
@@ -199,7 +199,7 @@ impl NameRequests {
 
 impl NameTable {
     /// Returns the modules by number.
-    pub fn modules(&self) -> &[Module] {
+    pub(crate) fn modules(&self) -> &[Module] {
         &self.modules
     }
 
@@ -257,7 +257,7 @@ impl NameTable {
 
     /// Updates `code` with the known calls at these locations. Changes only new or newly named entries,
     /// because most locations stay the same between two snapshots.
-    pub fn code(
+    pub(crate) fn code(
         &mut self,
         locations: &[CodeLocation],
         generation: u32,
@@ -307,7 +307,7 @@ impl NameTable {
 
 /// How much of the name table a reader has already copied: see [`NameTable::code`].
 #[derive(Default)]
-pub struct CopiedNames {
+pub(crate) struct CopiedNames {
     generation: u32,
     renamed: u32,
     /// Numbers of locations that have no name yet.

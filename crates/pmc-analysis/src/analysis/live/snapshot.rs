@@ -13,7 +13,7 @@ use super::names::{CopiedNames, NameLookup};
 use crate::analysis::request::NamePattern;
 use crate::profile::sampled::callers;
 use crate::profile::sampled::query::{self, EventTotals};
-use crate::profile::sampled::table::{RowStrings, TableInput};
+use crate::profile::sampled::table_input::{RowStrings, TableInput};
 use crate::profile::sampled::{
     FunctionRef, LiveHeader, LocationCalls, Query, QueryAnswer, SampleValue, StackProfile, StringId,
     StringTable,
@@ -333,7 +333,7 @@ impl LiveSnapshot {
     }
 
     /// Returns each function's own cost, by module and name.
-    pub fn own(&self, event: usize) -> FxHashMap<(StringId, StringId), u64> {
+    pub(crate) fn own(&self, event: usize) -> FxHashMap<(StringId, StringId), u64> {
         let mut by_leaf = vec![0u64; self.code.len()];
         for (key, value) in self.look.resolved.rows.iter().filter(|(key, _)| key.event as usize == event) {
             if let Some(leaf) = self.look.resolved.stack(key.stack).next() {
@@ -350,7 +350,7 @@ impl LiveSnapshot {
 
     /// Returns the samples in a function: location, event index and cost. For an inlined function, returns
     /// the samples of the function that contains it, or of the costliest such function.
-    pub fn samples_of(&self, function: &FunctionRef) -> Vec<(CodeLocation, usize, SampleValue)> {
+    pub(crate) fn samples_of(&self, function: &FunctionRef) -> Vec<(CodeLocation, usize, SampleValue)> {
         let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
             return Vec::new();
         };
@@ -383,27 +383,27 @@ impl LiveSnapshot {
     }
 
     /// Returns all rows.
-    pub fn rows(&self) -> &[(RowKey, SampleValue)] {
+    pub(crate) fn rows(&self) -> &[(RowKey, SampleValue)] {
         &self.look.resolved.rows
     }
 
     /// Returns the code locations that rows refer to.
-    pub fn locations(&self) -> &[CodeLocation] {
+    pub(crate) fn locations(&self) -> &[CodeLocation] {
         &self.look.resolved.locations
     }
 
     /// Returns the locations of a row's stack, innermost first.
-    pub fn stack(&self, number: u32) -> impl Iterator<Item = CodeLocation> + '_ {
+    pub(crate) fn stack(&self, number: u32) -> impl Iterator<Item = CodeLocation> + '_ {
         self.look.resolved.stack(number).map(|number| self.look.resolved.locations[number as usize])
     }
 
     /// Returns a row's attributes.
-    pub fn attributes(&self, number: u32) -> &[u8] {
+    pub(crate) fn attributes(&self, number: u32) -> &[u8] {
         if self.look.attributes.is_empty() { &[] } else { self.look.attributes.get(number).1 }
     }
 
     /// Returns the thread name that a row refers to by this number.
-    pub fn comm(&self, comm: u32) -> String {
+    pub(crate) fn comm(&self, comm: u32) -> String {
         match self.comms.get(comm as usize) {
             Some(name) => name.clone(),
             // perf's name for unnamed threads. Restores the sign bit, which the mark for unnamed threads
@@ -413,12 +413,12 @@ impl LiveSnapshot {
     }
 
     /// Returns the total of each event.
-    pub fn totals(&self) -> Vec<SampleValue> {
+    pub(crate) fn totals(&self) -> Vec<SampleValue> {
         self.events_totals.iter().map(|source| source.total.clone()).collect()
     }
 
     /// Returns the id of a string.
-    pub fn text(&self, text: &str) -> Option<StringId> {
+    pub(crate) fn text(&self, text: &str) -> Option<StringId> {
         self.texts.find(text)
     }
 }

@@ -28,7 +28,8 @@ pub(super) fn name(
     let mut known: Vec<Option<(Arc<str>, bool)>> = vec![None; history.modules().len()];
     let mut about = |module: u32, symbols: &RecordingSymbols| {
         let ask = || {
-            let has_file = symbols.id(module).map(|id| symbols.symbolizer.quality(id).binary.is_some());
+            let has_file =
+                symbols.id(module).map(|id| symbols.symbolizer.quality(id).found().binary.is_some());
             (history.modules()[module as usize].name_in_script().into(), has_file.unwrap_or(false))
         };
         known[module as usize].get_or_insert_with(ask).clone()

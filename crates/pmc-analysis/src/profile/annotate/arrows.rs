@@ -15,7 +15,7 @@ use pmc_sys::sort;
 use std::collections::BTreeMap;
 
 /// Maximum number of lanes.
-pub const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 
 /// An arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,42 +26,42 @@ const ON_THE_WAY: u32 = 6;
 
 /// One function at an address, and the source line in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InlineFrame {
+pub(crate) struct InlineFrame {
     /// The function's demangled name.
-    pub function: Arc<str>,
+    pub(crate) function: Arc<str>,
     /// The source file.
-    pub file: Option<Arc<str>>,
+    pub(crate) file: Option<Arc<str>>,
     /// The line number; 0 if unknown.
-    pub line: u32,
+    pub(crate) line: u32,
 }
 
 /// The functions at an address, innermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct InlineStack {
+pub(crate) struct InlineStack {
     /// The address.
-    pub address: u64,
+    pub(crate) address: u64,
     /// The functions, or none if they are unknown. The last function contains the code; all others are
     /// inlined.
-    pub steps: Vec<InlineFrame>,
+    pub(crate) steps: Vec<InlineFrame>,
 }
 
 /// The input of [`merge`].
 #[derive(Debug, Clone, Default)]
-pub struct MergeInput {
+pub(crate) struct MergeInput {
     /// Instructions by address; empty if the bytes are not available.
-    pub instructions: Vec<Instruction>,
+    pub(crate) instructions: Vec<Instruction>,
     /// The functions at each instruction, by address. If there are no instructions, the functions at each
     /// sampled address.
-    pub places: Vec<InlineStack>,
+    pub(crate) places: Vec<InlineStack>,
     /// Address, event index and cost, in any order.
-    pub samples: Vec<(u64, usize, SampleValue)>,
+    pub(crate) samples: Vec<(u64, usize, SampleValue)>,
     /// Lines of source files, by path.
-    pub sources: FxHashMap<Arc<str>, Arc<[String]>>,
+    pub(crate) sources: FxHashMap<Arc<str>, Arc<[String]>>,
 }
 
 /// Makes the listing. `head` contains everything except the code. This function fills in the rows, lines,
 /// files and jumps, and each event's `own` value.
-pub fn merge(head: Listing, input: MergeInput) -> Listing {
+pub(crate) fn merge(head: Listing, input: MergeInput) -> Listing {
     let events = head.events.len();
     let costs = costs(&input, events);
     let mut writer = ListingWriter {

@@ -11,7 +11,7 @@
 //! ```
 
 pub mod arrows;
-pub mod merge;
+pub(crate) mod merge;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use super::sampled::{ShareOf, half_width};
 pub use crate::session::SampleValue;
 pub use arrows::Arrow;
-pub use merge::{InlineStack, MergeInput, merge};
+pub(crate) use merge::{InlineStack, MergeInput, merge};
 pub use pmc_symbols::symbol::disassemble::{Flow, Instruction, InstructionTarget};
 
 /// Version of the JSON document; incremented when a field changes its meaning.
@@ -197,7 +197,7 @@ impl Listing {
 
 impl ListingEvent {
     /// Returns the same as [`Listing::share`].
-    pub fn share(&self, value: &SampleValue, basis: PercentBasis) -> (f64, f64) {
+    pub(crate) fn share(&self, value: &SampleValue, basis: PercentBasis) -> (f64, f64) {
         let (part, whole, of) = match basis {
             PercentBasis::LocalPeriod => (value.period, self.own.period, &self.own),
             PercentBasis::GlobalPeriod => (value.period, self.total.period, &self.total),

@@ -10,7 +10,7 @@
 //!   new 2  rows ─┘                  (the same for the nodes of the trees, by their path from the root)
 //! ```
 
-pub mod rows;
+pub(crate) mod rows;
 pub mod streams;
 pub mod tree;
 
@@ -18,8 +18,8 @@ use super::sampled::{RowCell, SampleValue, ShareOf, SortKey, StringTable};
 use super::statistics::SIGNIFICANCE;
 use super::statistics::proportions::{self, SampledShare, ShareDifference};
 
-pub use rows::compare;
-pub use tree::DiffTree;
+pub(crate) use rows::compare;
+pub(crate) use tree::DiffTree;
 
 /// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
@@ -94,7 +94,7 @@ pub struct DiffEvent {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiffRow {
     /// The values of the sort keys.
-    pub cells: Vec<RowCell>,
+    pub cells: Box<[RowCell]>,
     /// Cost in each recording; zero if the row is missing there.
     pub values: Vec<SampleValue>,
     /// The change in each recording except the base; `None` if the recording does not contain the event.

@@ -10,7 +10,7 @@ use pmc_sys::sort;
 /// or `None` if the recording does not contain the event. Sorts by the change in recording number `order`.
 /// The first recording after the base has number 1, and 0 sorts by the share in the base. Equal rows are
 /// sorted by their text.
-pub fn compare(
+pub(crate) fn compare(
     name: &str,
     sides: &[Option<(SampleValue, Vec<TableRow>)>],
     compute: Compute,
@@ -104,7 +104,7 @@ mod tests {
 
     fn side(rows: &[(u32, u64)]) -> Option<(SampleValue, Vec<TableRow>)> {
         let row = |(name, samples): &(u32, u64)| TableRow {
-            cells: vec![RowCell::Text(StringId(*name))],
+            cells: [RowCell::Text(StringId(*name))].into(),
             own: value(*samples),
             total: value(*samples),
             ..TableRow::default()

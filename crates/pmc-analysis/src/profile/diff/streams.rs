@@ -18,16 +18,17 @@ pub const KEYS: [SortKey; 4] = [SortKey::Symbol, SortKey::Dso, SortKey::SrcLine,
 
 /// Returns the chains of each event, by event index.
 pub fn rows(stacks: &StackProfile<'_>, keys: &[SortKey]) -> Vec<Vec<TableRow>> {
-    let mut sums: Vec<FxHashMap<Vec<RowCell>, SampleValue>> = vec![FxHashMap::default(); stacks.events.len()];
+    let mut sums: Vec<FxHashMap<Box<[RowCell]>, SampleValue>> =
+        vec![FxHashMap::default(); stacks.events.len()];
     for row in &stacks.rows {
         let calls = stacks.stack(row.stack).flat_map(|location| stacks.code().range(location));
         let calls = calls.map(|call| &stacks.code().calls()[call]);
-        let cells: Vec<RowCell> = calls.flat_map(|call| keys.iter().map(|key| cell(*key, call))).collect();
+        let cells: Box<[RowCell]> = calls.flat_map(|call| keys.iter().map(|key| cell(*key, call))).collect();
         if let Some(sums) = sums.get_mut(row.event as usize).filter(|_| !cells.is_empty()) {
             *sums.entry(cells).or_default() += &row.value;
         }
     }
-    let row = |(cells, own): (Vec<RowCell>, SampleValue)| TableRow {
+    let row = |(cells, own): (Box<[RowCell]>, SampleValue)| TableRow {
         cells,
         total: own.clone(),
         own,
@@ -46,7 +47,7 @@ fn cell(key: SortKey, call: &LocationCall) -> RowCell {
 }
 
 /// Keeps the lines that are among the `most` hottest lines of any recording, and sorts them, hottest first.
-pub fn keep_hottest(event: &mut DiffEvent, most: usize) {
+pub(crate) fn keep_hottest(event: &mut DiffEvent, most: usize) {
     let sides = event.totals.len();
     let shares = |line: &DiffRow| -> Vec<f64> {
         line.values.iter().enumerate().map(|(side, value)| event.part(side, value).share).collect()

@@ -41,7 +41,7 @@ pub struct DiffTree {
 }
 
 /// Merges trees, of which the first belongs to the base. A recording without the event has no tree.
-pub fn overlay(
+pub(crate) fn overlay(
     trees: &[Option<sampled::CallTree>],
     totals: &[Option<SampleValue>],
     compute: Compute,

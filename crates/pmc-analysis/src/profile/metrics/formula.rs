@@ -17,19 +17,17 @@ pub struct Formula {
     pub name: String,
     /// The PMU of the kind of core that the metric describes; empty if there is only one kind, or if the
     /// metric does not describe cores.
-    pub pmu: String,
+    pub(crate) pmu: String,
     /// Unit of the value; empty for plain ratios.
     pub unit: String,
     /// Short description; empty for the user's own metrics.
-    pub help: String,
-    /// The metric's groups.
-    pub groups: Vec<String>,
+    pub(crate) help: String,
     /// Level in the tree of the top-down analysis; 1 is the top.
-    pub level: Option<u8>,
+    pub(crate) level: Option<u8>,
     /// The parent metric in that tree; empty at the top.
-    pub parent: String,
+    pub(crate) parent: String,
     /// The events to sample when the value exceeds its threshold, as in the vendor's table.
-    pub locate: String,
+    pub(crate) locate: String,
     pub(super) factor: f64,
     pub(super) value: Rc<BoundExpression>,
     pub(super) threshold: Option<Rc<BoundExpression>>,
@@ -44,9 +42,9 @@ pub struct Operand {
     /// also be `duration_time`, which is in seconds.
     pub name: String,
     /// Whether the formula uses the kernel's count instead of the value in the displayed unit.
-    pub raw: bool,
+    pub(crate) raw: bool,
     /// Whether the formula uses the number of counters in the sum (perf's `aggr_nr`) instead of the count.
-    pub counters: bool,
+    pub(crate) counters: bool,
 }
 
 /// A leaf of an expression bound to this machine.
@@ -66,7 +64,7 @@ pub(super) struct BoundExpression {
 }
 
 /// A function that returns the values of events.
-pub type ValueLookup<'a> = &'a mut dyn FnMut(&Operand) -> Result<f64, MissingValueReason>;
+pub(crate) type ValueLookup<'a> = &'a mut dyn FnMut(&Operand) -> Result<f64, MissingValueReason>;
 
 impl Formula {
     /// Creates the sum of events in their displayed units, each multiplied by a factor.
@@ -84,7 +82,6 @@ impl Formula {
             pmu: String::new(),
             unit: unit.to_owned(),
             help: String::new(),
-            groups: Vec::new(),
             level: None,
             parent: String::new(),
             locate: String::new(),

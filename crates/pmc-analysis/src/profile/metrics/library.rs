@@ -52,7 +52,7 @@ pub struct MetricDefinition<'a> {
 
 impl<'a> MetricDefinition<'a> {
     /// Returns the groups.
-    pub fn groups(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.groups.split(';').filter(|group| !group.is_empty())
     }
 
@@ -200,7 +200,6 @@ impl<'l, 'a> Binder<'l, 'a> {
             pmu: definition.pmu.to_owned(),
             unit: unit.to_owned(),
             help: definition.help.to_owned(),
-            groups: definition.groups().map(str::to_owned).collect(),
             level: definition.tree_level(),
             parent: definition.parent.to_owned(),
             locate: definition.locate.to_owned(),

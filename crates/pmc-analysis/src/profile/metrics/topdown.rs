@@ -28,15 +28,15 @@ const COUNTS: [&str; 5] = [
 
 /// The four shares of the slots, each 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TopdownLevel1 {
+pub(crate) struct TopdownLevel1 {
     /// Useful work.
-    pub retiring: f64,
+    pub(crate) retiring: f64,
     /// Work discarded after a misprediction.
-    pub bad_speculation: f64,
+    pub(crate) bad_speculation: f64,
     /// Slots lost because the front end delivered no instructions in time.
-    pub frontend_bound: f64,
+    pub(crate) frontend_bound: f64,
     /// Slots lost because the back end could not accept more instructions.
-    pub backend_bound: f64,
+    pub(crate) backend_bound: f64,
 }
 
 /// Returns the events to count as one group. `has` returns whether the core PMU has an event. Returns `None`
@@ -49,7 +49,7 @@ pub fn events(has: impl Fn(&str) -> bool) -> Option<&'static [&'static str]> {
 ///
 /// # Errors
 /// Returns the event that is missing, and why it is missing.
-pub fn level1(counts: &StatCounts, row: usize) -> Result<TopdownLevel1, MissingValueReason> {
+pub(crate) fn level1(counts: &StatCounts, row: usize) -> Result<TopdownLevel1, MissingValueReason> {
     let get = |name: &str| number(counts, row, name);
     if counts.events.iter().any(|e| is(&e.name, SHARES[0])) {
         let [_, retiring, bad, frontend, backend] = SHARES;

@@ -16,10 +16,10 @@ use crate::session::samples::SampleAttribute;
 use crate::session::{ResolvedStacks, StackStore};
 
 /// Name of the parent of stacks without a matching function.
-pub const OTHER: &str = "[other]";
+pub(crate) const OTHER: &str = "[other]";
 
 /// A function that returns whether a name matches the pattern.
-pub type NameMatcher<'a> = dyn Fn(&str) -> bool + 'a;
+pub(crate) type NameMatcher<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// For each call, whether its name matches. Checks each name once.
 fn matching(code: &LocationCalls, texts: &StringTable, matches: &NameMatcher<'_>) -> Vec<bool> {
@@ -29,7 +29,7 @@ fn matching(code: &LocationCalls, texts: &StringTable, matches: &NameMatcher<'_>
 }
 
 /// Removes the callees of matching functions: a stack then starts with its outermost matching function.
-pub fn ignore_callees(
+pub(crate) fn ignore_callees(
     resolved: &mut ResolvedStacks,
     code: &LocationCalls,
     texts: &StringTable,
@@ -56,7 +56,7 @@ pub fn ignore_callees(
 }
 
 /// Stores each row's parent in the row's attributes.
-pub fn mark_parents(
+pub(crate) fn mark_parents(
     resolved: &mut ResolvedStacks,
     attributes: &mut Interner,
     kinds: &[SampleAttribute],
@@ -89,7 +89,7 @@ pub fn mark_parents(
 }
 
 /// Removes the rows without a parent, and returns the sums of these rows by event.
-pub fn without_others(
+pub(crate) fn without_others(
     resolved: &mut ResolvedStacks,
     attributes: &Interner,
     kinds: &[SampleAttribute],

@@ -15,7 +15,8 @@
 use rustc_hash::FxHashMap;
 
 use super::chain_tree::{ChainLink, ChainNode, ChainTree};
-use super::table::{self, CodeCells, NOT_WANTED, TableInput, TableRequest, TableRow, by_sample};
+use super::table::{self, CodeCells, NOT_WANTED, TableRequest, TableRow, by_sample};
+use super::table_input::TableInput;
 use super::tree::{CallNode, CallTree, MinimumCost, PathRest, StackDirection, StackPaths};
 use super::{SampleValue, StringTable};
 

@@ -23,7 +23,7 @@ pub struct LocationCall {
     /// Line in that file; 0 if unknown.
     pub line: u32,
     /// Size of the function's code in bytes; 0 if unknown.
-    pub size: u32,
+    pub(crate) size: u32,
     /// Start of the function's code, in the units of [`CodeLocation::offset`]; `None` if unknown or inlined.
     pub start: Option<NonZeroU64>,
     /// CPU mode of the code.
@@ -36,7 +36,7 @@ pub struct LocationCall {
 
 impl LocationCall {
     /// Creates a call without further details.
-    pub fn new(dso: StringId, symbol: StringId, level: CpuMode, named: bool) -> Self {
+    pub(crate) fn new(dso: StringId, symbol: StringId, level: CpuMode, named: bool) -> Self {
         Self { dso, symbol, file: None, line: 0, size: 0, start: None, level, inlined: false, named }
     }
 }
@@ -50,16 +50,17 @@ pub struct LocationCalls {
     modules: Vec<Option<u32>>,
     /// Whether names are shown as the compiler wrote them.
     pub raw_names: bool,
-    /// Cached strings that many locations share: the names of modules, the placeholders for their code, and
-    /// the names of functions.
-    of_module: FxHashMap<Option<u32>, (StringId, Option<StringId>)>,
+    /// Cached strings that many locations share: the names of modules and the placeholders for their code.
+    /// The first entry is for unmapped code, followed by the modules by number.
+    of_module: Vec<Option<(StringId, Option<StringId>)>>,
+    /// Cached names of functions.
     of_function: FxHashMap<FunctionId, StringId>,
 }
 
 /// Name of an unknown module.
 pub const UNKNOWN: &str = "[unknown]";
 /// Name of unmapped code.
-pub const UNMAPPED: &str = "[not mapped]";
+pub(crate) const UNMAPPED: &str = "[not mapped]";
 
 /// Returns the name of code whose module is known but whose function is not: the module's name in brackets.
 fn placeholder(module: &Module) -> String {
@@ -69,7 +70,7 @@ fn placeholder(module: &Module) -> String {
 
 impl LocationCalls {
     /// Removes all locations.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.calls.clear();
         self.ranges.clear();
         self.modules.clear();
@@ -80,7 +81,7 @@ impl LocationCalls {
     /// Adds the next location. All locations must use the same lists of modules, names and strings. `frames`
     /// come from the symbolizer, innermost first. `address` is the location's address in the module's own
     /// address space, like the start addresses of functions.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         location: &CodeLocation,
         module: Option<&Module>,
@@ -90,7 +91,11 @@ impl LocationCalls {
     ) {
         let start = self.calls.len() as u32;
         let dso = || (texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), Module::short_name)), None);
-        let (dso, unnamed) = self.of_module.entry(location.module()).or_insert_with(dso);
+        let cached = location.module().map_or(0, |module| module as usize + 1);
+        if cached >= self.of_module.len() {
+            self.of_module.resize(cached + 1, None);
+        }
+        let (dso, unnamed) = self.of_module[cached].get_or_insert_with(dso);
         let dso = *dso;
         let level = location.level;
         match names {
@@ -126,7 +131,7 @@ impl LocationCalls {
     }
 
     /// Adds a location of data: a variable and the offset in it, or the address.
-    pub fn add_data(
+    pub(crate) fn add_data(
         &mut self,
         location: &CodeLocation,
         module: Option<&Module>,
@@ -150,7 +155,7 @@ impl LocationCalls {
     }
 
     /// Adds a location with known calls, innermost first. There must be at least one.
-    pub fn push(&mut self, calls: &[LocationCall], module: Option<u32>) {
+    pub(crate) fn push(&mut self, calls: &[LocationCall], module: Option<u32>) {
         let start = self.calls.len() as u32;
         self.calls.extend_from_slice(calls);
         self.ranges.push((start, self.calls.len() as u32));
@@ -158,7 +163,7 @@ impl LocationCalls {
     }
 
     /// Replaces the calls at a location.
-    pub fn replace(&mut self, location: u32, calls: &[LocationCall]) {
+    pub(crate) fn replace(&mut self, location: u32, calls: &[LocationCall]) {
         let start = self.calls.len() as u32;
         self.calls.extend_from_slice(calls);
         self.ranges[location as usize] = (start, self.calls.len() as u32);
@@ -171,7 +176,7 @@ impl LocationCalls {
     }
 
     /// Returns the index of the outermost call at a location: the function that contains the code.
-    pub fn own(&self, location: u32) -> usize {
+    pub(crate) fn own(&self, location: u32) -> usize {
         self.range(location).end - 1
     }
 
@@ -181,18 +186,13 @@ impl LocationCalls {
     }
 
     /// Returns the module of a location.
-    pub fn module(&self, location: u32) -> Option<u32> {
+    pub(crate) fn module(&self, location: u32) -> Option<u32> {
         self.modules[location as usize]
     }
 
     /// Returns the number of locations.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ranges.len()
-    }
-
-    /// Whether there are no locations.
-    pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
     }
 }
 
@@ -228,7 +228,7 @@ impl CodeKind {
 
 /// Whether a module is memory for a runtime's generated code, or a file that `inject --jit` created from such
 /// code. Anonymous memory can have a name (`prctl(2)`), which V8 makes use of.
-pub fn is_generated_module(module: &str) -> bool {
+pub(crate) fn is_generated_module(module: &str) -> bool {
     module.starts_with("[JIT]")
         || module.starts_with("[anon:")
         || (module.starts_with("jitted-") && is_library(module))

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::table::{RowSelection, TableInput};
+use super::table::RowSelection;
+use super::table_input::TableInput;
 use super::{SampleValue, StringId, StringTable};
 use crate::session::intern::words;
 use crate::session::samples::{ANY_COMM, RowKey, SampleAttribute};

@@ -76,11 +76,11 @@ fn python_minor(module: &str) -> Option<u32> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamelessLanguage {
     /// The language.
-    pub language: &'static str,
+    pub(crate) language: &'static str,
     /// Number of samples in the interpreter and its callees.
-    pub samples: u64,
+    pub(crate) samples: u64,
     /// How to get names for the functions.
-    pub remedy: &'static str,
+    pub(crate) remedy: &'static str,
 }
 
 /// Returns the languages whose functions have no names. If there are no callers, returns only languages that

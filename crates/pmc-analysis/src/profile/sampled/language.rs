@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::table::TableInput;
+use super::table_input::TableInput;
 use super::{CodeKind, LocationCall, LocationCalls, SampleValue, ShareOf, StringId, StringTable};
 use pmc_sys::sort;
 

@@ -11,22 +11,24 @@
 //! ```
 
 pub mod boilerplate;
-pub mod callers;
+pub(crate) mod callers;
 pub mod chain_tree;
 pub mod chains;
 pub mod code;
 mod filter;
-pub mod interpreters;
-pub mod language;
+pub(crate) mod interpreters;
+pub(crate) mod language;
 mod live;
 mod place;
-pub mod quality;
+pub(crate) mod quality;
 pub mod query;
-pub mod share;
+mod sample_cells;
+pub(crate) mod share;
 pub mod sort;
 pub mod stacks;
-pub mod strings;
+pub(crate) mod strings;
 pub mod table;
+pub(crate) mod table_input;
 pub mod tree;
 pub mod trust;
 

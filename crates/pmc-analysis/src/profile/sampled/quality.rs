@@ -1,11 +1,14 @@
 //! Quality of a profile: lost samples, incomplete stacks, and missing names with the reasons.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
-use serde::Serialize;
 
 use super::interpreters::{self, NamelessLanguage};
 use super::{LocationCalls, StringId, StringTable};
 use crate::session::ResolvedStacks;
+use pmc_symbols::symbol::ModuleDataQuality;
 
 /// The facts of the trust line.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -67,7 +70,7 @@ pub struct UnsampledEvent {
     /// Sum of the periods of the samples.
     pub sampled: u64,
     /// Whether both are nanoseconds of CPU time.
-    pub is_time: bool,
+    pub(crate) is_time: bool,
 }
 
 /// How the unwinding of copied stacks ended, in numbers of samples.
@@ -91,7 +94,7 @@ pub struct UnwindEnds {
 
 impl UnwindEnds {
     /// Returns the number of copied stacks that end before the program's entry point.
-    pub fn early(&self) -> u64 {
+    pub(crate) fn early(&self) -> u64 {
         self.cut
             + self.lost
             + self.long
@@ -101,52 +104,46 @@ impl UnwindEnds {
 }
 
 /// A module with samples: its symbols, and which data is missing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+///
+/// A recording may have a million modules, so the strings are shared.
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModuleQuality {
     /// The module's path; untrusted text.
-    pub path: Box<str>,
+    pub path: Arc<Path>,
     /// The module's short name.
-    pub name: Box<str>,
+    pub name: StringId,
     /// Build ID in hexadecimal.
     pub build_id: Option<Box<str>>,
-    /// The file with the module's names.
-    pub binary: Option<Box<str>>,
-    /// The separate debug file.
-    pub debug: Option<Box<str>>,
-    /// Number of entries in the symbol tables.
-    pub symbols: usize,
-    /// Whether the module has line information.
-    pub lines: bool,
+    /// The files that were found, and the data that is missing.
+    pub data: Arc<ModuleDataQuality>,
     /// Number of frames in this module, over all samples.
     pub frames: u64,
     /// Number of frames without a symbol.
     pub unnamed: u64,
-    /// Missing data, worst first.
-    pub missing: Box<[Box<str>]>,
     /// How to get the missing data.
     pub remedy: Option<Box<str>>,
 }
 
 /// Counts of stacks and frames.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct StackCounts {
+pub(crate) struct StackCounts {
     /// Number of samples with at least one caller, or whose only function is a root.
-    pub stacks: u64,
+    pub(crate) stacks: u64,
     /// See [`ProfileQuality::rooted`].
-    pub rooted: u64,
+    pub(crate) rooted: u64,
     /// See [`ProfileQuality::cut_off`].
-    pub cut_off: u64,
+    pub(crate) cut_off: u64,
     /// See [`ProfileQuality::joined`].
-    pub joined: u64,
+    pub(crate) joined: u64,
     /// For stacks that do not reach a root: number of samples by the module of the outermost frame with a
     /// module.
-    pub broken: FxHashMap<Option<u32>, u64>,
+    pub(crate) broken: FxHashMap<Option<u32>, u64>,
     /// Number of frames and of unnamed frames by module; `None` is unmapped memory.
-    pub modules: FxHashMap<Option<u32>, (u64, u64)>,
+    pub(crate) modules: FxHashMap<Option<u32>, (u64, u64)>,
     /// See [`ProfileQuality::nameless_languages`].
-    pub nameless_languages: Vec<NamelessLanguage>,
+    pub(crate) nameless_languages: Vec<NamelessLanguage>,
     /// See [`ProfileQuality::erlang_ends`].
-    pub erlang_ends: u64,
+    pub(crate) erlang_ends: u64,
 }
 
 /// Functions in which stacks start: entry points of programs, of threads and of the kernel. A suffix after a
@@ -187,7 +184,7 @@ const ROOTS: &[&str] = &[
 ];
 
 /// Counts the stacks and frames of the rows. If there are no callers, counts only the innermost functions.
-pub fn count(
+pub(crate) fn count(
     resolved: &ResolvedStacks,
     code: &LocationCalls,
     texts: &StringTable,
@@ -225,7 +222,7 @@ pub fn count(
         let mut outward = stack().rev().map(|location| code.own(location));
         if outward.find(|call| code.calls()[*call].named).is_some_and(|call| is_root[call]) {
             quality.rooted += value.samples;
-        } else {
+        } else if has_callers {
             let outermost = stack().rev().find_map(|location| code.module(location));
             *quality.broken.entry(outermost).or_default() += value.samples;
         }

@@ -19,7 +19,8 @@ use rustc_hash::FxHashMap;
 use super::chains::{ChainRequest, add_chains};
 use super::filter::{Filter, FilterState, by_name};
 use super::language;
-use super::table::{ENDED_NAME, RowRank, TableInput, TableRequest, tables};
+use super::table::{RowRank, TableRequest, tables};
+use super::table_input::{ENDED_NAME, TableInput};
 use super::tree::{StackDirection, TreeOptions, trees};
 use super::{CallTree, Profile, ProfileEvent, SampleValue, ShareOf, SortKey, StringId, StringTable};
 use crate::session::live::ENDED;
@@ -90,15 +91,15 @@ impl Default for Query {
 
 /// Facts about an event that are known before its rows are processed.
 #[derive(Debug, Clone, Default)]
-pub struct EventTotals {
+pub(crate) struct EventTotals {
     /// The event's name; untrusted text.
-    pub name: String,
+    pub(crate) name: String,
     /// Index of the group's leader; the event's own index if it is in no group.
-    pub leader: usize,
+    pub(crate) leader: usize,
     /// Sum of all samples.
-    pub total: SampleValue,
+    pub(crate) total: SampleValue,
     /// Sum of the samples that were excluded before rows were made.
-    pub filtered: SampleValue,
+    pub(crate) filtered: SampleValue,
 }
 
 /// Sums by time.
@@ -146,7 +147,7 @@ pub struct QueryAnswer {
 const SLICES: u64 = 2000;
 
 /// Answers a query. `texts` contains the strings that the input's code refers to.
-pub fn answer(
+pub(crate) fn answer(
     input: &TableInput<'_>,
     events_totals: &[EventTotals],
     query: &Query,
@@ -300,7 +301,7 @@ fn threads(
 }
 
 /// Returns a function's periods by time slice, with as many slices as `like` has, for a row's history graph.
-pub fn history(
+pub(crate) fn history(
     input: &TableInput<'_>,
     query: &Query,
     dso: &str,
@@ -385,7 +386,7 @@ mod tests {
 
     struct TestNames;
 
-    impl crate::profile::sampled::table::RowStrings for TestNames {
+    impl crate::profile::sampled::table_input::RowStrings for TestNames {
         fn comm(&self, comm: u32) -> String {
             ["cat", "dog"].get(comm as usize).map_or_else(String::new, |name| (*name).to_owned())
         }
@@ -482,7 +483,7 @@ mod tests {
     /// Returns the symbol, own and total cost of each row.
     fn rows(answer: &QueryAnswer) -> Vec<(String, u64, u64)> {
         let name = |row: &super::super::TableRow| {
-            let id = super::super::table::symbol_of(row).unwrap();
+            let super::super::RowCell::Symbol(_, id) = row.cells[0] else { panic!("{row:?}") };
             answer.profile.texts.get(id).to_owned()
         };
         let rows = answer.profile.events[0].rows.iter();

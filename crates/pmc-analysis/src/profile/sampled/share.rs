@@ -22,7 +22,7 @@ impl ShareOf {
     }
 
     /// Returns the number of equally costly samples whose sum would be equally accurate: `(Σw)² ÷ Σw²`.
-    pub fn draws(self, value: &SampleValue) -> f64 {
+    pub(crate) fn draws(self, value: &SampleValue) -> f64 {
         let (sum, squares) = match self {
             Self::Period => (value.period as f64, value.squares),
             Self::Latency => (value.latency() as f64, value.latency_squares()),

@@ -182,12 +182,12 @@ impl SortKey {
     }
 
     /// Whether the key is a property of the code. If so, each caller in a stack has its own value.
-    pub fn is_of_code(self) -> bool {
+    pub(crate) fn is_of_code(self) -> bool {
         !self.is_of_name() && self.attribute(0).is_none()
     }
 
     /// Whether the key is derived from the thread's name.
-    pub fn is_of_name(self) -> bool {
+    pub(crate) fn is_of_name(self) -> bool {
         matches!(self, Self::Comm | Self::CommNoDigit)
     }
 
@@ -217,7 +217,7 @@ impl SortKey {
 
     /// Returns the attribute that pass 2 must keep for this key; `None` for properties of the code and the
     /// thread's name.
-    pub fn attribute(self, slice: u64) -> Option<SampleAttribute> {
+    pub(crate) fn attribute(self, slice: u64) -> Option<SampleAttribute> {
         Some(match self {
             Self::Comm | Self::CommNoDigit => return None,
             Self::Dso | Self::Symbol | Self::SymbolSize | Self::SymbolOffset | Self::DsoSize => return None,

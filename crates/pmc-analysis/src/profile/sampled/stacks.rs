@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::filter::{FilterState, by_name};
 use super::query::{EventTotals, Query};
-use super::table::{ENDED_NAME, TableInput};
+use super::table_input::{ENDED_NAME, TableInput};
 use super::{LocationCall, LocationCalls, SampleValue, StringTable};
 use crate::session::intern::words;
 use crate::session::live::ENDED;
@@ -96,7 +96,7 @@ pub struct StackProfile<'a> {
 impl<'a> StackProfile<'a> {
     /// Selects the rows that pass a query's filter and belong to the query's event, or to any event if the
     /// query has none.
-    pub fn new(
+    pub(crate) fn new(
         input: &TableInput<'a>,
         modules: &'a [Module],
         events_totals: &[EventTotals],

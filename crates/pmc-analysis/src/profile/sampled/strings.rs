@@ -43,7 +43,7 @@ impl StringTable {
     }
 
     /// Returns the number of a string, or `None` if it is missing.
-    pub fn find(&self, text: &str) -> Option<StringId> {
+    pub(crate) fn find(&self, text: &str) -> Option<StringId> {
         let Self { keys, table, ends, all } = self;
         table.find(keys.hash_one(text), |number| word(all, ends, *number) == text).copied().map(StringId)
     }

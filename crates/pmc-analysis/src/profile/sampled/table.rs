@@ -8,25 +8,25 @@
 //! ```
 
 use std::cmp::Ordering;
+use std::hash::BuildHasher;
 
+use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 
 use super::chain_tree::ChainTree;
+use super::sample_cells::sample_cells;
+use super::table_input::TableInput;
 use super::{
-    LocationCall, LocationCalls, RowCell, SampleValue, ShareOf, SortKey, StringId, StringTable, place,
+    LocationCall, RowCell, SampleValue, ShareOf, SortKey, StringId, StringTable, place,
 };
-use crate::session::ResolvedStacks;
-use crate::session::intern::{Interner, words};
-use crate::session::live::ENDED;
-use crate::session::samples::{RowKey, SampleAttribute};
-use pmc_perfdata::record::decode::{page_size, transaction};
+use crate::session::intern::HashKeys;
 use pmc_sys::abi::CpuMode;
 
 /// A row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TableRow {
     /// The values of the sort keys.
-    pub cells: Vec<RowCell>,
+    pub cells: Box<[RowCell]>,
     /// Samples in the row itself.
     pub own: SampleValue,
     /// Samples in the row or its callees; equal to `own` without call chains.
@@ -46,57 +46,6 @@ impl TableRow {
 
 /// The CPU modes that rows distinguish.
 pub const MODES: [CpuMode; 4] = [CpuMode::Kernel, CpuMode::User, CpuMode::GuestKernel, CpuMode::GuestUser];
-
-/// Shown instead of the name and number of ended processes and threads: see [`ENDED`].
-pub const ENDED_NAME: &str = "(ended)";
-
-/// Provides the strings for the numbers in rows.
-pub trait RowStrings {
-    /// Returns the name of a thread, given the number in a row's key.
-    fn comm(&self, comm: u32) -> String;
-    /// Returns the last name of a thread, even if the thread has no samples. For a process, this is the name
-    /// of its first thread.
-    fn task_name(&self, tid: i32) -> Option<String>;
-    /// Returns the path of a cgroup.
-    fn cgroup(&self, id: u64) -> String;
-    /// Returns the socket of a CPU.
-    fn socket(&self, cpu: u64) -> Option<i64>;
-    /// Returns the number of bytes of a module that were mapped by the first process with this module.
-    fn mapped(&self, module: u32) -> Option<u64>;
-    /// Returns a payload as text.
-    fn payload(&self, number: u64) -> String;
-    /// Returns a field of a payload, given its index in
-    /// [`Profile::trace_fields`](super::Profile::trace_fields).
-    fn payload_field(&self, _number: u64, _field: usize) -> Option<String> {
-        None
-    }
-}
-
-/// The input of tables and trees.
-#[derive(Clone, Copy)]
-pub struct TableInput<'a> {
-    /// The sums by stack, sorted by event and stack: all rows of `resolved`, or the rows that passed a
-    /// filter.
-    pub rows: &'a [(RowKey, SampleValue)],
-    /// The stacks.
-    pub resolved: &'a ResolvedStacks,
-    /// The attributes.
-    pub attributes: &'a Interner,
-    /// The kinds of the attributes.
-    pub attribute_kinds: &'a [SampleAttribute],
-    /// The calls at each location.
-    pub code: &'a LocationCalls,
-    /// Strings for numbers.
-    pub words: &'a dyn RowStrings,
-}
-
-impl TableInput<'_> {
-    /// Returns the address of a location in its module's own address space, or `None` if it is unmapped.
-    pub(super) fn offset(&self, location: u32) -> Option<u64> {
-        self.code.module(location)?;
-        self.resolved.locations.get(location as usize).map(|location| location.offset)
-    }
-}
 
 /// A criterion for the order of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +83,7 @@ pub struct RowSelection {
 
 impl RowSelection {
     /// Whether the selection excludes nothing.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
@@ -162,22 +111,34 @@ const NOT_ASKED: u32 = u32::MAX - 1;
 /// Marks an offset into a function with an unknown start.
 const UNKNOWN_OFFSET: u64 = u64::MAX;
 
-/// Assigns numbers to lists of cells. A numbered list is called a part.
+/// Assigns numbers to lists of cells of the same length. A numbered list is called a part.
 #[derive(Default)]
 pub(super) struct CellInterner {
-    all: Vec<Box<[RowCell]>>,
-    known: FxHashMap<Box<[RowCell]>, u32>,
+    keys: HashKeys,
+    table: HashTable<u32>,
+    /// The cells of all lists.
+    all: Vec<RowCell>,
 }
 
 impl CellInterner {
     fn add(&mut self, cells: &[RowCell]) -> u32 {
-        if let Some(number) = self.known.get(cells) {
+        let Self { keys, table, all } = self;
+        let hash = keys.hash_one(cells);
+        if let Some(number) = table.find(hash, |number| Self::list(all, *number, cells.len()) == cells) {
             return *number;
         }
-        self.all.push(cells.into());
-        let number = self.all.len() as u32 - 1;
-        self.known.insert(cells.into(), number);
+        all.extend_from_slice(cells);
+        let number = table.len() as u32;
+        table.insert_unique(hash, number, |number| keys.hash_one(Self::list(all, *number, cells.len())));
         number
+    }
+
+    fn get(&self, part: u32) -> &[RowCell] {
+        Self::list(&self.all, part, self.all.len() / self.table.len().max(1))
+    }
+
+    fn list(all: &[RowCell], number: u32, len: usize) -> &[RowCell] {
+        &all[number as usize * len..][..len]
     }
 }
 
@@ -303,81 +264,76 @@ impl<'a> CodeCells<'a> {
     }
 }
 
-/// The cost of a row.
-#[derive(Default)]
-struct RowSum {
-    own: SampleValue,
-    total: SampleValue,
-    by_mode: Option<Box<[u64; 4]>>,
-}
-
-/// The sums of samples that agree in all cells except those of the code, by part. Cleared and reused, because
+/// The rows of samples that agree in all cells except those of the code, by part. Cleared and reused, because
 /// most of these groups have few parts.
 #[derive(Default)]
-struct PartSums {
-    of: Vec<RowSum>,
-    /// The numbers of the parts that have sums.
+struct PartRows {
+    /// The index of each part's row, or [`NO_ROW`].
+    row_of: Vec<u32>,
+    /// The parts that have rows, in the order of the rows.
     touched: Vec<u32>,
-    is_touched: Vec<bool>,
-    /// The last row that was added to each part's total.
+    /// The last row of the input that was added to each part's total.
     counted: Vec<u32>,
 }
 
-impl PartSums {
-    fn at(&mut self, part: u32) -> &mut RowSum {
+/// Index of the row of a part without samples.
+const NO_ROW: u32 = u32::MAX;
+
+impl PartRows {
+    /// Returns a part's row. Adds the row, without cells, if it is missing.
+    fn row<'a>(&mut self, part: u32, rows: &'a mut Vec<TableRow>) -> &'a mut TableRow {
         let at = part as usize;
-        if at >= self.of.len() {
-            self.of.resize_with(at + 1, RowSum::default);
-            self.is_touched.resize(at + 1, false);
+        if at >= self.row_of.len() {
+            self.row_of.resize(at + 1, NO_ROW);
             self.counted.resize(at + 1, u32::MAX);
         }
-        if !self.is_touched[at] {
-            self.is_touched[at] = true;
+        if self.row_of[at] == NO_ROW {
+            self.row_of[at] = rows.len() as u32;
             self.touched.push(part);
+            rows.push(TableRow::default());
         }
-        &mut self.of[at]
+        &mut rows[self.row_of[at] as usize]
     }
 
-    /// Adds a row to a part's total. A row counts once, even if its stack contains the part several times.
-    fn total(&mut self, part: u32, row: u32, value: &SampleValue) {
+    /// Adds a row of the input to a part's total. It counts once, even if its stack contains the part several
+    /// times.
+    fn total(&mut self, part: u32, (row, value): (u32, &SampleValue), rows: &mut Vec<TableRow>) {
         if part == NOT_WANTED || self.counted.get(part as usize) == Some(&row) {
             return;
         }
-        self.at(part).total += value;
+        self.row(part, rows).total += value;
         self.counted[part as usize] = row;
     }
 
-    fn take(&mut self, mut take: impl FnMut(u32, RowSum)) {
-        for part in self.touched.drain(..) {
-            let sum = std::mem::take(&mut self.of[part as usize]);
-            self.is_touched[part as usize] = false;
-            take(part, sum);
-        }
+    /// Returns the parts that have rows, and forgets them.
+    fn take(&mut self) -> impl Iterator<Item = u32> {
+        let Self { row_of, touched, .. } = self;
+        touched.drain(..).inspect(|part| row_of[*part as usize] = NO_ROW)
     }
 }
 
 /// Options for tables.
 #[derive(Debug, Clone, Copy)]
-pub struct TableRequest<'a> {
+pub(crate) struct TableRequest<'a> {
     /// The sort keys that distinguish rows.
-    pub keys: &'a [SortKey],
+    pub(crate) keys: &'a [SortKey],
     /// Whether rows have totals in addition to their own costs.
-    pub with_totals: bool,
+    pub(crate) with_totals: bool,
     /// Whether rows split their own costs by CPU mode.
-    pub by_mode: bool,
+    pub(crate) by_mode: bool,
     /// Whether a sample counts for its innermost function, inlined or not, or for the function that contains
     /// the code.
-    pub innermost: bool,
+    pub(crate) innermost: bool,
     /// Selects the rows to keep.
-    pub only: &'a RowSelection,
+    pub(crate) only: &'a RowSelection,
     /// Criteria for the order of rows, most important first. Ties are ordered by total.
-    pub ranks: &'a [RowRank],
+    pub(crate) ranks: &'a [RowRank],
     /// The cost by which these ties are ordered.
-    pub share_of: ShareOf,
+    pub(crate) share_of: ShareOf,
 }
 
 /// Makes the tables of all events. Sorts rows by the request's ranks, and ties by descending total.
-pub fn tables(
+pub(crate) fn tables(
     input: &TableInput<'_>,
     request: TableRequest<'_>,
     events: usize,
@@ -387,9 +343,10 @@ pub fn tables(
     let mut code_cells = CodeCells::new(input, request);
     let mut tables: Vec<Vec<TableRow>> = vec![Vec::new(); events];
     let (of_sample, order) = by_sample(input, keys, texts);
-    let mut sums = PartSums::default();
+    let mut part_rows = PartRows::default();
     for group in order.chunk_by(|a, b| (a.event, a.part) == (b.event, b.part)) {
         let rows = &mut tables[group[0].event as usize];
+        let first = rows.len();
         for grouped in group {
             let (key, value) = &input.rows[grouped.row as usize];
             let mut stack = input.resolved.stack(key.stack);
@@ -397,36 +354,38 @@ pub fn tables(
             let own = code_cells.leaf(leaf, texts);
             if own != NOT_WANTED {
                 let mode = input.code.calls()[input.code.own(leaf)].level;
-                let sum = sums.at(own);
-                sum.own += value;
+                let row = part_rows.row(own, rows);
+                row.own += value;
                 if by_mode && let Some(mode) = MODES.iter().position(|other| *other == mode) {
-                    let periods = &mut sum.by_mode.get_or_insert_default()[mode];
+                    let periods = &mut row.by_mode.get_or_insert_default()[mode];
                     *periods = periods.saturating_add(value.period);
                 }
             }
             if with_totals {
                 // The function of the leaf counts only once, at the line that was sampled.
-                sums.total(own, grouped.row, value);
+                let counted = (grouped.row, value);
+                part_rows.total(own, counted, rows);
                 let mut others = input.code.range(leaf);
                 match innermost {
                     true => others.start += 1,
                     false => others.end -= 1,
                 }
                 for call in others {
-                    sums.total(code_cells.call(call, leaf, texts), grouped.row, value);
+                    part_rows.total(code_cells.call(call, leaf, texts), counted, rows);
                 }
                 for location in stack {
                     for call in input.code.range(location) {
-                        sums.total(code_cells.call(call, location, texts), grouped.row, value);
+                        part_rows.total(code_cells.call(call, location, texts), counted, rows);
                     }
                 }
             }
         }
-        sums.take(|part, RowSum { own, total, by_mode }| {
-            let cells = cells(keys, &of_sample, group[0].part, &code_cells, part);
-            let total = if with_totals { total } else { own.clone() };
-            rows.push(TableRow { cells, own, total, by_mode, chains: None });
-        });
+        for (row, part) in rows[first..].iter_mut().zip(part_rows.take()) {
+            row.cells = cells(keys, &of_sample, group[0].part, &code_cells, part);
+            if !with_totals {
+                row.total = row.own.clone();
+            }
+        }
     }
     let by_rank = |rank: &RowRank, a: &TableRow, b: &TableRow| match rank {
         RowRank::Own => b.own.period.cmp(&a.own.period),
@@ -461,11 +420,12 @@ pub(super) fn cells(
     sample_part: u32,
     code_cells: &CodeCells<'_>,
     code_part: u32,
-) -> Vec<RowCell> {
-    let mut from_sample = of_sample.all[sample_part as usize].iter();
-    let mut from_code = code_cells.parts.all[code_part as usize].iter();
-    let next = |key: &SortKey| if key.is_of_code() { from_code.next() } else { from_sample.next() };
-    keys.iter().filter_map(next).copied().collect()
+) -> Box<[RowCell]> {
+    let mut from_sample = of_sample.get(sample_part).iter();
+    let mut from_code = code_cells.parts.get(code_part).iter();
+    let mut next = |key: &SortKey| if key.is_of_code() { from_code.next() } else { from_sample.next() };
+    // The number of cells is known, so that the list takes only their size.
+    keys.iter().map(|key| next(key).copied().unwrap_or(RowCell::Unknown)).collect()
 }
 
 /// A row of the input. `part` is the number of its list of cells that do not depend on code.
@@ -498,7 +458,7 @@ pub(super) fn by_sample(
         last = Some((told, part));
         order.push(GroupedRow { event: key.event, part, row });
     }
-    if parts.all.len() > 1 {
+    if parts.table.len() > 1 {
         order.sort_unstable_by_key(|grouped| (grouped.event, grouped.part, grouped.row));
     }
     (parts, order)
@@ -521,165 +481,6 @@ pub(in crate::profile) fn compare(a: &[RowCell], b: &[RowCell], texts: &StringTa
     a.iter().zip(b).map(one).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-fn sample_cells(
-    input: &TableInput<'_>,
-    keys: &[SortKey],
-    key: &RowKey,
-    texts: &mut StringTable,
-) -> Vec<RowCell> {
-    let attributes = if input.attribute_kinds.is_empty() {
-        None
-    } else {
-        Some(words(input.attributes.get(key.attributes).1))
-    };
-    let word = |wanted: fn(&SampleAttribute) -> bool| {
-        let at = input.attribute_kinds.iter().position(wanted)?;
-        attributes?.get(at)
-    };
-    let number = |word: Option<u64>| match word {
-        Some(word) if word != u64::MAX => RowCell::Number(word as i64),
-        _ => RowCell::Unknown,
-    };
-    let task = |word: Option<u64>, is_named: bool, texts: &mut StringTable| match word {
-        Some(ENDED) => RowCell::Text(texts.add(ENDED_NAME)),
-        None => RowCell::Unknown,
-        Some(id) => match is_named.then(|| input.words.task_name(id as i32)).flatten() {
-            Some(name) => RowCell::Task(id as i64, texts.add(&name)),
-            None => RowCell::Number(id as i64),
-        },
-    };
-    let mut cells = Vec::new();
-    for sort_key in keys {
-        cells.push(match sort_key {
-            SortKey::Comm => RowCell::Text(texts.add(&input.words.comm(key.comm))),
-            SortKey::CommNoDigit => RowCell::Text(texts.add(&without_digits(&input.words.comm(key.comm)))),
-            SortKey::Process => task(word(|e| *e == SampleAttribute::Pid), true, texts),
-            SortKey::Thread => task(word(|e| *e == SampleAttribute::Tid), true, texts),
-            SortKey::Tid => task(word(|e| *e == SampleAttribute::Tid), false, texts),
-            SortKey::Cpu => number(word(|e| *e == SampleAttribute::Cpu)),
-            SortKey::Socket => {
-                let socket = word(|e| *e == SampleAttribute::Cpu).and_then(|cpu| input.words.socket(cpu));
-                socket.map_or(RowCell::Unknown, RowCell::Number)
-            }
-            SortKey::Time => {
-                let slice = input.attribute_kinds.iter().find_map(|attribute| match attribute {
-                    SampleAttribute::Time(slice) => Some(*slice),
-                    _ => None,
-                });
-                let at = word(|e| matches!(e, SampleAttribute::Time(_))).unwrap_or(0);
-                RowCell::Time(at.saturating_mul(slice.unwrap_or(1)))
-            }
-            SortKey::Cgroup => {
-                let id = word(|e| *e == SampleAttribute::Cgroup).unwrap_or(0);
-                RowCell::Text(texts.add(&input.words.cgroup(id)))
-            }
-            SortKey::Trace => {
-                let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
-                RowCell::Text(texts.add(&input.words.payload(payload)))
-            }
-            SortKey::TraceField(field) => {
-                let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
-                match input.words.payload_field(payload, usize::from(*field)) {
-                    // Sort numbers numerically.
-                    Some(text) => {
-                        text.parse().map_or_else(|_| RowCell::Text(texts.add(&text)), RowCell::Number)
-                    }
-                    None => RowCell::Unknown,
-                }
-            }
-            SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == SampleAttribute::Weight)),
-            SortKey::Addr => word(|e| *e == SampleAttribute::Addr).map_or(RowCell::Unknown, RowCell::Address),
-            SortKey::SymbolFrom
-            | SortKey::DsoFrom
-            | SortKey::SrcLineFrom
-            | SortKey::AddrFrom
-            | SortKey::AddrTo
-            | SortKey::Mispredict
-            | SortKey::InTx
-            | SortKey::Abort
-            | SortKey::Cycles => {
-                place::of_branch(*sort_key, input.code, &word, &|location| input.offset(location), texts)
-            }
-            SortKey::SymbolDaddr | SortKey::DsoDaddr | SortKey::DCacheLine => {
-                place::of_data(*sort_key, input.code, &word)
-            }
-            SortKey::Mem
-            | SortKey::Snoop
-            | SortKey::Tlb
-            | SortKey::Locked
-            | SortKey::Blocked
-            | SortKey::MemOp
-            | SortKey::Cache
-            | SortKey::Memory
-            | SortKey::DTlb => {
-                let source = word(|e| *e == SampleAttribute::DataSrc).filter(|word| *word != u64::MAX);
-                source.map_or(RowCell::Unknown, |word| place::of_source(*sort_key, word, texts))
-            }
-            SortKey::PhysDaddr => match word(|e| *e == SampleAttribute::PhysAddr) {
-                Some(word) if word != u64::MAX => RowCell::Address(word),
-                _ => RowCell::Unknown,
-            },
-            SortKey::DataPageSize | SortKey::CodePageSize => {
-                let size = match sort_key {
-                    SortKey::DataPageSize => word(|e| *e == SampleAttribute::DataPage),
-                    _ => word(|e| *e == SampleAttribute::CodePage),
-                };
-                RowCell::Text(texts.add(&page_size(size.filter(|size| *size != u64::MAX).unwrap_or(0))))
-            }
-            SortKey::InsLatency | SortKey::LocalInsLatency => {
-                number(word(|e| *e == SampleAttribute::InsLatency))
-            }
-            SortKey::StageCycles | SortKey::LocalStageCycles => {
-                number(word(|e| *e == SampleAttribute::StageCycles))
-            }
-            SortKey::Transaction => {
-                let (names, code) = transaction(word(|e| *e == SampleAttribute::Transaction).unwrap_or(0));
-                let code = if code == 0 { String::new() } else { format!(":{code:x}") };
-                RowCell::Text(texts.add(&format!("{}{code}", names.join(" "))))
-            }
-            SortKey::Parallelism => number(word(|e| *e == SampleAttribute::Parallelism)),
-            SortKey::CgroupId => number(word(|e| *e == SampleAttribute::Cgroup)),
-            SortKey::Parent => match word(|e| *e == SampleAttribute::Parent) {
-                Some(word) if word != u64::MAX => RowCell::Text(StringId(word as u32)),
-                _ => RowCell::Text(texts.add(super::callers::OTHER)),
-            },
-            SortKey::Period => number(word(|e| *e == SampleAttribute::Period)),
-            // Properties of the code: see [`CodeCells`].
-            SortKey::Dso
-            | SortKey::Symbol
-            | SortKey::SymbolSize
-            | SortKey::SymbolOffset
-            | SortKey::DsoSize
-            | SortKey::SrcLine
-            | SortKey::SrcFile
-            | SortKey::SymbolIaddr
-            | SortKey::SymbolTo
-            | SortKey::DsoTo
-            | SortKey::SrcLineTo => continue,
-        });
-    }
-    cells
-}
-
-/// Replaces each number in a name as perf does: `kworker/<N>:<N>`.
-fn without_digits(name: &str) -> String {
-    let mut out = String::new();
-    for part in name.split_inclusive(|c: char| !c.is_ascii_digit()) {
-        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
-        out.push_str(if rest.len() < part.len() { "<N>" } else { "" });
-        out.push_str(rest);
-    }
-    out
-}
-
-/// Returns the function of a row, if functions are a sort key.
-pub fn symbol_of(row: &TableRow) -> Option<StringId> {
-    row.cells.iter().find_map(|cell| match cell {
-        RowCell::Symbol(_, id) => Some(*id),
-        _ => None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::{LocationCall, RowSelection, StringTable};
@@ -695,12 +496,5 @@ mod tests {
             let call = LocationCall::new(texts.add("dso"), texts.add(name), CpuMode::User, named);
             assert_eq!(only.has_function(&call, &texts), is_kept, "{name}");
         }
-    }
-
-    #[test]
-    fn numbers_in_names_are_stripped() {
-        let names = ["kworker/0:12", "opt cgu.07", "3", "plain", ""];
-        let without = names.map(super::without_digits);
-        assert_eq!(without, ["kworker/<N>:<N>", "opt cgu.<N>", "<N>", "plain", ""]);
     }
 }

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::table::TableInput;
+use super::table_input::TableInput;
 use super::{SampleValue, ShareOf, StringId, StringTable};
 use crate::session::samples::RowKey;
 use pmc_sys::abi::CpuMode;
@@ -66,19 +66,19 @@ impl CallTree {
 
 /// Options for a tree.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct TreeOptions {
+pub(crate) struct TreeOptions {
     /// Which end of the stacks is the top.
-    pub order: StackDirection,
+    pub(crate) order: StackDirection,
     /// The cost that orders the nodes and that the limit refers to.
-    pub share_of: ShareOf,
+    pub(crate) share_of: ShareOf,
     /// Whether direct recursion is collapsed to one node.
-    pub collapse: bool,
+    pub(crate) collapse: bool,
     /// Minimum share (0 to 1) of a branch in the event's periods; smaller branches are left out.
-    pub limit: f64,
+    pub(crate) limit: f64,
     /// The root function. The tree contains only stacks with this function. In caller order it shows the
     /// function's callees, in callee order its callers. If the function is recursive, its outermost call is
     /// the root.
-    pub root: Option<StringId>,
+    pub(crate) root: Option<StringId>,
 }
 
 /// A stack's path through the tree, and its weight.
@@ -314,7 +314,7 @@ impl<'a> StackPaths<'a> {
 }
 
 /// Merges the stacks of each event into a tree. `totals` are the events' sums.
-pub fn trees(
+pub(crate) fn trees(
     input: &TableInput<'_>,
     options: TreeOptions,
     totals: &[SampleValue],

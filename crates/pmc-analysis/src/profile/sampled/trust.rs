@@ -177,9 +177,11 @@ fn nameless(quality: &ProfileQuality, modules: &[ModuleQuality], remarks: &mut V
     let mut nameless: Vec<&ModuleQuality> = modules.iter().filter(|module| module.unnamed > 0).collect();
     sort::by_key(&mut nameless, |module| std::cmp::Reverse(module.unnamed));
     for module in nameless.iter().take(MOST_NAMELESS) {
-        let why = module.missing.first().map_or("its symbol tables do not cover them", |why| &**why);
+        let why = module.data.missing.first();
+        let why = why.map_or_else(|| "its symbol tables do not cover them".to_owned(), ToString::to_string);
         let percent = share(module.unnamed, quality.frames);
-        let (path, why) = (clean(&module.path), clean(why));
+        let path = module.path.to_string_lossy();
+        let (path, why) = (clean(&path), clean(&why));
         let text = format!("{path}: {percent:.1}% of all frames without a symbol; {why}");
         remarks
             .push(TrustRemark::new(text, module.remedy.as_deref().map(|remedy| clean(remedy).into_owned())));

@@ -31,7 +31,7 @@ fn ln_gamma(x: f64) -> f64 {
 }
 
 /// Returns the regularized incomplete beta function `I_x(a, b)`, for `a, b > 0` and `x` in 0..=1.
-pub fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+pub(crate) fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
@@ -75,13 +75,13 @@ fn continued_fraction(x: f64, a: f64, b: f64) -> f64 {
 
 /// Returns the probability that a t variable with `df` degrees of freedom is further from 0 than `t`, on
 /// either side.
-pub fn t_two_sided(t: f64, df: f64) -> f64 {
+pub(crate) fn t_two_sided(t: f64, df: f64) -> f64 {
     incomplete_beta(df / (df + t * t), df / 2.0, 0.5)
 }
 
 /// Returns the value below which a t variable lies with probability `p` (0.5 ≤ p < 1). For example, 12.706
 /// for p = 0.975 and one degree of freedom.
-pub fn t_quantile(p: f64, df: f64) -> f64 {
+pub(crate) fn t_quantile(p: f64, df: f64) -> f64 {
     let tail = 2.0 * (1.0 - p);
     let (mut low, mut high) = (0.0, 1.0);
     while t_two_sided(high, df) > tail && high < 1e12 {

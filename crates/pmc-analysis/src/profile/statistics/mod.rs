@@ -3,7 +3,7 @@
 //! Receives plain numbers and returns [`MeasurementSummary`] and [`WelchTest`]. Does not decide any wording.
 //! The distributions behind the intervals are in [`distribution`].
 
-pub mod distribution;
+pub(crate) mod distribution;
 pub mod proportions;
 
 use distribution::{t_quantile, t_two_sided};
@@ -105,7 +105,7 @@ fn median_of_sorted(sorted: &[f64]) -> f64 {
 /// Returns the indices of values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5 (Iglewicz
 /// and Hoaglin, *How to Detect and Handle Outliers*, 1993). Returns no outliers for fewer than four values,
 /// or if more than half of the values are equal.
-pub fn outliers(values: &[f64]) -> Vec<usize> {
+pub(crate) fn outliers(values: &[f64]) -> Vec<usize> {
     if values.len() < 4 {
         return Vec::new();
     }
@@ -134,7 +134,7 @@ pub struct WelchTest {
 
 /// Performs Welch's t-test. Returns `None` if a side has fewer than two values. If neither side has any
 /// spread, p is 1 for equal means and 0 otherwise.
-pub fn welch(a: &MeasurementSummary, b: &MeasurementSummary) -> Option<WelchTest> {
+pub(crate) fn welch(a: &MeasurementSummary, b: &MeasurementSummary) -> Option<WelchTest> {
     if a.count < 2 || b.count < 2 {
         return None;
     }

@@ -20,7 +20,7 @@ pub struct SampledShare {
     /// The share.
     pub share: f64,
     /// Number of samples in total. Need not be an integer, because samples with unequal periods count less.
-    pub draws: f64,
+    pub(crate) draws: f64,
 }
 
 /// Difference of two shares.
@@ -63,7 +63,7 @@ impl SampledShare {
 }
 
 /// Compares two shares.
-pub fn difference(first: SampledShare, second: SampledShare) -> ShareDifference {
+pub(crate) fn difference(first: SampledShare, second: SampledShare) -> ShareDifference {
     let value = second.share - first.share;
     let ((low1, high1), (low2, high2)) = (first.interval(), second.interval());
     let low = value - (second.share - low2).hypot(high1 - first.share);
@@ -98,7 +98,7 @@ fn probability(first: SampledShare, second: SampledShare) -> f64 {
 
 /// Returns the two-sided probability of `hits` or a less likely number among `all` draws, where each draw
 /// hits with probability `chance`. The result is twice the smaller tail.
-pub fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
+pub(crate) fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
     let misses = all - hits;
     let above = if hits <= 0.0 { 1.0 } else { incomplete_beta(chance, hits, misses + 1.0) };
     let below = if misses <= 0.0 { 1.0 } else { incomplete_beta(1.0 - chance, misses, hits + 1.0) };
@@ -106,7 +106,7 @@ pub fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
 }
 
 /// Returns the probability that a normal variable is further from 0 than `z`, on either side.
-pub fn normal_two_sided(z: f64) -> f64 {
+pub(crate) fn normal_two_sided(z: f64) -> f64 {
     // With this many degrees of freedom, Student's distribution equals the normal distribution to six digits
     // in the relevant range.
     t_two_sided(z, 1e6)
@@ -115,7 +115,7 @@ pub fn normal_two_sided(z: f64) -> f64 {
 /// Adjusts the probabilities of many tests. Among the tests whose adjusted probability is below a level, at
 /// most that fraction is expected to be due to chance. If there are no real differences, the level is also
 /// the probability that any test falls below it.
-pub fn adjusted(all: &[f64]) -> Vec<f64> {
+pub(crate) fn adjusted(all: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     sort::by(&mut order, |a, b| all[*b].total_cmp(&all[*a]));
     let mut out = vec![1.0; all.len()];

@@ -10,7 +10,7 @@ use crate::session::samples::{SampleAttribute, SampleQuery};
 use pmc_perfdata::record::Thread;
 
 /// Replaces the number of a process or thread that has ended: −1.
-pub const ENDED: u64 = -1i64 as u64;
+pub(crate) const ENDED: u64 = -1i64 as u64;
 /// How long an exiting thread may still run, and be sampled, in the kernel after its exit record.
 const LINGER_NS: u64 = 500_000_000;
 /// Every this many turns pmc asks the kernel about all processes and threads. This corrects the effects of

@@ -39,26 +39,26 @@ use pmc_perfdata::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 use pmc_sys::abi::{CpuMode, sample_type};
 
 pub use self::batch::Batch;
-pub use self::liveness::ENDED;
+pub(crate) use self::liveness::ENDED;
 pub use self::state::{LiveState, SampledEvent};
 
 /// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LiveCounts {
+pub(crate) struct LiveCounts {
     /// All samples.
-    pub samples: u64,
+    pub(crate) samples: u64,
     /// Samples in the kernel.
-    pub kernel: u64,
+    pub(crate) kernel: u64,
     /// Samples in user mode.
-    pub user: u64,
+    pub(crate) user: u64,
     /// Records lost because the ring buffer was full, and dropped samples.
-    pub lost: u64,
+    pub(crate) lost: u64,
     /// Number of times that the kernel throttled an event.
-    pub throttled: u64,
+    pub(crate) throttled: u64,
     /// Samples of an unknown event.
-    pub unknown: u64,
+    pub(crate) unknown: u64,
     /// Number of rare rows that were dropped or represent a dropped one, because there were too many.
-    pub downsampled: u64,
+    pub(crate) downsampled: u64,
 }
 
 /// Limit of the caches of raw stacks and addresses, in bytes. A cached stack needs no lookup.
@@ -147,13 +147,13 @@ impl AttributeLists {
 
 /// A snapshot of the rows.
 #[derive(Debug, Default)]
-pub struct LiveRows {
+pub(crate) struct LiveRows {
     /// Rows and stacks.
-    pub resolved: ResolvedStacks,
+    pub(crate) resolved: ResolvedStacks,
     /// The lists of attributes.
-    pub attributes: Arc<Interner>,
+    pub(crate) attributes: Arc<Interner>,
     /// Location and stack numbers mean the same in all snapshots of a generation.
-    pub generation: u32,
+    pub(crate) generation: u32,
 }
 
 impl Live {
@@ -195,28 +195,28 @@ impl Live {
     }
 
     /// The processes and mappings.
-    pub fn history(&self) -> &History {
+    pub(crate) fn history(&self) -> &History {
         &self.history
     }
 
     /// Returns the symbols and jitdump files from records since the last call; see [`History::ksymbols`] and
     /// [`History::jitdumps`].
-    pub fn announced(&mut self) -> (Vec<AddedSymbol>, Vec<(u32, std::path::PathBuf)>) {
+    pub(crate) fn announced(&mut self) -> (Vec<AddedSymbol>, Vec<(u32, std::path::PathBuf)>) {
         (std::mem::take(&mut self.history.ksymbols), std::mem::take(&mut self.history.jitdumps))
     }
 
     /// All numbered locations, with the current generation; see [`LiveRows::generation`].
-    pub fn locations(&self) -> (&[CodeLocation], u32) {
+    pub(crate) fn locations(&self) -> (&[CodeLocation], u32) {
         (self.resolver.locations(), self.generation)
     }
 
     /// Paths of cgroups by number; untrusted bytes.
-    pub fn cgroups(&self) -> &FxHashMap<u64, Vec<u8>> {
+    pub(crate) fn cgroups(&self) -> &FxHashMap<u64, Vec<u8>> {
         &self.cgroups
     }
 
     /// Counters since the start.
-    pub fn counts(&self) -> LiveCounts {
+    pub(crate) fn counts(&self) -> LiveCounts {
         self.counts
     }
 
@@ -399,13 +399,13 @@ impl Live {
     }
 
     /// Multiplies all sums by `keep` (0 to 1). Rows close to zero are dropped, or represent similar ones.
-    pub fn decay(&mut self, keep: f64) {
+    pub(crate) fn decay(&mut self, keep: f64) {
         self.table.decay(keep);
     }
 
     /// Removes unneeded state; returns whether the history was cleaned up. `before` is a settled timestamp.
     /// `lives` tells whether a process or thread still exists.
-    pub fn forget(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> bool {
+    pub(crate) fn forget(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> bool {
         let is_burdened = self.history.burden() > 2 * self.burden + BURDEN;
         let is_grown = self.table.len() > self.collapsed + self.collapsed / 4 + FEW_STACKS / 4;
         if is_burdened || is_grown {
@@ -510,7 +510,7 @@ impl Live {
 
     /// Returns the current rows, by event and stack. Stacks and locations are shared, and copied only when
     /// new ones arrive.
-    pub fn rows(&self) -> LiveRows {
+    pub(crate) fn rows(&self) -> LiveRows {
         let stacks = match self.query.ignore_stacks {
             true => StackStore::Leaves,
             false => StackStore::Interned(self.resolver.stacks().clone()),

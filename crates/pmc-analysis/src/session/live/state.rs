@@ -28,7 +28,7 @@ pub struct SampledEvent {
 pub struct LiveState {
     live: Mutex<Live>,
     /// Sampled events by number, without events that only track the side-band.
-    pub events: Vec<SampledEvent>,
+    pub(crate) events: Vec<SampledEvent>,
     is_over: AtomicBool,
     is_yielding: AtomicBool,
     settled: AtomicU64,
@@ -88,7 +88,7 @@ impl LiveState {
     }
 
     /// Timestamp up to which all samples are settled, in nanoseconds of the monotonic clock.
-    pub fn settled(&self) -> u64 {
+    pub(crate) fn settled(&self) -> u64 {
         self.settled.load(Ordering::Relaxed)
     }
 

@@ -10,7 +10,7 @@ use pmc_sys::abi::{Attr, sample_type};
 
 /// A feature that a request can omit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OmittableFeature {
+pub(crate) enum OmittableFeature {
     /// `precise_ip`: `:p`, `:pp`, `:ppp`.
     Precise,
     /// The branch stack.
@@ -39,7 +39,7 @@ pub enum OmittableFeature {
 
 impl OmittableFeature {
     /// All features in the order in which they are tried, the narrowest first.
-    pub const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::LateConfig,
         Self::InheritThread,
         Self::LateFlags,
@@ -55,7 +55,7 @@ impl OmittableFeature {
     ];
 
     /// Returns the request without the feature; `None` if the request does not use it.
-    pub fn left_out(self, attr: &Attr) -> Option<Attr> {
+    pub(crate) fn left_out(self, attr: &Attr) -> Option<Attr> {
         let mut without = attr.clone();
         match self {
             Self::Precise => without.set_precise_ip(0),

@@ -28,7 +28,7 @@ use pmc_sys::abi::Attr;
 use pmc_sys::error::Error;
 use pmc_sys::sys::{errno, errno_name};
 
-pub use self::missing_feature::OmittableFeature;
+pub(crate) use self::missing_feature::OmittableFeature;
 
 /// The kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,23 +72,6 @@ impl RefusalKind {
             Self::OutOfDescriptors | Self::Other => return None,
         })
     }
-
-    /// The word for this kind in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::BadRequest => "bad-request",
-            Self::NoHardware => "no-hardware",
-            Self::NoCapability => "no-capability",
-            Self::NoPrivilege => "no-privilege",
-            Self::NotFound => "not-found",
-            Self::Busy => "busy",
-            Self::CpuOffline => "cpu-offline",
-            Self::OutOfDescriptors => "out-of-descriptors",
-            Self::OutOfMemory => "out-of-memory",
-            Self::NoPerfEvents => "no-perf-events",
-            Self::Other => "other",
-        }
-    }
 }
 
 /// An event that is not counted: the request, the target and the kernel's answer.
@@ -97,25 +80,25 @@ pub struct Refusal {
     /// The event's name.
     pub event: String,
     /// The requested attributes.
-    pub attr: Attr,
+    pub(crate) attr: Attr,
     /// The slot in which the event should count.
-    pub slot: TargetSlot,
+    pub(crate) slot: TargetSlot,
     /// The call that failed.
-    pub call: FailedCall,
+    pub(crate) call: FailedCall,
     /// The kernel's errno; `None` if no system call failed.
     pub errno: Option<i32>,
     /// Number of members of the event's kernel group that were already open; 0 for leaders and single events.
     /// If it is not 0, the group as a whole may not fit.
-    pub group_before: usize,
+    pub(crate) group_before: usize,
     /// The feature without which the kernel accepts the request, if known: see [`Refusal::isolate`].
-    pub culprit: Option<OmittableFeature>,
+    pub(crate) culprit: Option<OmittableFeature>,
     /// Kind, cause and remedy, if known without the machine's facts.
     known: Option<RefusalText>,
 }
 
 impl Refusal {
     /// Creates the refusal of an event that the kernel did not open in this slot.
-    pub fn new(event: &str, attr: Attr, slot: TargetSlot, error: &io::Error) -> Self {
+    pub(crate) fn new(event: &str, attr: Attr, slot: TargetSlot, error: &io::Error) -> Self {
         let errno = error.raw_os_error();
         let known = errno.is_none().then(|| (RefusalKind::Other, error.to_string(), String::new()));
         let event = event.to_owned();
@@ -123,7 +106,7 @@ impl Refusal {
     }
 
     /// Creates the refusal of a ring that the kernel did not map. `bytes` includes the header page.
-    pub fn of_ring(event: &str, attr: Attr, bytes: u64, error: &io::Error) -> Self {
+    pub(crate) fn of_ring(event: &str, attr: Attr, bytes: u64, error: &io::Error) -> Self {
         Self { call: FailedCall::Map { bytes }, ..Self::new(event, attr, TargetSlot::OURSELVES, error) }
     }
 
@@ -149,12 +132,12 @@ impl Refusal {
 
     /// Sets the number of members of its kernel group that were already open.
     #[must_use]
-    pub fn after(self, group_before: usize) -> Self {
+    pub(crate) fn after(self, group_before: usize) -> Self {
         Self { group_before, ..self }
     }
 
     /// Whether the thread or the CPU is gone. The event is then not the cause of the refusal.
-    pub fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         match self.errno {
             Some(errno::ESRCH) => self.slot.tid.is_some(),
             Some(errno::ENODEV) => self.slot.cpu.is_some(),
@@ -200,7 +183,7 @@ impl Refusal {
 
 /// The system call that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailedCall {
+pub(crate) enum FailedCall {
     /// `perf_event_open(2)`.
     Open,
     /// `mmap(2)` of a ring of this many bytes.

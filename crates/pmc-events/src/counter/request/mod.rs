@@ -184,7 +184,11 @@ pub fn allocate(
 ///
 /// # Errors
 /// `EINVAL`, as `pmc_allocate(3)` returns for a bad CPU number.
-pub fn check_cpus(spec: &EventSpec, online: &CpuList, counted: Option<&CpuList>) -> Result<(), Box<Refusal>> {
+pub(crate) fn check_cpus(
+    spec: &EventSpec,
+    online: &CpuList,
+    counted: Option<&CpuList>,
+) -> Result<(), Box<Refusal>> {
     let attr = || spec.attr().cloned().unwrap_or_default();
     let error = std::io::Error::from_raw_os_error(errno::EINVAL);
     if let Some(missing) = spec.cpus.iter().flat_map(CpuList::iter).find(|&cpu| !online.contains(cpu)) {
@@ -216,7 +220,7 @@ impl OpenRequest {
     }
 
     /// The event's name.
-    pub fn event(&self) -> &str {
+    pub(crate) fn event(&self) -> &str {
         &self.event
     }
 
@@ -226,7 +230,7 @@ impl OpenRequest {
     }
 
     /// Sets the privilege levels.
-    pub fn levels(&mut self, levels: Levels) {
+    pub(crate) fn levels(&mut self, levels: Levels) {
         self.change(|attr| set_levels(attr, levels));
     }
 
@@ -236,7 +240,7 @@ impl OpenRequest {
     }
 
     /// Reads the whole group with one call, each value with its event's ID.
-    pub fn read_as_group(&mut self, grouped: bool) {
+    pub(crate) fn read_as_group(&mut self, grouped: bool) {
         const AS_GROUP: u64 = read_format::GROUP | read_format::ID;
         self.change(|attr| {
             let alone = attr.read_format() & !AS_GROUP;
@@ -246,7 +250,7 @@ impl OpenRequest {
 
     /// Sets whether the event is pinned: always on a counter, or else in error. Other events share counters
     /// as usual.
-    pub fn pinned(&mut self, pinned: bool) {
+    pub(crate) fn pinned(&mut self, pinned: bool) {
         self.change(|attr| {
             attr.set(Flag::Pinned, pinned);
             attr.set(Flag::Exclusive, false);

@@ -34,7 +34,7 @@ pub enum Rate {
 }
 
 /// perf's default frequency, in Hz.
-pub const DEFAULT_FREQUENCY: u64 = 4000;
+pub(crate) const DEFAULT_FREQUENCY: u64 = 4000;
 
 /// Source of call chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -298,7 +298,10 @@ pub fn request(
 ///
 /// # Errors
 /// As [`request`].
-pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, OpenRequest), Box<Refusal>> {
+pub(crate) fn tracker(
+    options: &SampleOptions,
+    role: SampleRole,
+) -> Result<(EventSpec, OpenRequest), Box<Refusal>> {
     let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
     attr.set_period(1);
     let spec = EventSpec::new("dummy:HG", EventSource::Kernel(attr));

@@ -253,7 +253,7 @@ impl LockFile {
     }
 
     /// Identifies the file.
-    pub(super) fn id(&self) -> pcp_agent::FileIdentity {
+    pub fn id(&self) -> pcp_agent::FileIdentity {
         self.opened.id
     }
 

@@ -28,11 +28,8 @@ use pmc_sys::error::{Error as UserError, Warning};
 use pmc_sys::host::{Host, pcp_agent};
 use pmc_sys::sys::lock::{LockKind, LockOwner};
 
-/// Interval at which the agent tests the lock; also the interval for polling a [`Watcher`].
-pub const ROUND: Duration = Duration::from_millis(100);
-
 /// How long a new reserver waits for the agent: two rounds, in case the agent is late.
-pub const SETTLE: Duration = Duration::from_millis(200);
+pub(crate) const SETTLE: Duration = Duration::from_millis(200);
 
 /// How to deal with other users of the hardware counters (`--reserve`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,7 +49,7 @@ pub enum Policy {
 
 impl Policy {
     /// Every policy with its name on the command line.
-    pub const ALL: [(Self, &str); 5] = [
+    pub(crate) const ALL: [(Self, &str); 5] = [
         (Self::Auto, "auto"),
         (Self::Check, "check"),
         (Self::Require, "require"),
@@ -157,7 +154,7 @@ pub fn acquire(file: &LockFile) -> Result<PreparedReservation, ReservationError>
 
 /// Waits for the agents that honour the file to switch their counters off, and returns their pids. Returns
 /// immediately if there are no agents.
-pub fn wait_for_agents(file: &LockFile) -> Vec<u32> {
+pub(crate) fn wait_for_agents(file: &LockFile) -> Vec<u32> {
     let agents: Vec<u32> = file.honouring_agents().iter().map(|agent| agent.pid).collect();
     if !agents.is_empty() {
         std::thread::sleep(SETTLE);

@@ -17,7 +17,7 @@ mod model;
 mod row;
 pub mod table;
 
-pub use model::{Model, ModelEntryCounts};
+pub(crate) use model::Model;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -39,27 +39,27 @@ pub struct Vendor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VendorEvent<'a> {
     /// The model of the table: `skylakex`.
-    pub model: &'a str,
+    pub(crate) model: &'a str,
     /// Whether the table was imported.
-    pub is_imported: bool,
+    pub(crate) is_imported: bool,
     /// The vendor's spelling: `MEM_LOAD_RETIRED.L3_MISS`, `ls_any_fills_from_sys.dram_io_all`.
     pub name: &'a str,
     /// The PMU's sysfs name without an instance number (`uncore_cha`). Never empty.
     pub pmu: &'a str,
     /// The terms, as in sysfs files: `event=0xd1,umask=0x20`.
-    pub terms: &'a str,
+    pub(crate) terms: &'a str,
     /// The counters that it can use: `0-3`, `F1` for fixed counter 1, `F` for the uncore's; empty if
     /// unknown.
-    pub counters: &'a str,
+    pub(crate) counters: &'a str,
     /// Properties, one letter each: `p` supports precise samples, `P` requires them, `o` needs an offcore
     /// register, `t` must be counted separately, `f` free running, `d` deprecated, `x` experimental …
-    pub flags: &'a str,
+    pub(crate) flags: &'a str,
     /// The vendor's recommended sampling period.
-    pub period: Option<u64>,
+    pub(crate) period: Option<u64>,
     /// Words `KEY=VALUE`: `msr=0x3f6`, `filter=…`.
     pub extra: &'a str,
     /// The description, if an imported table contains one.
-    pub text: Option<&'a str>,
+    pub(crate) text: Option<&'a str>,
 }
 
 /// A metric of a table, with all text as in the table.
@@ -84,11 +84,11 @@ pub struct VendorMetric<'a> {
     /// The events to sample with.
     pub locate: &'a str,
     /// The unit in which it is expressed: slots or clocks.
-    pub domain: &'a str,
+    pub(crate) domain: &'a str,
     /// The levels at which it is valid (thread, core, socket …).
-    pub resolution: &'a str,
+    pub(crate) resolution: &'a str,
     /// The vendor's category of the metric.
-    pub category: &'a str,
+    pub(crate) category: &'a str,
     /// The description, if an imported table contains one.
     pub text: Option<&'a str>,
 }

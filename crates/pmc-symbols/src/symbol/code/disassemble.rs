@@ -37,7 +37,7 @@ pub enum InstructionSet {
 
 impl InstructionSet {
     /// Converts the number in ELF headers (`e_machine`).
-    pub fn of_elf(number: u16) -> Option<Self> {
+    pub(crate) fn of_elf(number: u16) -> Option<Self> {
         match number {
             62 => Some(Self::X86_64),
             3 => Some(Self::X86),
@@ -47,7 +47,7 @@ impl InstructionSet {
     }
 
     /// Converts the output of `uname -m`.
-    pub fn of_uname(word: &str) -> Option<Self> {
+    pub(crate) fn of_uname(word: &str) -> Option<Self> {
         match word {
             "x86_64" => Some(Self::X86_64),
             "i386" | "i486" | "i586" | "i686" => Some(Self::X86),

@@ -41,9 +41,9 @@ pub const LONGEST_INSTRUCTION: u64 = 15;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineCode {
     /// Start address in the module's own numbering.
-    pub start: u64,
+    pub(crate) start: u64,
     /// The instruction set.
-    pub machine: InstructionSet,
+    pub(crate) machine: InstructionSet,
     /// The bytes.
     pub bytes: Vec<u8>,
     /// The file that provided the bytes.
@@ -194,7 +194,7 @@ impl Symbolizer {
 
     /// Returns the symbol-table name of the function at an address in the module's own address space, and the
     /// offset into the function.
-    pub fn name_at(&self, id: ModuleId, address: u64) -> Option<(String, u64)> {
+    pub(crate) fn name_at(&self, id: ModuleId, address: u64) -> Option<(String, u64)> {
         let sources = self.sources(id);
         let symbol = sources.find(sources.query_at(address)?)?;
         Some((symbol.name.to_owned(), address.wrapping_sub(symbol.start)))

@@ -30,7 +30,7 @@ const MOST_FRAMES: u64 = 1000;
 
 /// The cached data of one build-id.
 #[derive(Debug)]
-pub struct Cache {
+pub(crate) struct Cache {
     path: PathBuf,
     /// Size and modification time of the debug file.
     fingerprint: String,
@@ -41,7 +41,7 @@ pub struct Cache {
 impl Cache {
     /// Opens the cache for a debug file. The entries are read on first use, if they are valid and from the
     /// same debug file.
-    pub fn open(folder: &Path, build_id: BuildId, source: &Path) -> Self {
+    pub(crate) fn open(folder: &Path, build_id: BuildId, source: &Path) -> Self {
         let path = folder.join("symbols").join(build_id.path());
         let meta = fs::metadata(source).ok();
         let stamp = meta.map(|m| (m.len(), m.mtime(), m.mtime_nsec())).unwrap_or_default();
@@ -58,12 +58,12 @@ impl Cache {
     }
 
     /// Returns the frames at an address of the file. An empty list means that the address has none.
-    pub fn get(&mut self, address: u64) -> Option<Vec<LineFrame>> {
+    pub(crate) fn get(&mut self, address: u64) -> Option<Vec<LineFrame>> {
         self.entries().get(&address).cloned()
     }
 
     /// Adds entries and atomically rewrites the file.
-    pub fn add<'a>(&mut self, entries: impl Iterator<Item = (u64, &'a Vec<LineFrame>)>) {
+    pub(crate) fn add<'a>(&mut self, entries: impl Iterator<Item = (u64, &'a Vec<LineFrame>)>) {
         self.entries().extend(entries.map(|(address, frames)| (address, frames.clone())));
         let body = encode(self.entries.get_or_insert_default(), &self.fingerprint);
         if body.len() as u64 <= MOST_FILE

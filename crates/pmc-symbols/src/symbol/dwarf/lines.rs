@@ -28,15 +28,15 @@ use crate::symbol::files::locate::ModuleFiles;
 
 /// One of the functions at an address. They are listed innermost first; the last one contains the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LineFrame {
+pub(crate) struct LineFrame {
     /// The linker's name if the compiler gave one, else the source name.
-    pub name: Option<Arc<str>>,
+    pub(crate) name: Option<Arc<str>>,
     /// The source file, as passed to the compiler.
-    pub file: Option<Arc<str>>,
+    pub(crate) file: Option<Arc<str>>,
     /// 0 if unknown.
-    pub line: u32,
+    pub(crate) line: u32,
     /// 0 if unknown.
-    pub column: u32,
+    pub(crate) column: u32,
 }
 
 /// Maximum number of functions at one address; further ones are omitted.
@@ -48,7 +48,7 @@ const FEW: usize = 64;
 ///
 /// # Errors
 /// If there is no line information, or it is unreadable as a whole.
-pub fn resolve(
+pub(crate) fn resolve(
     found: &ModuleFiles,
     addresses: &[u64],
     done: &(dyn Fn(usize) + Sync),

@@ -4,6 +4,6 @@
 //! runs ([`cache`]). Rejects units that nest too deep for the stack ([`depth`]). Leaves finding files to
 //! [`files`](super::files).
 
-pub mod cache;
+pub(crate) mod cache;
 mod depth;
-pub mod lines;
+pub(crate) mod lines;

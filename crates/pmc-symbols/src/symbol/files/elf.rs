@@ -21,13 +21,13 @@ const MOST_UNPACKED: u64 = 10;
 const UNPACKED_FREE: u64 = 1 << 20;
 
 /// Returns the maximum number of uncompressed bytes for a file of `len` bytes.
-pub fn most_unpacked(len: u64) -> u64 {
+pub(crate) fn most_unpacked(len: u64) -> u64 {
     len.saturating_mul(MOST_UNPACKED).saturating_add(UNPACKED_FREE)
 }
 
 /// The loaded segments, which map file offsets to the file's addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Segments(Vec<LoadSegment>);
+pub struct Segments(Box<[LoadSegment]>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LoadSegment {
@@ -56,7 +56,7 @@ fn place_anew(segments: &mut [LoadSegment]) {
 
 impl Segments {
     /// Reads the `PT_LOAD` program headers of a file.
-    pub fn of(file: &File<'_>) -> Self {
+    pub(crate) fn of(file: &File<'_>) -> Self {
         let segment = |s: object::read::Segment<'_, '_>| {
             let (offset, in_file) = s.file_range();
             let executable = matches!(s.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags & elf::PF_X != elf::ProgramFlags(0));
@@ -67,7 +67,7 @@ impl Segments {
         if segments.iter().any(|s| s.executable && s.in_file == 0) {
             place_anew(&mut segments);
         }
-        Self(segments)
+        Self(segments.into())
     }
 
     /// Converts a file offset to the file's address.
@@ -75,7 +75,7 @@ impl Segments {
     /// If two segments share a page of the file, the kernel maps that page twice, and samples hit the
     /// executable mapping. A mapping consists of whole pages, so it includes offsets slightly outside of the
     /// segment.
-    pub fn address(&self, offset: FileOffset) -> Option<Svma> {
+    pub(crate) fn address(&self, offset: FileOffset) -> Option<Svma> {
         let at = offset.0;
         let inside = |s: &&LoadSegment| at.wrapping_sub(s.offset) < s.in_file.max(s.in_memory);
         let within = self
@@ -94,14 +94,14 @@ impl Segments {
 
     /// Returns the range of offsets (end exclusive) around this one that map to addresses with the same
     /// difference. `None` outside of code.
-    pub fn around(&self, offset: FileOffset) -> Option<(u64, u64)> {
+    pub(crate) fn around(&self, offset: FileOffset) -> Option<(u64, u64)> {
         // If two segments share a page, the executable one counts.
         let holds = |s: &&LoadSegment| s.executable && offset.0.wrapping_sub(s.offset) < s.in_file;
         self.0.iter().find(holds).map(|s| (s.offset, s.offset.saturating_add(s.in_file)))
     }
 
     /// Converts an address to a file offset, preferably in an executable segment.
-    pub fn offset(&self, address: Svma) -> Option<FileOffset> {
+    pub(crate) fn offset(&self, address: Svma) -> Option<FileOffset> {
         let inside = |s: &&LoadSegment| address.0.wrapping_sub(s.address) < s.in_file;
         let segment = self.0.iter().filter(inside).max_by_key(|s| s.executable)?;
         Some(FileOffset((address.0 - segment.address).wrapping_add(segment.offset)))
@@ -114,7 +114,7 @@ pub fn build_id(file: &File<'_>) -> Option<BuildId> {
 }
 
 /// Whether a file has the sections that line lookup needs.
-pub fn has_lines(file: &File<'_>) -> bool {
+pub(crate) fn has_lines(file: &File<'_>) -> bool {
     section_in_file(file, ".debug_info") && section_in_file(file, ".debug_abbrev")
 }
 
@@ -124,7 +124,7 @@ pub fn has_dynamic_symbol(file: &File<'_>, name: &str) -> bool {
 }
 
 /// Whether a file has the linker's full symbol table.
-pub fn has_symtab(file: &File<'_>) -> bool {
+pub(crate) fn has_symtab(file: &File<'_>) -> bool {
     section_in_file(file, ".symtab")
 }
 
@@ -163,7 +163,7 @@ fn claims_are_plausible(file: &File<'_>) -> bool {
 
 /// Decompresses the reduced symbol table that distributions add to programs (`.gnu_debugdata`: an ELF file in
 /// xz format).
-pub fn mini_debug(file: &File<'_>) -> Option<Vec<u8>> {
+pub(crate) fn mini_debug(file: &File<'_>) -> Option<Vec<u8>> {
     let packed = file.section_by_name(".gnu_debugdata")?.data().ok()?;
     let mut bytes = Vec::new();
     lzma_rust2::XzReader::new_mem_limit(packed, false, 256 << 10)
@@ -195,7 +195,7 @@ pub(in crate::symbol) fn layout(file: &File<'_>) -> FxHashMap<SectionIndex, u64>
 }
 
 /// Returns the unrelocated bytes of a relocatable file, at an address as assigned by `layout`.
-pub fn laid_out<'a>(file: &File<'a>, address: u64, size: u64) -> Option<&'a [u8]> {
+pub(crate) fn laid_out<'a>(file: &File<'a>, address: u64, size: u64) -> Option<&'a [u8]> {
     let places = layout(file);
     let section = file.sections().find(|section| {
         places.get(&section.index()).is_some_and(|place| address.wrapping_sub(*place) < section.size())

@@ -31,29 +31,29 @@ impl Image {
     }
 
     /// Wraps an existing map.
-    pub fn mapped(path: impl Into<PathBuf>, map: FileMap) -> Self {
+    pub(crate) fn mapped(path: impl Into<PathBuf>, map: FileMap) -> Self {
         Self { path: path.into(), bytes: ImageBytes::Mapped(map).into() }
     }
 
     /// Wraps bytes in memory.
-    pub fn held(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
+    pub(crate) fn held(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
         Self { path: path.into(), bytes: ImageBytes::Held(bytes).into() }
     }
 
     /// Releases the memory of mapped pages. The next access reads them again.
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         if let ImageBytes::Mapped(map) = &*self.bytes {
             map.release();
         }
     }
 
     /// Whether the file was truncated while pmc read it; see [`FileMap::is_cut`].
-    pub fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         matches!(&*self.bytes, ImageBytes::Mapped(map) if map.is_cut())
     }
 
     /// Returns the offset of `part` in these bytes; `None` if it is not a part of them.
-    pub fn position_of(&self, part: &[u8]) -> Option<usize> {
+    pub(crate) fn position_of(&self, part: &[u8]) -> Option<usize> {
         let at = part.as_ptr().addr().checked_sub(self.as_ptr().addr())?;
         (at.saturating_add(part.len()) <= self.len()).then_some(at)
     }

@@ -35,16 +35,16 @@ pub struct ModuleFiles {
     /// The separate debug file.
     pub debug: Option<Image>,
     /// The file with the common parts that dwz extracted (`.gnu_debugaltlink`).
-    pub supplement: Option<Image>,
+    pub(crate) supplement: Option<Image>,
     /// The package with split DWARF (`.dwp`).
-    pub package: Option<Image>,
+    pub(crate) package: Option<Image>,
     /// Why the binary is missing, and which debug files cannot be read.
-    pub missing: Vec<MissingDataReason>,
+    pub(crate) missing: Vec<MissingDataReason>,
 }
 
 impl ModuleFiles {
     /// Iterates over the module's own file and its debug file, if found.
-    pub fn images(&self) -> impl Iterator<Item = &Image> {
+    pub(crate) fn images(&self) -> impl Iterator<Item = &Image> {
         [&self.binary, &self.debug].into_iter().flatten()
     }
 }
@@ -66,7 +66,7 @@ pub fn locate(module: &SymbolModule, options: &SymbolOptions) -> ModuleFiles {
 }
 
 /// Searches for the other files of a binary that is already open, or for those of a build-id.
-pub fn complete(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFiles) {
+pub(crate) fn complete(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFiles) {
     let build_id =
         found.binary.as_ref().and_then(|image| elf::build_id(&image.elf().ok()?)).or(module.build_id);
     let complete =
@@ -227,7 +227,7 @@ fn fetch(artifact: Artifact<'_>, build_id: BuildId, options: &SymbolOptions) -> 
 }
 
 /// Returns the cached `kallsyms` of another kernel, if there is one.
-pub fn cached_kallsyms(build_id: BuildId, options: &SymbolOptions) -> Option<PathBuf> {
+pub(crate) fn cached_kallsyms(build_id: BuildId, options: &SymbolOptions) -> Option<PathBuf> {
     cached(build_id, "kallsyms", options).find(|path| path.is_file())
 }
 
@@ -241,7 +241,7 @@ pub(in crate::symbol) fn check(image: &Image, recorded: Option<BuildId>) -> Resu
     if there.is_some_and(|there| there.same(&recorded)) {
         return Ok(());
     }
-    Err(MissingDataReason::OtherBuild { path: image.path.clone(), recorded, found: there })
+    Err(MissingDataReason::OtherBuild { path: image.path.clone(), recorded, found: there.map(Box::new) })
 }
 
 /// Reads the vdso of pmc's own process, which all processes with the same kernel and word size share. Falls
@@ -391,7 +391,7 @@ pub(in crate::symbol) fn below(root: &Path, path: &Path) -> PathBuf {
 }
 
 /// Removes the ` (deleted)` that the kernel appends to the path of a deleted file.
-pub fn strip_deleted(path: &Path) -> &Path {
+pub(crate) fn strip_deleted(path: &Path) -> &Path {
     let bytes = path.as_os_str().as_bytes();
     bytes.strip_suffix(b" (deleted)").map_or(path, |name| Path::new(OsStr::from_bytes(name)))
 }

@@ -6,7 +6,7 @@
 
 pub(super) mod cache_file;
 pub mod elf;
-pub mod image;
+pub(crate) mod image;
 pub mod locate;
-pub mod mount;
+pub(crate) mod mount;
 pub mod source_text;

@@ -16,7 +16,7 @@ use crate::symbol::{SymbolModule, SymbolOptions};
 
 /// The root folder of a process's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileRoot {
+pub(crate) enum FileRoot {
     /// The root of this process.
     Process(u32),
     /// Our own root.
@@ -27,7 +27,7 @@ pub enum FileRoot {
 
 impl FileRoot {
     /// Determines the root folder for a module's files.
-    pub fn of(module: &SymbolModule, options: &SymbolOptions) -> Self {
+    pub(crate) fn of(module: &SymbolModule, options: &SymbolOptions) -> Self {
         if !options.live {
             return Self::Own;
         }
@@ -42,7 +42,7 @@ impl FileRoot {
     }
 
     /// Returns the folder that replaces `/`; `None` for our own.
-    pub fn path(&self) -> Option<PathBuf> {
+    pub(crate) fn path(&self) -> Option<PathBuf> {
         match self {
             Self::Process(pid) => Some(format!("/proc/{pid}/root").into()),
             Self::Own | Self::Gone => None,

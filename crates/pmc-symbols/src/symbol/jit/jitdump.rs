@@ -54,7 +54,7 @@ pub struct Jitdump {
     map: FileMap,
     machine: u16,
     /// Whether its numbers are big-endian.
-    pub is_big_endian: bool,
+    pub(crate) is_big_endian: bool,
     /// Whether its times are CPU timestamps rather than a clock's.
     pub has_cpu_times: bool,
     codes: Vec<JitCode>,
@@ -229,7 +229,7 @@ impl Jitdump {
     }
 
     /// The code's machine, as an ELF number.
-    pub fn machine(&self) -> u16 {
+    pub(crate) fn machine(&self) -> u16 {
         self.machine
     }
 

@@ -28,7 +28,7 @@ const MOST_BYTES: u64 = 256 << 20;
 const MOST_NAME: usize = 4 << 10;
 
 /// Parses a map and ignores malformed lines.
-pub fn parse(text: &[u8]) -> SymbolTable {
+pub(crate) fn parse(text: &[u8]) -> SymbolTable {
     let mut names = IntervalMap::default();
     for line in text.split(|byte| *byte == b'\n') {
         if let Some((start, end, name)) = parse_line(line) {
@@ -55,7 +55,7 @@ fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
 
 /// The maps read so far, one per file, even if several processes share it.
 #[derive(Debug, Default)]
-pub struct PerfMaps(Mutex<FxHashMap<FileVersion, Arc<SymbolTable>>>);
+pub(crate) struct PerfMaps(Mutex<FxHashMap<FileVersion, Arc<SymbolTable>>>);
 
 /// Identifies a version of a file: device, inode, size, modification time (seconds, nanoseconds).
 type FileVersion = (u64, u64, u64, i64, i64);
@@ -65,7 +65,7 @@ impl PerfMaps {
     ///
     /// # Errors
     /// Why no map was used: it is missing, or pmc failed to read it.
-    pub fn read(
+    pub(crate) fn read(
         &self,
         pid: u32,
         live: bool,

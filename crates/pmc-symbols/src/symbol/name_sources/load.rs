@@ -20,7 +20,7 @@ use crate::symbol::kernel::kernel_module_name;
 use crate::symbol::kernel::{self, KallsymsError, KallsymsTable};
 use crate::symbol::tables::sparse::SparseTable;
 use crate::symbol::tables::table::SymbolTable;
-use crate::symbol::{BuildId, MissingDataReason, SymbolModule, SymbolModuleKind};
+use crate::symbol::{BuildId, FoundData, MissingDataReason, SymbolModule, SymbolModuleKind};
 
 impl ModuleSources {
     /// Searches for the module's files and reads its symbol tables.
@@ -39,15 +39,20 @@ impl ModuleSources {
             }
             loaded.opened = None;
             // Names need none of the missing data. But users want to know why their own file is not used.
-            loaded.quality.missing.retain(|reason| matches!(reason, MissingDataReason::GivenVmlinux(_)));
-            loaded.quality.symbols = recorded.len();
+            loaded
+                .quality_mut()
+                .missing
+                .retain(|reason| matches!(reason, MissingDataReason::GivenVmlinux(_)));
+            loaded.quality_mut().found_mut().symbols = recorded.len();
             loaded.other_mut().recorded = Some(recorded.clone());
             return loaded;
         }
         let (kernel, own) = (loaded.kallsyms(), loaded.table.get());
         let (kernel, own) =
             (kernel.map_or(0, |(kallsyms, _)| kallsyms.len()), own.map_or(0, |table| table.len()));
-        loaded.quality.symbols = loaded.quality.symbols.max(kernel).max(own);
+        if kernel.max(own) > loaded.quality.found().symbols {
+            loaded.quality_mut().found_mut().symbols = kernel.max(own);
+        }
         loaded
     }
 
@@ -62,10 +67,10 @@ impl ModuleSources {
 
     /// Examines the files that were found, and records what they lack.
     fn read_files(&mut self, mut files: ModuleFiles, module: &SymbolModule, shared: &SharedSources) {
-        self.quality.missing.append(&mut files.missing);
+        self.quality_mut().missing.append(&mut files.missing);
         if files.images().next().is_none() {
             // Minimizes memory: a recording may contain a million modules whose files are missing.
-            self.quality.missing.shrink_to_fit();
+            self.quality_mut().missing.shrink_to_fit();
             return;
         }
         let sparse = SparseTable::default();
@@ -78,7 +83,6 @@ impl ModuleSources {
         }
         let mini = sparse.mini(&files).iter().filter_map(|mini| mini.elf().ok());
         full += mini.map(|file| file.symbols().count()).sum::<usize>();
-        self.quality.symbols = full + dynamic;
         // Users know a file by its path in the process, not by a path in /proc.
         let shown = |image: &Image| {
             let path = if image.path.starts_with("/proc") {
@@ -88,14 +92,15 @@ impl ModuleSources {
             };
             path.to_owned()
         };
-        self.quality.binary = files.binary.as_ref().map(shown);
-        self.quality.debug = files.debug.as_ref().map(|image| image.path.clone());
-        self.quality.lines = lines;
-        if let Some(path) = self.quality.binary.clone() {
+        let binary = files.binary.as_ref().map(shown);
+        let debug = files.debug.as_ref().map(|image| image.path.clone());
+        *self.quality_mut().found_mut() =
+            FoundData { binary: binary.clone(), debug, symbols: full + dynamic, lines };
+        if let Some(path) = binary {
             if full == 0 && module.kind != SymbolModuleKind::Vdso {
-                self.quality.missing.push(MissingDataReason::Stripped { path, build_id });
+                self.lacks(MissingDataReason::Stripped { path, build_id });
             } else if !lines && module.kind != SymbolModuleKind::Vdso {
-                self.quality.missing.push(MissingDataReason::Lines { path, build_id });
+                self.lacks(MissingDataReason::Lines { path, build_id });
             }
         }
         let source = files.debug.as_ref().or(files.binary.as_ref()).filter(|_| lines);
@@ -126,12 +131,10 @@ impl ModuleSources {
                 }
                 loaded.other_mut().kallsyms = Some((kallsyms, moved));
             }
-            Some(Err(error)) => loaded.quality.missing.push(hidden(error)),
+            Some(Err(error)) => loaded.lacks(hidden(error)),
             None => match module.build_id {
-                Some(recorded) => {
-                    loaded.quality.missing.push(MissingDataReason::OtherKernel { recorded, running })
-                }
-                None => loaded.quality.missing.push(MissingDataReason::Unknown),
+                Some(recorded) => loaded.lacks(MissingDataReason::OtherKernel { recorded, running }),
+                None => loaded.lacks(MissingDataReason::Unknown),
             },
         }
         loaded.vmlinux(module, reference, running, shared);
@@ -151,7 +154,7 @@ impl ModuleSources {
         if let Some(path) = &options.vmlinux {
             match self.given_vmlinux(path, module.build_id, reference) {
                 Ok(given) => found = Some(given),
-                Err(why) => self.quality.missing.push(MissingDataReason::GivenVmlinux(why.into())),
+                Err(why) => self.lacks(MissingDataReason::GivenVmlinux(why.into())),
             }
         }
         let mut failed = Vec::new();
@@ -171,15 +174,15 @@ impl ModuleSources {
             })
         };
         let Some((image, slide)) = found.or_else(&mut search) else {
-            self.quality.missing.extend(failed);
+            self.quality_mut().missing.extend(failed);
             return;
         };
         self.numbering = Numbering::Slide(slide);
         let mut files = ModuleFiles { binary: Some(image), ..ModuleFiles::default() };
         locate::complete(module, options, &mut files);
         self.read_files(files, module, shared);
-        if self.quality.symbols > 0 {
-            self.quality.missing.retain(|m| {
+        if self.quality.found().symbols > 0 {
+            self.quality_mut().missing.retain(|m| {
                 !matches!(
                     m,
                     MissingDataReason::OtherKernel { .. } | MissingDataReason::KernelAddressesHidden { .. }
@@ -240,7 +243,7 @@ impl ModuleSources {
         if still || shared.options.kallsyms.is_some() {
             match shared.kallsyms() {
                 Ok(kallsyms) => loaded.other_mut().kallsyms = Some((kallsyms, 0)),
-                Err(error) => loaded.quality.missing.push(hidden(error)),
+                Err(error) => loaded.lacks(hidden(error)),
             }
         }
         let release = rustix::system::uname().release().to_string_lossy().into_owned();
@@ -256,7 +259,7 @@ impl ModuleSources {
         if file.path.is_absolute() {
             loaded.read_files(locate::locate(&file, &shared.options), &file, shared);
         } else if loaded.kallsyms().is_none() {
-            loaded.quality.missing.push(MissingDataReason::Unknown);
+            loaded.lacks(MissingDataReason::Unknown);
         }
         loaded
     }
@@ -270,29 +273,26 @@ impl ModuleSources {
         for (_, path) in shared.jitdumps.iter().filter(|(owner, _)| *owner == pid) {
             match Jitdump::read(&shared.options.below_symfs(path)) {
                 Ok(dump) => {
-                    loaded.quality.binary = Some(path.clone());
+                    loaded.quality_mut().found_mut().binary = Some(path.clone());
                     for code in dump.codes() {
                         dumped.replace(code.start..code.start.saturating_add(code.size), code.name.clone());
                     }
                     loaded.other_mut().dumps.push((path.clone(), dump));
                 }
                 Err(error) => {
-                    loaded
-                        .quality
-                        .missing
-                        .push(MissingDataReason::NotElf { path: path.clone(), why: error.to_string() });
+                    loaded.lacks(MissingDataReason::NotElf { path: path.clone(), why: error.to_string() });
                 }
             }
         }
         let mut listed = Arc::default();
         match shared.perf_maps.read(pid, shared.options.live, shared.options.symfs.as_deref()) {
             Ok((path, table)) => {
-                loaded.quality.binary.get_or_insert(path);
+                loaded.quality_mut().found_mut().binary.get_or_insert(path);
                 listed = table;
             }
             // A process with a jitdump needs no map.
-            Err(MissingDataReason::PerfMap { .. }) if loaded.quality.binary.is_some() => {}
-            Err(missing) => loaded.quality.missing.push(missing),
+            Err(MissingDataReason::PerfMap { .. }) if loaded.quality.found().binary.is_some() => {}
+            Err(missing) => loaded.lacks(missing),
         }
         if !dumped.is_empty() {
             let mut names = IntervalMap::default();
@@ -323,7 +323,7 @@ impl ModuleSources {
             }
         }
         if loaded.table().is_empty() && loaded.kallsyms().is_none() {
-            loaded.quality.missing.push(MissingDataReason::Unknown);
+            loaded.lacks(MissingDataReason::Unknown);
         }
         loaded
     }

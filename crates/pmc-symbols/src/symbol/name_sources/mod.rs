@@ -92,9 +92,7 @@ impl SharedSources {
 /// A module after the search for its files.
 #[derive(Debug, Default)]
 pub(super) struct ModuleSources {
-    quality: ModuleDataQuality,
-    /// Cached remedy, since computing it may query the package manager.
-    remedy: OnceLock<Option<Box<str>>>,
+    quality: Arc<ModuleDataQuality>,
     /// Boxed, since most modules of a very large recording have no file.
     opened: Option<Box<OpenedFiles>>,
     numbering: Numbering,
@@ -129,6 +127,8 @@ struct OpenedFiles {
     cache: Option<Mutex<Cache>>,
     /// The error if line lookup failed for the whole file.
     bad_lines: OnceLock<String>,
+    /// Cached, since computing it may query the package manager.
+    remedy: OnceLock<Option<String>>,
 }
 
 /// Memory from which code can be read while it runs.
@@ -160,25 +160,37 @@ impl Default for Numbering {
 
 impl ModuleSources {
     /// Returns the files that were found and the data that is missing.
-    pub(super) fn quality(&self) -> ModuleDataQuality {
-        let mut quality = self.quality.clone();
-        let Some(opened) = &self.opened else { return quality };
+    pub(super) fn quality(&self) -> Arc<ModuleDataQuality> {
+        let Some(opened) = &self.opened else { return self.quality.clone() };
+        let mut quality = ModuleDataQuality::clone(&self.quality);
         if let Some(why) = opened.bad_lines.get() {
-            quality.lines = false;
-            let path = quality.debug.as_ref().or(quality.binary.as_ref()).cloned().unwrap_or_default();
+            let found = quality.found_mut();
+            found.lines = false;
+            let path = found.debug.as_ref().or(found.binary.as_ref()).cloned().unwrap_or_default();
             quality.missing.push(MissingDataReason::BadLines { path, why: why.clone() });
         }
         let cut = opened.files.images().filter(|image| image.is_cut());
         let cut: Vec<MissingDataReason> =
             cut.map(|image| MissingDataReason::Shortened { path: image.path.clone() }).collect();
         quality.missing.splice(0..0, cut);
-        quality
+        quality.into()
+    }
+
+    fn quality_mut(&mut self) -> &mut ModuleDataQuality {
+        Arc::make_mut(&mut self.quality)
+    }
+
+    fn lacks(&mut self, reason: MissingDataReason) {
+        self.quality_mut().missing.push(reason);
     }
 
     /// Returns a remedy for the most severe missing data.
     pub(super) fn remedy(&self) -> Option<String> {
-        let remedy = || self.quality().missing.first()?.remedy().map(String::into);
-        self.remedy.get_or_init(remedy).as_deref().map(str::to_owned)
+        let remedy = || self.quality().missing.first()?.remedy();
+        match &self.opened {
+            Some(opened) => opened.remedy.get_or_init(remedy).clone(),
+            None => remedy(),
+        }
     }
 
     pub(super) fn binary(&self) -> Option<&Image> {
@@ -381,7 +393,7 @@ impl ModuleSources {
         addresses: &[Option<u64>],
         done: &(dyn Fn(usize) + Sync),
     ) -> Option<FxHashMap<u64, Vec<LineFrame>>> {
-        let opened = self.opened.as_ref().filter(|_| self.quality.lines)?;
+        let opened = self.opened.as_ref().filter(|_| self.quality.found().lines)?;
         let mut wanted: Vec<u64> = addresses.iter().flatten().copied().collect();
         wanted.sort_unstable();
         wanted.dedup();

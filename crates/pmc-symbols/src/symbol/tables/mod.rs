@@ -5,7 +5,7 @@
 //! Decides among several names. Leaves finding the files to others.
 
 pub(super) mod elf_symbols;
-pub mod name_list;
-pub mod plt;
+pub(crate) mod name_list;
+pub(crate) mod plt;
 pub(super) mod sparse;
-pub mod table;
+pub(crate) mod table;

@@ -15,7 +15,7 @@ use crate::symbol::files::image::Image;
 
 /// The finished list.
 #[derive(Debug)]
-pub struct NameList {
+pub(crate) struct NameList {
     image: Image,
     /// Offset of the list in the image.
     at: usize,
@@ -26,7 +26,7 @@ pub struct NameList {
 
 /// Collects names.
 #[derive(Debug, Default)]
-pub struct NameListBuilder {
+pub(crate) struct NameListBuilder {
     names: Vec<(u64, u32, u32)>,
     text: String,
     /// Addresses at which earlier names end, whether or not a name follows.
@@ -49,12 +49,12 @@ impl Default for NameList {
 
 impl NameListBuilder {
     /// Creates an empty builder. `reach` is the maximum length of a name's range.
-    pub fn new(reach: u64) -> Self {
+    pub(crate) fn new(reach: u64) -> Self {
         Self { reach, ..Self::default() }
     }
 
     /// Adds a name.
-    pub fn add(&mut self, start: u64, name: &str) {
+    pub(crate) fn add(&mut self, start: u64, name: &str) {
         if name.is_empty() || self.text.len() + name.len() > MOST_NAME_BYTES {
             return;
         }
@@ -64,12 +64,12 @@ impl NameListBuilder {
     }
 
     /// Ends the range of any earlier name at this address.
-    pub fn end_at(&mut self, address: u64) {
+    pub(crate) fn end_at(&mut self, address: u64) {
         self.ends.push(address);
     }
 
     /// Serializes the list.
-    pub fn encode(mut self) -> Vec<u8> {
+    pub(crate) fn encode(mut self) -> Vec<u8> {
         // The sort is stable, and the last name of each address survives.
         self.names.sort_by_key(|(start, ..)| *start);
         self.names.reverse();
@@ -95,7 +95,7 @@ impl NameListBuilder {
     }
 
     /// Builds the list.
-    pub fn finish(self) -> NameList {
+    pub(crate) fn finish(self) -> NameList {
         let (reach, ends) = (self.reach, self.ends.len());
         let image = Image::held("[names]", self.encode());
         let len = word(&image, 8).unwrap_or(0) as usize;
@@ -119,7 +119,7 @@ fn partition_point(len: usize, is_before: impl Fn(usize) -> bool) -> usize {
 
 impl NameList {
     /// Opens a list that starts at an offset of an image and extends to its end; `None` if it is invalid.
-    pub fn open(image: Image, at: usize) -> Option<Self> {
+    pub(crate) fn open(image: Image, at: usize) -> Option<Self> {
         let number = |place: usize| usize::try_from(word(&image, at.checked_add(place)?)?).ok();
         let (len, ends) = (number(8)?, number(16)?);
         let fixed = len.checked_mul(PLACE)?.checked_add(ends.checked_mul(8)?)?.checked_add(HEAD)?;
@@ -154,7 +154,7 @@ impl NameList {
     }
 
     /// Returns the name whose range contains an address.
-    pub fn find(&self, address: u64) -> Option<Symbol<'_>> {
+    pub(crate) fn find(&self, address: u64) -> Option<Symbol<'_>> {
         let at = partition_point(self.len, |number| self.start(number) <= address).checked_sub(1)?;
         self.symbol(at).filter(|symbol| address < symbol.end)
     }
@@ -169,23 +169,18 @@ impl NameList {
     }
 
     /// Releases the memory of pages that were read, if the list is in a file.
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         self.image.release();
     }
 
     /// Iterates over all names, by start address.
-    pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
         (0..self.len).filter_map(|at| self.symbol(at))
     }
 
     /// Number of addresses with a name.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether the list is empty.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 }
 

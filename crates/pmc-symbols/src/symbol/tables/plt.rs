@@ -21,7 +21,7 @@ const MOST_STUBS: usize = 1 << 20;
 const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
 
 /// Returns the address ranges of stubs in a file.
-pub fn places(file: &File<'_>) -> Vec<(u64, u64)> {
+pub(crate) fn places(file: &File<'_>) -> Vec<(u64, u64)> {
     let place = |section: object::read::Section<'_, '_>| {
         (section.address(), section.address().saturating_add(section.size()))
     };
@@ -29,7 +29,7 @@ pub fn places(file: &File<'_>) -> Vec<(u64, u64)> {
 }
 
 /// Adds the stubs of a file.
-pub fn add_stubs(file: &File<'_>, into: &mut SymbolTableBuilder) {
+pub(crate) fn add_stubs(file: &File<'_>, into: &mut SymbolTableBuilder) {
     let find = match file.architecture() {
         Architecture::X86_64 => x86_64,
         Architecture::Aarch64 => aarch64,

@@ -22,13 +22,13 @@ use crate::symbol::files::image::Image;
 /// Follows perf: sized before unsized, not weak before weak, global before local, fewer leading underscores,
 /// longer. If a lower-ranked symbol extends further, its name applies after the end of the better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct NameRank {
+pub(crate) struct NameRank {
     /// Whether it is a function, or at least not a bare label.
-    pub function: bool,
+    pub(crate) function: bool,
     /// Whether its binding is not weak.
-    pub strong: bool,
+    pub(crate) strong: bool,
     /// Whether its binding is not local.
-    pub global: bool,
+    pub(crate) global: bool,
 }
 
 /// A function in a table.
@@ -44,13 +44,13 @@ pub struct Symbol<'a> {
 
 /// A [`Symbol`] independent of its table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnedSymbol {
+pub(crate) struct OwnedSymbol {
     /// First address.
-    pub start: u64,
+    pub(crate) start: u64,
     /// End address, exclusive.
-    pub end: u64,
+    pub(crate) end: u64,
     /// The name in the table.
-    pub name: Arc<str>,
+    pub(crate) name: Arc<str>,
 }
 
 impl From<Symbol<'_>> for OwnedSymbol {
@@ -120,7 +120,7 @@ impl NameStore {
 
 /// Collects symbols.
 #[derive(Debug, Default)]
-pub struct SymbolTableBuilder {
+pub(crate) struct SymbolTableBuilder {
     entries: Vec<SymbolEntry>,
     names: NameStore,
     /// If set, keeps only symbols that affect these addresses.
@@ -129,7 +129,7 @@ pub struct SymbolTableBuilder {
 
 /// The finished table.
 #[derive(Debug, Default)]
-pub struct SymbolTable {
+pub(crate) struct SymbolTable {
     entries: Vec<SymbolEntry>,
     names: NameStore,
     /// Addresses at which the result changes, each with the index of the entry from there on, or [`NONE`].
@@ -148,7 +148,7 @@ const NONE: u32 = u32::MAX;
 /// A label without a size ends at the next boundary, and later symbols may add a closer one. So labels whose
 /// range turns out not to contain the address are dropped at the end.
 #[derive(Debug, Default, Clone)]
-pub struct WantedAddresses {
+pub(crate) struct WantedAddresses {
     wanted: Vec<u64>,
     /// For each address, the last boundary at or before it, and the first one after it.
     around: Vec<(u64, u64)>,
@@ -159,7 +159,7 @@ pub struct WantedAddresses {
 
 impl WantedAddresses {
     /// Creates a set of these addresses, in any order.
-    pub fn new(wanted: impl IntoIterator<Item = u64>) -> Self {
+    pub(crate) fn new(wanted: impl IntoIterator<Item = u64>) -> Self {
         let mut wanted: Vec<u64> = wanted.into_iter().collect();
         wanted.sort_unstable();
         wanted.dedup();
@@ -188,12 +188,12 @@ impl WantedAddresses {
     }
 
     /// Whether there are no addresses.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.wanted.is_empty()
     }
 
     /// Iterates over the addresses in ascending order, each with the range that has the same result.
-    pub fn bounds(&self) -> impl Iterator<Item = (u64, (u64, u64))> {
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = (u64, (u64, u64))> {
         self.wanted.iter().copied().zip(self.around.iter().copied())
     }
 
@@ -242,17 +242,17 @@ const MOST_NAME_BYTES: usize = 1 << 30;
 
 impl SymbolTableBuilder {
     /// Creates a builder for a table of a few addresses, which needs no memory for the others.
-    pub fn for_few(few: WantedAddresses) -> Self {
+    pub(crate) fn for_few(few: WantedAddresses) -> Self {
         Self { only: Some(few), ..Self::default() }
     }
 
     /// Makes the table refer to names inside this file instead of copying them.
-    pub fn leave_names_in(&mut self, image: &Image) {
+    pub(crate) fn leave_names_in(&mut self, image: &Image) {
         self.names.files.push(image.clone());
     }
 
     /// Whether a symbol affects the result. Callers need not read the names of others.
-    pub fn wants(&mut self, start: u64, size: u64, limit: u64) -> bool {
+    pub(crate) fn wants(&mut self, start: u64, size: u64, limit: u64) -> bool {
         let end = if size == 0 { limit } else { start.saturating_add(size) };
         match &mut self.only {
             Some(few) if end > start => few.wants(start, end, size == 0),
@@ -263,7 +263,7 @@ impl SymbolTableBuilder {
 
     /// Adds a symbol. If `size` is 0, it extends to the next symbol, at most to `limit` (the end of its
     /// section).
-    pub fn add(&mut self, start: u64, size: u64, limit: u64, rank: NameRank, name: &str) {
+    pub(crate) fn add(&mut self, start: u64, size: u64, limit: u64, rank: NameRank, name: &str) {
         let full = self.entries.len() >= NONE as usize / 2;
         let end = if size == 0 { limit } else { start.saturating_add(size) };
         if name.is_empty() || full || end <= start {
@@ -277,12 +277,12 @@ impl SymbolTableBuilder {
 
     /// Builds the table: sorts the symbols, chooses among names with the same start, and ends the unsized
     /// ones.
-    pub fn finish(self) -> SymbolTable {
+    pub(crate) fn finish(self) -> SymbolTable {
         self.finish_few().0
     }
 
     /// Like [`SymbolTableBuilder::finish`]; also returns the ranges around the wanted addresses.
-    pub fn finish_few(self) -> (SymbolTable, WantedAddresses) {
+    pub(crate) fn finish_few(self) -> (SymbolTable, WantedAddresses) {
         let Self { mut entries, names, only } = self;
         let mut only = only;
         if let Some(few) = &mut only {
@@ -360,7 +360,7 @@ fn cut(entries: &[SymbolEntry]) -> Vec<(u64, u32)> {
 
 impl SymbolTable {
     /// Builds a table of functions that do not overlap.
-    pub fn of<'a>(functions: impl Iterator<Item = (Range<u64>, Cow<'a, str>)>) -> Self {
+    pub(crate) fn of<'a>(functions: impl Iterator<Item = (Range<u64>, Cow<'a, str>)>) -> Self {
         let mut builder = SymbolTableBuilder::default();
         let rank = NameRank { function: true, strong: true, global: true };
         for (range, name) in functions {
@@ -370,24 +370,24 @@ impl SymbolTable {
     }
 
     /// Returns the symbol that contains an address; if several do, the one with the latest start.
-    pub fn find(&self, address: u64) -> Option<Symbol<'_>> {
+    pub(crate) fn find(&self, address: u64) -> Option<Symbol<'_>> {
         let at = self.cuts.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
         let entry = self.entries.get(self.cuts[at].1 as usize)?;
         Some(self.symbol(entry))
     }
 
     /// Iterates over all symbols, by start address.
-    pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.entries.iter().map(|entry| self.symbol(entry))
     }
 
     /// Number of symbols.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Whether the table is empty.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 

@@ -19,39 +19,39 @@ const MAP: &str = "cpuid\tmodel\tpmu\tcoretype\tnativeid\tfiles";
 /// An event, in the columns of a table.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct ImportedEvent {
-    pub name: String,
+    pub(crate) name: String,
     /// Empty for core events.
-    pub pmu: String,
-    pub terms: String,
-    pub counters: String,
-    pub flags: String,
-    pub period: Option<u64>,
-    pub extra: String,
-    pub text: String,
+    pub(crate) pmu: String,
+    pub(crate) terms: String,
+    pub(crate) counters: String,
+    pub(crate) flags: String,
+    pub(crate) period: Option<u64>,
+    pub(crate) extra: String,
+    pub(crate) text: String,
 }
 
 /// A metric, in the columns of a table.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct ImportedMetric {
-    pub name: String,
-    pub scale: String,
-    pub groups: String,
-    pub level: Option<u8>,
-    pub parent: String,
-    pub expr: String,
-    pub threshold: String,
-    pub locate: String,
-    pub text: String,
+    pub(crate) name: String,
+    pub(crate) scale: String,
+    pub(crate) groups: String,
+    pub(crate) level: Option<u8>,
+    pub(crate) parent: String,
+    pub(crate) expr: String,
+    pub(crate) threshold: String,
+    pub(crate) locate: String,
+    pub(crate) text: String,
 }
 
 /// The owner of files: a line of the map.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TableOwner {
     /// The pattern for the CPU's ID.
-    pub cpuid: String,
-    pub model: String,
+    pub(crate) cpuid: String,
+    pub(crate) model: String,
     /// The core PMU; empty for the uncore, and on Arm, where the machine determines it.
-    pub pmu: String,
+    pub(crate) pmu: String,
 }
 
 /// Everything read so far.
@@ -63,7 +63,7 @@ pub(super) struct ImportedTables {
     /// In the order of the source maps, since the first match wins.
     owners: Vec<(TableOwner, Vec<String>)>,
     /// Number of entries with an invalid name or code.
-    pub left_out: usize,
+    pub(crate) left_out: usize,
 }
 
 impl ImportedTables {

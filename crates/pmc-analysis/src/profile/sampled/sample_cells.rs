@@ -1,0 +1,173 @@
+//! Cells that describe samples: threads, CPUs, times, and the values that the kernel recorded.
+//!
+//! Receives the attributes of a row and its sort keys. The cells of code are in `table`, and those of
+//! branches and data addresses in `place`.
+
+use super::table_input::{ENDED_NAME, TableInput};
+use super::{RowCell, SortKey, StringId, StringTable, place};
+use crate::session::intern::words;
+use crate::session::live::ENDED;
+use crate::session::samples::{RowKey, SampleAttribute};
+use pmc_perfdata::record::decode::{page_size, transaction};
+
+/// Returns the cells of all keys that describe samples, in the order of the keys.
+pub(super) fn sample_cells(
+    input: &TableInput<'_>,
+    keys: &[SortKey],
+    key: &RowKey,
+    texts: &mut StringTable,
+) -> Vec<RowCell> {
+    let attributes = if input.attribute_kinds.is_empty() {
+        None
+    } else {
+        Some(words(input.attributes.get(key.attributes).1))
+    };
+    let word = |wanted: fn(&SampleAttribute) -> bool| {
+        let at = input.attribute_kinds.iter().position(wanted)?;
+        attributes?.get(at)
+    };
+    let number = |word: Option<u64>| match word {
+        Some(word) if word != u64::MAX => RowCell::Number(word as i64),
+        _ => RowCell::Unknown,
+    };
+    let task = |word: Option<u64>, is_named: bool, texts: &mut StringTable| match word {
+        Some(ENDED) => RowCell::Text(texts.add(ENDED_NAME)),
+        None => RowCell::Unknown,
+        Some(id) => match is_named.then(|| input.words.task_name(id as i32)).flatten() {
+            Some(name) => RowCell::Task(id as i64, texts.add(&name)),
+            None => RowCell::Number(id as i64),
+        },
+    };
+    let mut cells = Vec::new();
+    for sort_key in keys {
+        cells.push(match sort_key {
+            SortKey::Comm => RowCell::Text(texts.add(&input.words.comm(key.comm))),
+            SortKey::CommNoDigit => RowCell::Text(texts.add(&without_digits(&input.words.comm(key.comm)))),
+            SortKey::Process => task(word(|e| *e == SampleAttribute::Pid), true, texts),
+            SortKey::Thread => task(word(|e| *e == SampleAttribute::Tid), true, texts),
+            SortKey::Tid => task(word(|e| *e == SampleAttribute::Tid), false, texts),
+            SortKey::Cpu => number(word(|e| *e == SampleAttribute::Cpu)),
+            SortKey::Socket => {
+                let socket = word(|e| *e == SampleAttribute::Cpu).and_then(|cpu| input.words.socket(cpu));
+                socket.map_or(RowCell::Unknown, RowCell::Number)
+            }
+            SortKey::Time => {
+                let slice = input.attribute_kinds.iter().find_map(|attribute| match attribute {
+                    SampleAttribute::Time(slice) => Some(*slice),
+                    _ => None,
+                });
+                let at = word(|e| matches!(e, SampleAttribute::Time(_))).unwrap_or(0);
+                RowCell::Time(at.saturating_mul(slice.unwrap_or(1)))
+            }
+            SortKey::Cgroup => {
+                let id = word(|e| *e == SampleAttribute::Cgroup).unwrap_or(0);
+                RowCell::Text(texts.add(&input.words.cgroup(id)))
+            }
+            SortKey::Trace => {
+                let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
+                RowCell::Text(texts.add(&input.words.payload(payload)))
+            }
+            SortKey::TraceField(field) => {
+                let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
+                match input.words.payload_field(payload, usize::from(*field)) {
+                    // Sort numbers numerically.
+                    Some(text) => {
+                        text.parse().map_or_else(|_| RowCell::Text(texts.add(&text)), RowCell::Number)
+                    }
+                    None => RowCell::Unknown,
+                }
+            }
+            SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == SampleAttribute::Weight)),
+            SortKey::Addr => word(|e| *e == SampleAttribute::Addr).map_or(RowCell::Unknown, RowCell::Address),
+            SortKey::SymbolFrom
+            | SortKey::DsoFrom
+            | SortKey::SrcLineFrom
+            | SortKey::AddrFrom
+            | SortKey::AddrTo
+            | SortKey::Mispredict
+            | SortKey::InTx
+            | SortKey::Abort
+            | SortKey::Cycles => {
+                place::of_branch(*sort_key, input.code, &word, &|location| input.offset(location), texts)
+            }
+            SortKey::SymbolDaddr | SortKey::DsoDaddr | SortKey::DCacheLine => {
+                place::of_data(*sort_key, input.code, &word)
+            }
+            SortKey::Mem
+            | SortKey::Snoop
+            | SortKey::Tlb
+            | SortKey::Locked
+            | SortKey::Blocked
+            | SortKey::MemOp
+            | SortKey::Cache
+            | SortKey::Memory
+            | SortKey::DTlb => {
+                let source = word(|e| *e == SampleAttribute::DataSrc).filter(|word| *word != u64::MAX);
+                source.map_or(RowCell::Unknown, |word| place::of_source(*sort_key, word, texts))
+            }
+            SortKey::PhysDaddr => match word(|e| *e == SampleAttribute::PhysAddr) {
+                Some(word) if word != u64::MAX => RowCell::Address(word),
+                _ => RowCell::Unknown,
+            },
+            SortKey::DataPageSize | SortKey::CodePageSize => {
+                let size = match sort_key {
+                    SortKey::DataPageSize => word(|e| *e == SampleAttribute::DataPage),
+                    _ => word(|e| *e == SampleAttribute::CodePage),
+                };
+                RowCell::Text(texts.add(&page_size(size.filter(|size| *size != u64::MAX).unwrap_or(0))))
+            }
+            SortKey::InsLatency | SortKey::LocalInsLatency => {
+                number(word(|e| *e == SampleAttribute::InsLatency))
+            }
+            SortKey::StageCycles | SortKey::LocalStageCycles => {
+                number(word(|e| *e == SampleAttribute::StageCycles))
+            }
+            SortKey::Transaction => {
+                let (names, code) = transaction(word(|e| *e == SampleAttribute::Transaction).unwrap_or(0));
+                let code = if code == 0 { String::new() } else { format!(":{code:x}") };
+                RowCell::Text(texts.add(&format!("{}{code}", names.join(" "))))
+            }
+            SortKey::Parallelism => number(word(|e| *e == SampleAttribute::Parallelism)),
+            SortKey::CgroupId => number(word(|e| *e == SampleAttribute::Cgroup)),
+            SortKey::Parent => match word(|e| *e == SampleAttribute::Parent) {
+                Some(word) if word != u64::MAX => RowCell::Text(StringId(word as u32)),
+                _ => RowCell::Text(texts.add(super::callers::OTHER)),
+            },
+            SortKey::Period => number(word(|e| *e == SampleAttribute::Period)),
+            // Properties of the code: see [`CodeCells`].
+            SortKey::Dso
+            | SortKey::Symbol
+            | SortKey::SymbolSize
+            | SortKey::SymbolOffset
+            | SortKey::DsoSize
+            | SortKey::SrcLine
+            | SortKey::SrcFile
+            | SortKey::SymbolIaddr
+            | SortKey::SymbolTo
+            | SortKey::DsoTo
+            | SortKey::SrcLineTo => continue,
+        });
+    }
+    cells
+}
+
+/// Replaces each number in a name as perf does: `kworker/<N>:<N>`.
+fn without_digits(name: &str) -> String {
+    let mut out = String::new();
+    for part in name.split_inclusive(|c: char| !c.is_ascii_digit()) {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        out.push_str(if rest.len() < part.len() { "<N>" } else { "" });
+        out.push_str(rest);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn numbers_in_names_are_stripped() {
+        let names = ["kworker/0:12", "opt cgu.07", "3", "plain", ""];
+        let without = names.map(super::without_digits);
+        assert_eq!(without, ["kworker/<N>:<N>", "opt cgu.<N>", "<N>", "plain", ""]);
+    }
+}

@@ -1,0 +1,59 @@
+//! The input of tables: rows of sums with numbers, and what resolves the numbers.
+
+use super::LocationCalls;
+use super::SampleValue;
+use crate::session::ResolvedStacks;
+use crate::session::intern::Interner;
+use crate::session::samples::{RowKey, SampleAttribute};
+
+/// Shown instead of the name and number of ended processes and threads: see
+/// [`ENDED`](crate::session::live::ENDED).
+pub(crate) const ENDED_NAME: &str = "(ended)";
+
+/// Provides the strings for the numbers in rows.
+pub(crate) trait RowStrings {
+    /// Returns the name of a thread, given the number in a row's key.
+    fn comm(&self, comm: u32) -> String;
+    /// Returns the last name of a thread, even if the thread has no samples. For a process, this is the name
+    /// of its first thread.
+    fn task_name(&self, tid: i32) -> Option<String>;
+    /// Returns the path of a cgroup.
+    fn cgroup(&self, id: u64) -> String;
+    /// Returns the socket of a CPU.
+    fn socket(&self, cpu: u64) -> Option<i64>;
+    /// Returns the number of bytes of a module that were mapped by the first process with this module.
+    fn mapped(&self, module: u32) -> Option<u64>;
+    /// Returns a payload as text.
+    fn payload(&self, number: u64) -> String;
+    /// Returns a field of a payload, given its index in
+    /// [`Profile::trace_fields`](super::Profile::trace_fields).
+    fn payload_field(&self, _number: u64, _field: usize) -> Option<String> {
+        None
+    }
+}
+
+/// The input of tables and trees.
+#[derive(Clone, Copy)]
+pub(crate) struct TableInput<'a> {
+    /// The sums by stack, sorted by event and stack: all rows of `resolved`, or the rows that passed a
+    /// filter.
+    pub(crate) rows: &'a [(RowKey, SampleValue)],
+    /// The stacks.
+    pub(crate) resolved: &'a ResolvedStacks,
+    /// The attributes.
+    pub(crate) attributes: &'a Interner,
+    /// The kinds of the attributes.
+    pub(crate) attribute_kinds: &'a [SampleAttribute],
+    /// The calls at each location.
+    pub(crate) code: &'a LocationCalls,
+    /// Strings for numbers.
+    pub(crate) words: &'a dyn RowStrings,
+}
+
+impl TableInput<'_> {
+    /// Returns the address of a location in its module's own address space, or `None` if it is unmapped.
+    pub(super) fn offset(&self, location: u32) -> Option<u64> {
+        self.code.module(location)?;
+        self.resolved.locations.get(location as usize).map(|location| location.offset)
+    }
+}
