@@ -56,7 +56,6 @@ pub struct CpuTimeSplit {
     pub(crate) kernel: f64,
     /// User mode.
     pub(crate) user: f64,
-    /// Idle.
     pub(crate) idle: f64,
 }
 

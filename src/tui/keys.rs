@@ -397,7 +397,6 @@ pub const CHAPTERS: &[HelpChapter] = &[
     },
 ];
 
-/// Returns the action of a key in a pane.
 pub(crate) fn action(event: &KeyEvent, pane: Pane, is_live: bool) -> Option<KeyAction> {
     let fits = |binding: &&KeyBinding| {
         (binding.panes.is_empty() || binding.panes.contains(&pane))

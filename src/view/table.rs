@@ -7,7 +7,6 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets::NOTHING};
 
-/// Shape of a column.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ColumnShape {
     /// Number of blanks before the column.

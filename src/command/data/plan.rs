@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::cli::data::{DataArgs, DataCommand};
 use crate::command::destination::Destination;
-use crate::command::plan::input;
-use pmc_analysis::analysis::request::{MAX_STACK, SampleSelection, TimeSpan};
+use crate::command::plan::{input, time_span};
+use pmc_analysis::analysis::request::{MAX_STACK, SampleSelection};
 use pmc_analysis::analysis::script::ScriptRequest;
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::ClockData;
@@ -51,7 +51,7 @@ impl DataPlan {
             time_of_day: typed.tod,
             request: ScriptRequest {
                 selection: SampleSelection {
-                    time: typed.time.as_deref().map(TimeSpan::parse).transpose()?,
+                    time: typed.time.as_deref().map(time_span).transpose()?,
                     ..SampleSelection::default()
                 },
                 fields: ["+ip", "+sym", "+dso"].map(str::to_owned).to_vec(),

@@ -18,7 +18,6 @@ use pmc_sys::units;
 /// Interval between updates, in nanoseconds.
 const BEAT: u64 = 500_000_000;
 
-/// The status line.
 pub(super) struct RecordStatusLine {
     is_on: bool,
     start: u64,

@@ -94,7 +94,6 @@ impl ScriptPlan {
         self.layout.json
     }
 
-    /// Returns the layout for a recording.
     pub(super) fn layout(&self, script: &NamedRecording<'_>, reader: &Reader) -> ScriptLayout {
         let clock = reader.features().clock_data.as_ref();
         ScriptLayout {

@@ -24,7 +24,6 @@ use pmc_sys::host::cpu::{self, Topology};
 use pmc_sys::host::{CpuList, Host};
 use pmc_sys::text;
 
-/// The source of the counts.
 pub(super) enum CountSource<'a> {
     /// Live counters on this machine.
     Here(&'a MeasurementScope),

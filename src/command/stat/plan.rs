@@ -71,7 +71,6 @@ pub(super) struct EventSelection {
     pub(super) metrics: RequestedMetrics,
 }
 
-/// The requested metrics.
 #[derive(Debug)]
 pub(super) struct RequestedMetrics {
     /// Metric names.

@@ -124,7 +124,6 @@ pub struct ScreenState {
     pub code: CodePane,
     /// Processes and threads.
     pub(crate) threads: ThreadsPane,
-    /// Events.
     pub(crate) events: Scroll,
     /// Whether start-up functions that all programs have are shown individually.
     pub(crate) shows_callers: bool,

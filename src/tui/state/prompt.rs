@@ -13,7 +13,6 @@ use crate::tui::engine::ViewFormat;
 use crate::tui::keys::Pane;
 use crate::view::export::ExportFormat;
 
-/// Kind of prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PromptKind {
     /// A search.
@@ -24,10 +23,8 @@ pub(crate) enum PromptKind {
     Export,
 }
 
-/// A prompt.
 #[derive(Debug)]
 pub(crate) struct Prompt {
-    /// The kind of prompt.
     pub(crate) kind: PromptKind,
     /// The text typed so far.
     pub(crate) text: String,

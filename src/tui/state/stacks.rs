@@ -45,7 +45,6 @@ pub(crate) fn parents(tree: &CallTree) -> Vec<u32> {
 /// A visible line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackLine {
-    /// The node.
     pub(crate) node: u32,
     /// The start-up functions that the line combines, down to this node.
     pub(crate) callers: Option<StartupCallers>,
@@ -275,7 +274,6 @@ impl StacksPane {
     }
 }
 
-/// Direction of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchDirection {
     /// To the match with the largest cost.

@@ -30,7 +30,6 @@ pub(crate) enum FunctionColumn {
 pub struct FunctionTable {
     /// Cursor and top row.
     pub scroll: Scroll,
-    /// The sort column.
     pub(crate) sort: FunctionColumn,
     /// Whether the order is reversed.
     pub(crate) reverse: bool,

@@ -6,7 +6,6 @@ use super::scroll::Scroll;
 use pmc_analysis::profile::sampled::{QueryAnswer, StringId};
 use pmc_sys::sort;
 
-/// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ThreadLine {
     /// The process.
@@ -26,7 +25,6 @@ pub(crate) struct ThreadLine {
 pub(crate) struct ThreadsPane {
     /// Cursor and top line.
     pub(crate) scroll: Scroll,
-    /// All lines.
     pub(crate) lines: Vec<ThreadLine>,
 }
 

@@ -325,7 +325,6 @@ impl<'a> ListingPage<'a> {
     }
 }
 
-/// Writes the notes on a listing.
 pub(super) fn notes(out: &mut dyn Write, page: &ListingPage<'_>) -> io::Result<()> {
     if let Some(from) = &page.listing.bytes_from {
         writeln!(out, "  Instructions from {}.", clean(from))?;

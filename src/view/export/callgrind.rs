@@ -36,7 +36,6 @@ struct CallgrindFunction {
 /// Identity of a function: module, source file, name.
 type CallgrindIdentity = (StringId, Option<StringId>, StringId);
 
-/// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let stacks = contents.stacks;
     let used: Vec<usize> =

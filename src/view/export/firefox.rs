@@ -26,7 +26,6 @@ use pmc_analysis::profile::sampled::StackProfile;
 use pmc_analysis::profile::sampled::stacks::StackRow;
 use pmc_sys::text::{as_json, clean};
 
-/// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let profile = FirefoxBuilder::new(contents).build(contents);
     write!(out, "{}", as_json(&profile))

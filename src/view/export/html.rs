@@ -33,7 +33,6 @@ const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     // Each placeholder occurs once in the page, in this order.
     let parts = PAGE.split(['⟦', '⟧']);

@@ -62,7 +62,6 @@ pub(crate) enum RowDetail {
     Payloads,
 }
 
-/// Properties of a format.
 struct FormatProperties {
     format: ExportFormat,
     /// Name in `--format`.
@@ -169,9 +168,7 @@ impl ExportFormat {
     }
 }
 
-/// Contents of an export.
 pub(crate) struct ExportContents<'a> {
-    /// The stacks.
     pub(crate) stacks: &'a StackProfile<'a>,
     /// The event to export in formats that support only one event.
     pub(crate) event: usize,

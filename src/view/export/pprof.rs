@@ -136,7 +136,6 @@ struct PprofFunction {
     filename: i64,
 }
 
-/// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let profile = PprofBuilder::new(contents.stacks).build(contents);
     let mut out = GzEncoder::new(out, Compression::fast());

@@ -18,7 +18,6 @@ use crate::view::json_document::{Streamed, list_with};
 use pmc_analysis::profile::sampled::stacks::StackRow;
 use pmc_sys::text::{as_json, clean};
 
-/// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let stacks = contents.stacks;
     let paths = stacks.paths();

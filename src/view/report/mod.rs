@@ -51,7 +51,6 @@ impl ReportFormat {
     }
 }
 
-/// A column of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReportColumn {
     /// Own share, in percent.

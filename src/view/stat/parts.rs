@@ -18,7 +18,6 @@ use pmc_sys::text;
 /// Minimum width of a part in columns.
 const LEAST: usize = 12;
 
-/// The contents of a line.
 struct LineContents {
     cells: Vec<String>,
     unit: String,

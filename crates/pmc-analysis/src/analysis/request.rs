@@ -18,7 +18,6 @@ use pmc_sys::abi::attr::{Flag, kind as attr_kind};
 use pmc_sys::abi::{branch_sample_type, sample_type};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::text;
-use pmc_sys::units::parse_duration;
 
 /// Default length of a time slice for the sort key `time`, in nanoseconds.
 pub(crate) const SLICE: u64 = 100_000_000;
@@ -487,28 +486,6 @@ pub enum TimeSpan {
 }
 
 impl TimeSpan {
-    /// Parses two times in seconds or with a unit (either may be omitted: `1.5,`, `5s,`), or two
-    /// percentages (`10%-20%`).
-    ///
-    /// # Errors
-    /// When the text is neither.
-    pub fn parse(text: &str) -> Result<Self> {
-        let bad = || {
-            Error::usage(format!("invalid time range {text:?}"))
-                .try_this("use FROM,TO in seconds (either may be omitted), or 10%-20%")
-        };
-        if let Some((from, to)) = text.split_once('-').filter(|_| text.contains('%')) {
-            let part = |word: &str| word.trim().trim_end_matches('%').parse::<f64>().map_err(|_| bad());
-            return Ok(Self::Percent(part(from)?, part(to)?));
-        }
-        let (from, to) = text.split_once(',').ok_or_else(bad)?;
-        let time = |word: &str, missing: u64| match word.trim() {
-            "" => Ok(missing),
-            word => nanoseconds(word).or_else(|| parse_duration(word, None)).ok_or_else(bad),
-        };
-        Ok(Self::Clock(time(from, 0)?, time(to, u64::MAX)?))
-    }
-
     /// Returns the first and last time of the span in a recording, in nanoseconds.
     fn of(self, reader: &Reader) -> Result<(u64, u64)> {
         let (from, to) = match self {
@@ -525,16 +502,6 @@ impl TimeSpan {
     }
 }
 
-/// Parses seconds with a fraction, exact to the nanosecond (unlike a float).
-fn nanoseconds(text: &str) -> Option<u64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    if part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let part: u64 = format!("{part:0<9}").parse().ok()?;
-    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part)
-}
-
 /// Adds the missing attributes that a screen filters by.
 fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_latency: bool) {
     let level = has_latency.then_some(SampleAttribute::Parallelism);
@@ -548,26 +515,5 @@ fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_late
     {
         let slices = (session.index.count(kind::SAMPLE) / IN_SLICE).clamp(1, SLICES);
         attributes.push(SampleAttribute::Time((last.saturating_sub(first) / slices).max(1)));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seconds_parse_exactly() {
-        assert_eq!(nanoseconds("4547.409503001"), Some(4_547_409_503_001));
-        assert_eq!(nanoseconds("7"), Some(7_000_000_000));
-        assert_eq!(nanoseconds("7.x"), None);
-    }
-
-    #[test]
-    fn time_spans_parse() {
-        assert_eq!(TimeSpan::parse("1.5,").unwrap(), TimeSpan::Clock(1_500_000_000, u64::MAX));
-        assert_eq!(TimeSpan::parse("10%-20%").unwrap(), TimeSpan::Percent(10.0, 20.0));
-        for bad in ["", "1", "1-2", "a,b", "x%-y%"] {
-            assert!(TimeSpan::parse(bad).is_err(), "{bad}");
-        }
     }
 }

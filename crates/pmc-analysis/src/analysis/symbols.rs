@@ -164,7 +164,6 @@ impl RecordingSymbols {
         SymbolAnswers { answers, of }
     }
 
-    /// Returns the function of a frame.
     pub(crate) fn function(&self, frame: &ResolvedFrame) -> &Function {
         self.symbolizer.names().function(frame.function)
     }

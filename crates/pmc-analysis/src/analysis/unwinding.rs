@@ -23,7 +23,6 @@ const WORTHWHILE: usize = 32;
 /// Maximum number of address spaces to keep. A recording may contain thousands of short-lived processes.
 const MOST_SPACES: usize = 256;
 
-/// The unwinder of a recording.
 pub(crate) struct RecordingUnwinder<'a> {
     spaces: ProcessSpaces<'a>,
     unwinder: StackUnwinder,

@@ -61,7 +61,6 @@ pub(crate) struct SampledAddress {
 }
 
 impl SampledAddress {
-    /// A code address.
     pub(crate) fn code(epoch: Epoch, level: CpuMode, address: u64) -> Self {
         let epoch = if level == CpuMode::User { epoch } else { Epoch::KERNEL };
         Self { epoch, level, address, is_data: false, in_call: false }

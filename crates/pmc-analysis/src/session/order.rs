@@ -19,7 +19,6 @@ use super::{Session, Timestamp};
 use pmc_perfdata::perfdata::{Buffer, Chunk, PerfdataError};
 use pmc_perfdata::record::{RawRecord, Sample, kind};
 
-/// The position of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RecordPosition {
     /// Number of bytes of records before it. Serves as the timestamp if there are no times.
@@ -41,7 +40,6 @@ impl RecordPosition {
     }
 }
 
-/// The buffered records.
 #[derive(Default)]
 struct BufferedRecords {
     bytes: Vec<u8>,

@@ -217,7 +217,6 @@ pub(crate) struct RowKey {
 /// The result of pass 2.
 #[derive(Debug, Default)]
 pub struct Samples {
-    /// The rows.
     pub(crate) rows: Vec<(RowKey, SampleValue)>,
     /// The stacks: the tag is the epoch, the words are as in a record (context markers and addresses,
     /// innermost first). Numbers run through all parts.

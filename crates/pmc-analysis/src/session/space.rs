@@ -101,7 +101,6 @@ impl Default for AddressSpaces {
 }
 
 impl AddressSpaces {
-    /// Returns the mapping at an address.
     pub(crate) fn find(&self, root: SpaceVersion, address: Avma) -> Option<&MappedModule> {
         let (mut at, mut found) = (root.0, None);
         while at != 0 {

@@ -196,7 +196,6 @@ const REF_CYCLES: u64 = 9;
 /// The bits of all fixed counters.
 const FIXED: u64 = !0 << FIRST_FIXED;
 
-/// Returns the counters that each event needs.
 fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<CounterNeed> {
     // The kernel's watchdog occupies the cycles counter.
     let is_watched = host.number("/proc/sys/kernel/nmi_watchdog") == Some(1);

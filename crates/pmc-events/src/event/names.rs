@@ -62,7 +62,6 @@ impl<'h> VendorNames<'h> {
         self.vendor().events().map(|event| event.name)
     }
 
-    /// The event of this name on this PMU.
     pub(super) fn on(&self, pmu: &Pmu, name: &str) -> Option<VendorEvent<'_>> {
         // An exact instance name takes precedence over the common name.
         let mut events = self.vendor().named(name);

@@ -34,7 +34,6 @@ const RING: usize = 512 << 10;
 /// Maximum number of pages per ring: 1 GiB with 4 KiB pages.
 const MOST_PAGES: usize = 1 << 18;
 
-/// A held event.
 pub(super) struct HeldEvent {
     pub(super) entry: PersistentEntry,
     rings: Rings,
@@ -328,7 +327,6 @@ fn wanted(definition: &EntryDefinition, host: &Host) -> CpuList {
     named.map_or_else(|| online.clone(), |named| online.intersection(&named))
 }
 
-/// Returns the scope of the definition.
 fn scope(definition: &EntryDefinition, host: &Host) -> Result<MeasurementScope> {
     if !definition.pids.is_empty() {
         return Ok(MeasurementScope::Processes(definition.pids.clone()));

@@ -235,7 +235,6 @@ impl Publisher {
             .chain(FOLDERS.iter().map(|folder| self.directory.path.join(folder)))
     }
 
-    /// The run directory.
     pub(crate) fn directory(&self) -> &RunDirectory {
         &self.directory
     }

@@ -170,7 +170,6 @@ pub(crate) struct RingSnapshot {
     pub(crate) lost: u64,
 }
 
-/// The copy of a ring.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct RingCopy {
     /// Index of the ring.

@@ -49,7 +49,6 @@ struct HeldSetEvent {
     is_gone: bool,
 }
 
-/// The held events of a set.
 pub(super) struct HeldCounts(Vec<HeldSetEvent>);
 
 impl HeldCounts {

@@ -102,7 +102,6 @@ impl RateRequests {
         self.wake.as_fd()
     }
 
-    /// Returns the next order.
     pub(super) fn next(&self) -> Option<RateOrder> {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
         self.orders.try_recv().ok()

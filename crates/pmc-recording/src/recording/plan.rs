@@ -166,7 +166,6 @@ pub struct TracePlan {
     pub(crate) tracer: Tracer,
     /// The PMU's name in sysfs.
     pub(crate) pmu: String,
-    /// Options of the AUX areas.
     pub(crate) area: AuxOptions,
     /// Whether only samples contain trace data.
     pub(crate) in_samples: bool,

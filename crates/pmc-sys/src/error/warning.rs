@@ -81,7 +81,6 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// Returns the severity.
     pub(crate) fn loudness(&self) -> Severity {
         match self {
             Self::BackgroundIgnored

@@ -13,7 +13,6 @@ use pmc_sys::error::{Error, Result};
 use pmc_sys::sort;
 use pmc_sys::text::{self, clean};
 
-/// A function with samples.
 #[derive(Debug, Clone)]
 pub(crate) struct SampledFunction {
     /// Symbolizer id of the function's module.

@@ -382,7 +382,6 @@ impl LiveSnapshot {
         host.map_or_else(Vec::new, |(function, _)| samples_of(function))
     }
 
-    /// Returns all rows.
     pub(crate) fn rows(&self) -> &[(RowKey, SampleValue)] {
         &self.look.resolved.rows
     }
@@ -417,7 +416,6 @@ impl LiveSnapshot {
         self.events_totals.iter().map(|source| source.total.clone()).collect()
     }
 
-    /// Returns the id of a string.
     pub(crate) fn text(&self, text: &str) -> Option<StringId> {
         self.texts.find(text)
     }

@@ -38,7 +38,6 @@ pub(crate) struct InlineFrame {
 /// The functions at an address, innermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct InlineStack {
-    /// The address.
     pub(crate) address: u64,
     /// The functions, or none if they are unknown. The last function contains the code; all others are
     /// inlined.

@@ -35,7 +35,6 @@ pub(super) enum Operator {
     Remainder,
 }
 
-/// A function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MetricFunction {
     Min,

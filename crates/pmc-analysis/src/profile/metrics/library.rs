@@ -51,7 +51,6 @@ pub struct MetricDefinition<'a> {
 }
 
 impl<'a> MetricDefinition<'a> {
-    /// Returns the groups.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.groups.split(';').filter(|group| !group.is_empty())
     }

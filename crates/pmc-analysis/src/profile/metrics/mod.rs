@@ -363,7 +363,6 @@ impl<'a> CountedFormula<'a> {
         (!errors.is_empty()).then(|| errors.iter().map(moved).fold(0.0, f64::hypot))
     }
 
-    /// Returns the value of an operand.
     fn number(&self, row: usize, operand: &Operand) -> Result<f64, MissingValueReason> {
         let Self { counts, events, .. } = self;
         let name = &operand.name;

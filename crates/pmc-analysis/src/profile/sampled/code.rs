@@ -162,7 +162,6 @@ impl LocationCalls {
         self.modules.push(module);
     }
 
-    /// Replaces the calls at a location.
     pub(crate) fn replace(&mut self, location: u32, calls: &[LocationCall]) {
         let start = self.calls.len() as u32;
         self.calls.extend_from_slice(calls);
@@ -185,7 +184,6 @@ impl LocationCalls {
         &self.calls
     }
 
-    /// Returns the module of a location.
     pub(crate) fn module(&self, location: u32) -> Option<u32> {
         self.modules[location as usize]
     }

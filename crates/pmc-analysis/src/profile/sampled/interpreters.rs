@@ -11,7 +11,6 @@ use super::{LocationCalls, StringId, StringTable};
 use crate::session::ResolvedStacks;
 use pmc_symbols::symbol::runtime_names;
 
-/// An interpreter.
 struct Interpreter {
     language: &'static str,
     /// Names of the interpreter's evaluator. While a program of the language runs, its stack contains one of
@@ -75,7 +74,6 @@ fn python_minor(module: &str) -> Option<u32> {
 /// A language whose functions have no names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamelessLanguage {
-    /// The language.
     pub(crate) language: &'static str,
     /// Number of samples in the interpreter and its callees.
     pub(crate) samples: u64,

@@ -16,9 +16,7 @@ use rustc_hash::FxHashMap;
 use super::chain_tree::ChainTree;
 use super::sample_cells::sample_cells;
 use super::table_input::TableInput;
-use super::{
-    LocationCall, RowCell, SampleValue, ShareOf, SortKey, StringId, StringTable, place,
-};
+use super::{LocationCall, RowCell, SampleValue, ShareOf, SortKey, StringId, StringTable, place};
 use crate::session::intern::HashKeys;
 use pmc_sys::abi::CpuMode;
 

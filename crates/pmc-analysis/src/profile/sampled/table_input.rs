@@ -19,7 +19,6 @@ pub(crate) trait RowStrings {
     fn task_name(&self, tid: i32) -> Option<String>;
     /// Returns the path of a cgroup.
     fn cgroup(&self, id: u64) -> String;
-    /// Returns the socket of a CPU.
     fn socket(&self, cpu: u64) -> Option<i64>;
     /// Returns the number of bytes of a module that were mapped by the first process with this module.
     fn mapped(&self, module: u32) -> Option<u64>;
@@ -38,13 +37,9 @@ pub(crate) struct TableInput<'a> {
     /// The sums by stack, sorted by event and stack: all rows of `resolved`, or the rows that passed a
     /// filter.
     pub(crate) rows: &'a [(RowKey, SampleValue)],
-    /// The stacks.
     pub(crate) resolved: &'a ResolvedStacks,
-    /// The attributes.
     pub(crate) attributes: &'a Interner,
-    /// The kinds of the attributes.
     pub(crate) attribute_kinds: &'a [SampleAttribute],
-    /// The calls at each location.
     pub(crate) code: &'a LocationCalls,
     /// Strings for numbers.
     pub(crate) words: &'a dyn RowStrings,

@@ -64,7 +64,6 @@ impl CallTree {
     }
 }
 
-/// Options for a tree.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TreeOptions {
     /// Which end of the stacks is the top.

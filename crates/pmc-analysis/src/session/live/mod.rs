@@ -45,7 +45,6 @@ pub use self::state::{LiveState, SampledEvent};
 /// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LiveCounts {
-    /// All samples.
     pub(crate) samples: u64,
     /// Samples in the kernel.
     pub(crate) kernel: u64,
@@ -110,7 +109,6 @@ struct CachedOwner {
     owner: Option<LiveSampleOwner>,
 }
 
-/// The owner of a sample.
 #[derive(Debug, Clone, Copy)]
 struct LiveSampleOwner {
     /// Timestamp from which this is valid.

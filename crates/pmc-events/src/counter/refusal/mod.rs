@@ -83,7 +83,6 @@ pub struct Refusal {
     pub(crate) attr: Attr,
     /// The slot in which the event should count.
     pub(crate) slot: TargetSlot,
-    /// The call that failed.
     pub(crate) call: FailedCall,
     /// The kernel's errno; `None` if no system call failed.
     pub errno: Option<i32>,

@@ -66,7 +66,6 @@ const MOST: usize = 256 << 20;
 const MOST_SPARE: usize = 2;
 const LARGEST_SPARE: usize = 8 << 20;
 
-/// A message to the worker.
 enum WorkerMessage {
     /// Synthesized records, which are already in the file.
     Known(Vec<u8>),

@@ -52,7 +52,6 @@ impl SharedCache {
     }
 }
 
-/// All tables.
 pub(crate) struct TableCache {
     shared: Arc<SharedCache>,
     requests: Option<Sender<(u32, symbol::SymbolModule)>>,

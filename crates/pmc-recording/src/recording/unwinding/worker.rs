@@ -68,7 +68,6 @@ impl CachedSpace {
     }
 }
 
-/// A record of a round.
 struct RoundRecord<'a> {
     /// The record's time in nanoseconds; 0 if it has none.
     time: u64,

@@ -42,7 +42,6 @@ pub const LONGEST_INSTRUCTION: u64 = 15;
 pub struct MachineCode {
     /// Start address in the module's own numbering.
     pub(crate) start: u64,
-    /// The instruction set.
     pub(crate) machine: InstructionSet,
     /// The bytes.
     pub bytes: Vec<u8>,

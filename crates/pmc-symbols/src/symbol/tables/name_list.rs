@@ -53,7 +53,6 @@ impl NameListBuilder {
         Self { reach, ..Self::default() }
     }
 
-    /// Adds a name.
     pub(crate) fn add(&mut self, start: u64, name: &str) {
         if name.is_empty() || self.text.len() + name.len() > MOST_NAME_BYTES {
             return;

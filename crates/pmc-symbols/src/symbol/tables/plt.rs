@@ -28,7 +28,6 @@ pub(crate) fn places(file: &File<'_>) -> Vec<(u64, u64)> {
     SECTIONS.iter().filter_map(|name| file.section_by_name(name).map(place)).collect()
 }
 
-/// Adds the stubs of a file.
 pub(crate) fn add_stubs(file: &File<'_>, into: &mut SymbolTableBuilder) {
     let find = match file.architecture() {
         Architecture::X86_64 => x86_64,

@@ -80,7 +80,6 @@ pub fn import(from: &Path, into: &Path) -> Result<VendorImportSummary> {
     Ok(VendorImportSummary { form: form.name(), models, events, metrics, left_out, unread })
 }
 
-/// The kind of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ImportTreeKind {
     Intel,
