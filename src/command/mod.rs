@@ -36,6 +36,7 @@ mod sampling_options;
 mod screen;
 mod script;
 mod stat;
+mod time_span;
 mod top;
 mod tprof;
 mod usage;

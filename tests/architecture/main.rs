@@ -294,6 +294,7 @@ const SHARED_BY_COMMANDS: &[&str] = &[
     "reasons",
     "sampling_options",
     "screen",
+    "time_span",
 ];
 /// Commands that still receive the typed options and do not build a plan from them.
 const WITHOUT_PLAN: &[&str] = &[

@@ -11,7 +11,7 @@ use super::{recording_screen, screen};
 use crate::view;
 use crate::view::annotate::AnnotateFacts;
 pub(super) use plan::AnnotatePlan;
-use pmc_analysis::analysis::{Analysis, quality};
+use pmc_analysis::analysis::{Analysis, recording_quality};
 use pmc_analysis::session::Session;
 use pmc_perfdata::perfdata::Reader;
 use pmc_sys::error::{Error, Exit, Result};
@@ -30,16 +30,16 @@ pub(super) fn run(plan: AnnotatePlan) -> Result<Exit> {
     let code = analysis.annotate(&plan.code, &Bars)?;
     let facts = AnnotateFacts {
         samples: analysis.sample_count(),
-        lost: quality::lost(&session),
-        is_damaged: quality::is_damaged(&session),
+        lost: recording_quality::lost(&session),
+        is_damaged: recording_quality::is_damaged(&session),
         functions: code.functions,
         left_out: code.left_out,
-        notes: quality::notes(&session),
+        notes: recording_quality::notes(&session),
     };
     let mut out = PagedOutput::new();
     view::annotate::write(&mut out, &code.listings, &facts, &plan.layout)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the listing", error))?;
-    quality::warn_of_names(analysis.name_failures());
-    Ok(quality::warn_of_damage(&session))
+    recording_quality::warn_of_names(analysis.name_failures());
+    Ok(recording_quality::warn_of_damage(&session))
 }

@@ -10,7 +10,7 @@ pub(super) use plan::BuildidListPlan;
 
 use super::pager::PagedOutput;
 use crate::view;
-use pmc_analysis::analysis::{header, quality};
+use pmc_analysis::analysis::{header, recording_quality};
 use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::{Image, elf, kernel};
 use pmc_sys::error::{Error, Exit, Result};
@@ -42,7 +42,7 @@ pub(super) fn run(plan: &BuildidListPlan) -> Result<Exit> {
                 let reader = Reader::open(path)?;
                 let rows = header::build_ids(&reader, *with_hits)?;
                 written(view::header::build_ids(&mut out, &rows).and_then(|()| out.finish()))?;
-                return quality::warn_of_header(&reader);
+                return recording_quality::warn_of_header(&reader);
             }
         },
     };

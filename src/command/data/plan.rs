@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use crate::cli::data::{DataArgs, DataCommand};
 use crate::command::destination::Destination;
-use crate::command::plan::{input, time_span};
+use crate::command::plan::input;
+use crate::command::time_span::time_span;
 use pmc_analysis::analysis::request::{MAX_STACK, SampleSelection};
 use pmc_analysis::analysis::script::ScriptRequest;
 use pmc_perfdata::perfdata::Reader;

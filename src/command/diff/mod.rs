@@ -7,7 +7,7 @@ use super::progress::Bars;
 use crate::view;
 pub(super) use plan::DiffPlan;
 use pmc_analysis::analysis::diff::DiffSides;
-use pmc_analysis::analysis::quality;
+use pmc_analysis::analysis::recording_quality;
 use pmc_sys::error::{Error, Exit, Result, Warning, say};
 
 /// Runs the command.
@@ -20,7 +20,7 @@ pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
         false => error.try_this("name both recordings: pmc diff OLD NEW"),
     })?;
     let (damage, exit) = (sides.damage(), if sides.lose_samples() { Exit::Failure } else { Exit::Done });
-    quality::warn_of_names(sides.name_failures());
+    recording_quality::warn_of_names(sides.name_failures());
     let comparison = sides.compare(&plan.request)?;
     for what in damage.iter().cloned() {
         say::warn(&Warning::DamagedRecording { what });

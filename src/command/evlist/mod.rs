@@ -8,7 +8,7 @@ pub(super) use plan::EvlistPlan;
 
 use super::pager::PagedOutput;
 use crate::view;
-use pmc_analysis::analysis::{header, quality};
+use pmc_analysis::analysis::{header, recording_quality};
 use pmc_perfdata::perfdata::Reader;
 use pmc_sys::error::{Error, Exit, Result};
 
@@ -23,5 +23,5 @@ pub(super) fn run(plan: &EvlistPlan) -> Result<Exit> {
     view::header::events(&mut out, &recording, plan.form)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the list of events", error))?;
-    quality::warn_of_header(&reader)
+    recording_quality::warn_of_header(&reader)
 }

@@ -15,7 +15,7 @@ use super::progress::Bars;
 use crate::view::export::gmon::{self, LinkAddresses};
 use crate::view::export::{self, ExportContents, RecordingCircumstances, folded};
 pub(super) use plan::ExportPlan;
-use pmc_analysis::analysis::{Analysis, NamedSamples, header, quality};
+use pmc_analysis::analysis::{Analysis, NamedSamples, header, recording_quality};
 use pmc_analysis::profile::sampled::{Query, StackProfile, StringTable};
 use pmc_analysis::session::samples::SampleAttribute;
 use pmc_analysis::session::{CodeLocation, Session};
@@ -64,8 +64,8 @@ pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
     if is_file {
         say::note(format!("{} is written", plan.output.display()));
     }
-    quality::warn_of_names(analysis.name_failures().into_iter().chain(of_before));
-    Ok(quality::warn(analysis.session()))
+    recording_quality::warn_of_names(analysis.name_failures().into_iter().chain(of_before));
+    Ok(recording_quality::warn(analysis.session()))
 }
 
 /// Writes one file per program for gprof, and prints which file belongs to which program.
@@ -100,8 +100,8 @@ fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
         let written = io::Write::write_all(&mut io::stdout(), lines.as_bytes());
         written.map_err(|error| Error::output("which file is of which program", error))?;
     }
-    quality::warn_of_names(analysis.name_failures());
-    Ok(quality::warn(analysis.session()))
+    recording_quality::warn_of_names(analysis.name_failures());
+    Ok(recording_quality::warn(analysis.session()))
 }
 
 /// Link-time addresses from an analysis that has resolved its locations.

@@ -14,7 +14,7 @@ use crate::tui::board::{Job, latest};
 use crate::tui::engine::JobProgress;
 use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
-use pmc_analysis::analysis::{Analysis, NamedSamples, ProgressMeter, ProgressSink, quality};
+use pmc_analysis::analysis::{Analysis, NamedSamples, ProgressMeter, ProgressSink, recording_quality};
 use pmc_analysis::profile::annotate::Listing;
 use pmc_analysis::profile::sampled::{FunctionRef, StringTable};
 use pmc_analysis::session::Session;
@@ -65,8 +65,8 @@ impl Loader {
             Arc::new(Session::open(reader)?)
         };
         self.board.status(|status| {
-            status.lost = quality::lost(&session);
-            status.notes = quality::notes(&session);
+            status.lost = recording_quality::lost(&session);
+            status.notes = recording_quality::notes(&session);
         });
         // Asks the debuginfod servers after the first results are on the screen, since downloads take time.
         let mut request = request.clone();

@@ -13,7 +13,7 @@ use crate::view;
 pub(super) use plan::ReportPlan;
 use plan::{HeaderChoice, ListKind};
 use pmc_analysis::analysis::script::{self, DumpOrder, ScriptLine};
-use pmc_analysis::analysis::{Analysis, counts, header, quality, tasks};
+use pmc_analysis::analysis::{Analysis, counts, header, recording_quality, tasks};
 use pmc_analysis::profile::sampled::{Profile, StringTable};
 use pmc_analysis::session::{MappingDetail, Session};
 use pmc_perfdata::perfdata::Reader;
@@ -45,22 +45,22 @@ pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
             view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
         } else if let Some(listing) = plan.listing {
             list(&mut out, &session, listing)?;
-            exit = quality::warn(&session);
+            exit = recording_quality::warn(&session);
         } else {
             let (profile, failures) = profile(&mut plan, session.clone())?;
             view::report::write(&mut out, &profile, &plan.layout).map_err(written)?;
             exit = match plan.layout.form.is_bare() {
                 true => {
-                    quality::warn_of_names(failures);
-                    quality::warn(&session)
+                    recording_quality::warn_of_names(failures);
+                    recording_quality::warn(&session)
                 }
                 false => {
                     // The report shows other failures next to the missing names. Names of the kernel may be
                     // complete even without the file that the user gave.
                     let is_given =
                         |failure: &MissingDataReason| matches!(failure, MissingDataReason::GivenVmlinux(_));
-                    quality::warn_of_names(failures.into_iter().filter(is_given));
-                    quality::warn_of_damage(&session)
+                    recording_quality::warn_of_names(failures.into_iter().filter(is_given));
+                    recording_quality::warn_of_damage(&session)
                 }
             };
             if plan.thread_counts {

@@ -94,7 +94,7 @@ impl ReportPlan {
             ReportFormat::Csv | ReportFormat::Json => false,
         };
         let under_rows = under_rows && !typed.tree && !typed.hierarchy && !typed.is_page;
-        // perf's default order. A tree has the caller at its top.
+        // perf's default order. Trees have the caller at the root.
         let order = match order {
             ChainOrder::Typed(order) => Some(order),
             ChainOrder::Usual if under_rows && !children => Some(StackDirection::Callee),

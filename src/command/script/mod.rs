@@ -16,7 +16,7 @@ use crate::view::script::counts::CountLine;
 pub(super) use plan::ScriptPlan;
 use pmc_analysis::analysis::counts::{self, CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
-use pmc_analysis::analysis::{header, quality};
+use pmc_analysis::analysis::{header, recording_quality};
 use pmc_analysis::session::{Session, ThreadCount};
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::kind;
@@ -41,7 +41,7 @@ pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
     if counts::holds_counts(&session) {
         print_counts(&session, plan.is_json(), &mut out)?;
         out.finish().map_err(written)?;
-        return Ok(quality::warn(&session));
+        return Ok(recording_quality::warn(&session));
     }
     let script = NamedRecording::load(session.clone(), &plan.request, &Bars)?;
     let layout = plan.layout(&script, &session.reader);

@@ -12,7 +12,7 @@ use super::plan::{LogPart, StatReportPlan};
 use super::print::StatPrinter;
 use crate::view::stat::StatSubject;
 use pmc_analysis::analysis::counts::{CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
-use pmc_analysis::analysis::{counts, quality};
+use pmc_analysis::analysis::{counts, recording_quality};
 use pmc_analysis::profile::counts::{Aggregation, MissingValueReason};
 use pmc_analysis::session::{Session, Timestamp};
 use pmc_events::counter::counter_set::CounterReading;
@@ -36,7 +36,7 @@ pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
         counts::check_rounds(&session)?;
     }
     let recorded = RecordedCounts::load(&session, plan.log == Some(LogPart::Slices))?;
-    let exit = quality::warn(&session);
+    let exit = recording_quality::warn(&session);
     let aggregation = plan.aggregation.unwrap_or(recorded.aggregation);
     can_show(aggregation, &recorded)?;
     let host = Host::live();

@@ -269,7 +269,8 @@ impl WatchState {
             self.first.next().map_or(self.next_turn, |after| (self.start + *after).min(self.next_turn));
     }
 
-    /// Takes a snapshot and shows it; `turns` marks the last snapshot of an interval.
+    /// Takes a snapshot and shows it; `turns` is true for the last snapshot of an interval. (the name `turns`
+    /// is odd too)
     fn show(&mut self, turns: bool) {
         let is_over = self.shared.is_over();
         let last = self.snapshot.take();

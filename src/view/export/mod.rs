@@ -141,7 +141,7 @@ impl ExportFormat {
         self.about().endings[0]
     }
 
-    /// Returns the detail that the format needs in rows.
+    /// Returns the level of detail that the format needs in its rows.
     pub(crate) fn detail(self) -> RowDetail {
         self.about().detail
     }

@@ -141,7 +141,7 @@ pub(crate) struct ReportLayout {
     pub(crate) rows: usize,
     /// Minimum percentage of a row.
     pub(crate) row_limit: f64,
-    /// Minimum percentage of a branch of the tree.
+    /// Minimum percentage for a branch of the tree to be shown.
     pub(crate) branch_limit: f64,
     /// Maximum number of lines of the tree, largest branches first; `None` for no limit.
     pub(crate) tree_lines: Option<usize>,
@@ -463,7 +463,7 @@ fn cell(profile: &Profile, layout: &ReportLayout, cell: &RowCell) -> String {
     words(&profile.texts, cell, spelling)
 }
 
-/// Returns a cell's text in the default spelling, safe to print on a terminal.
+/// Returns a cell's text in the default format, safe to print on a terminal.
 pub(crate) fn cell_words(profile: &Profile, cell: &RowCell) -> String {
     words(&profile.texts, cell, CellSpelling::default())
 }

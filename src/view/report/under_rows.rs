@@ -211,7 +211,7 @@ fn joint(drawn: &str) -> &str {
     &drawn[..drawn.len() - RAILS[0].len() + 1]
 }
 
-/// A point of the tree at which branches start.
+/// A point in the tree where branches start.
 struct BranchStart<'a> {
     margin: &'a str,
     /// The total that percentages refer to.

@@ -1,4 +1,4 @@
-//! The table for people: perf's layout, with reasons for missing counts.
+//! The human-readable table: perf's layout, with reasons for missing counts.
 //!
 //! ```text
 //!  Performance counter stats for 'make':

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Analysis, AnalysisRequest, ProgressSink, has_chains, quality};
+use super::{Analysis, AnalysisRequest, ProgressSink, has_chains, recording_quality};
 use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
 use crate::profile::sampled::trust;
 use crate::profile::sampled::{
@@ -153,13 +153,13 @@ fn read(
     let notes = session.notes();
     Ok(DiffSide {
         name_failures: analysis.name_failures(),
-        notes: quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
+        notes: recording_quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
         damage: notes.iter().filter(|note| note.is_damage()).map(named).collect(),
         loses_samples: notes.iter().any(RecordingNote::loses_samples),
         file: diff::DiffFile {
             path,
             samples: analysis.sample_count(),
-            lost: quality::lost(&session),
+            lost: recording_quality::lost(&session),
             trust: trust::statement(&quality.trust, &quality.modules).summary,
         },
         events,

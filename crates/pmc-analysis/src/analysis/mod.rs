@@ -18,7 +18,7 @@ pub mod header;
 pub mod inject;
 pub mod live;
 pub(crate) mod names;
-pub mod quality;
+pub mod recording_quality;
 pub mod request;
 pub mod script;
 pub(crate) mod symbols;
@@ -34,7 +34,7 @@ use request::{StackChanges, TraceField};
 use symbols::RecordingSymbols;
 use unwinding::RecordingUnwinder;
 
-use crate::profile::sampled::quality::UnwindEnds;
+use crate::profile::sampled::profile_quality::UnwindEnds;
 use crate::profile::sampled::query::{self, EventTotals, TimeSums};
 use crate::profile::sampled::table_input::TableInput;
 use crate::profile::sampled::{
@@ -284,12 +284,12 @@ impl Analysis {
     pub fn assess(&self, named: &mut NamedSamples, remedies: bool) {
         let AggregatedSamples { session, samples, resolved, ends, has_stacks, .. } = &*self.samples;
         let counts =
-            crate::profile::sampled::quality::count(resolved, &named.code, &named.texts, *has_stacks);
-        named.modules = quality::modules(session, &self.symbols, &counts, &mut named.texts);
+            crate::profile::sampled::profile_quality::count(resolved, &named.code, &named.texts, *has_stacks);
+        named.modules = recording_quality::modules(session, &self.symbols, &counts, &mut named.texts);
         if remedies {
-            quality::add_remedies(&mut named.modules, session, &self.symbols);
+            recording_quality::add_remedies(&mut named.modules, session, &self.symbols);
         }
-        named.trust = quality::trust(session, samples, &counts, ends.clone(), *has_stacks);
+        named.trust = recording_quality::trust(session, samples, &counts, ends.clone(), *has_stacks);
         named.trust.notes.extend(self.symbols.symbolizer.server_failure().map(str::to_owned));
     }
 

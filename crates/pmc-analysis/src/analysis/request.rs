@@ -202,7 +202,8 @@ impl AnalysisRequest {
         !self.counts_branches() && super::has_chains(reader)
     }
 
-    /// Returns the default level of detail of names: inlined functions if callers or lines are shown.
+    /// Returns the default level of detail for names: includes inlined functions if callers or lines are
+    /// shown.
     pub fn depth(&self, reader: &Reader) -> Depth {
         let lines = self.keys.iter().any(|key| key.needs_lines());
         if lines || self.has_chains(reader) { Depth::Inlines } else { Depth::Names }

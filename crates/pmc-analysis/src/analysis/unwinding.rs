@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::symbols::RecordingSymbols;
-use crate::profile::sampled::quality::UnwindEnds;
+use crate::profile::sampled::profile_quality::UnwindEnds;
 use crate::session::{CallChains, Epoch, History, Session, Unwind, UnwindSample};
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::SampleParts;

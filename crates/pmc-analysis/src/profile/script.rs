@@ -36,7 +36,8 @@ pub struct AddressFunction {
     pub in_kernel: bool,
 }
 
-/// The places at all addresses of a recording: one per address, or several if calls were inlined.
+/// The source locations of all addresses in a recording: one per address, or several where calls were
+/// inlined.
 #[derive(Debug, Default)]
 pub struct AddressFunctions {
     all: Vec<AddressFunction>,
@@ -80,7 +81,8 @@ pub struct ScriptBranch {
     pub flags: BranchFlags,
     /// Number of `from` in [`AddressFunctions`].
     pub from_at: u32,
-    /// Number of `to` in [`AddressFunctions`].
+    /// (unclear) ? a count of `to` entries, or the index of one? "Number of `to` entries in
+    /// [`AddressFunctions`]." or "Index of `to` in …"
     pub to_at: u32,
 }
 
@@ -313,8 +315,8 @@ pub(crate) const FIELDS: [(&str, ScriptField); 45] = [
     ("tod", ScriptField::Tod),
     ("stream_id", ScriptField::StreamId),
     ("dsoff", ScriptField::DsOff),
-    // Fields for samples of guests. They are always empty, because no recording that pmc reads contains
-    // samples of guests.
+    // Fields for guest samples. They are always empty, because no recording that pmc reads contains samples
+    // of guests.
     ("machine_pid", ScriptField::MachinePid),
     ("vcpu", ScriptField::Vcpu),
     ("insn", ScriptField::Insn),

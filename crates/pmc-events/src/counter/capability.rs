@@ -29,7 +29,7 @@ use pmc_sys::sys::perf::EventFd;
 /// Whether a use works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ability {
-    /// The use works fully.
+    /// Fully supported.
     Works,
     /// The use works partially.
     Limited,

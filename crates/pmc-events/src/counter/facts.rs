@@ -70,7 +70,7 @@ impl MachineFacts {
         facts
     }
 
-    /// Reads the facts of a machine described by files, for a process with these credentials.
+    /// Reads the facts about a machine from files that describe it, for a process with these credentials.
     pub(crate) fn read(host: &Host, credentials: Credentials) -> Self {
         let list = |path: &str| host.text(path).and_then(|t| t.parse().ok());
         let processor = Processor::read(host);

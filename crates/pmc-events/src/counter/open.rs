@@ -157,8 +157,8 @@ impl OpenRequest {
                 && error.raw_os_error() == Some(errno::EINVAL);
             return Err(Box::new(match for_want_of_privilege {
                 true => self.refusal(&denied(), self.whole.clone(), slot),
-                // The kernel also refuses the event without the given-up parts, so those parts do not explain
-                // the error.
+                // The kernel refuses the event even without the dropped parts, so they do not explain the
+                // error.
                 false => self.refusal(&error, attr, slot),
             }));
         }

@@ -32,7 +32,7 @@ pub(crate) enum ControlCommand {
 }
 
 impl ControlCommand {
-    /// Parses an order in perf's syntax; `None` if the line is not an order.
+    /// Parses an order in perf's syntax; `None` if the line is not a command.
     fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ').map_or((line, ""), |(word, rest)| (word, rest.trim()));
         let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());

@@ -6,7 +6,7 @@ use pmc_events::event::{EventGroup, EventParser, EventSpec};
 use pmc_sys::abi::attr::kind;
 use pmc_sys::error::{Error, Result};
 
-/// Parses event texts and adds their filters. Each filter has the index of its event text.
+/// Parses event strings and adds their filters. Each filter has the index of its event text.
 ///
 /// # Errors
 /// If a text is invalid on this machine, or a filter follows an event that is not a tracepoint.

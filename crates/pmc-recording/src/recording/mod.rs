@@ -34,6 +34,7 @@ pub mod output_pipe;
 pub mod plan;
 mod relay;
 pub mod reservation;
+mod ring_size;
 pub mod runtime;
 pub mod sources;
 pub mod synthesize;

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use super::plan::{Delay, MeasurementScope, SamplePlan};
 use super::reservation::EventChoice;
+use super::ring_size::ring_bytes;
 use super::targets::{check_flags, explain, make_room_for_events, slots, slots_of_cpus, threads};
 use super::{ended_threads, filters, launch, new_threads, time_slices};
 use pmc_events::counter::Mode;
@@ -19,7 +20,7 @@ use pmc_events::counter::request::given_up::Fallback;
 use pmc_events::counter::request::sampling::{CallGraph, Rate, SampleOptions};
 use pmc_events::counter::reservation::Policy;
 use pmc_events::counter::rings::{MappedPages, RingOptions, Rings, pages_of};
-use pmc_events::counter::target::{TargetCgroup, TargetSlot};
+use pmc_events::counter::target::TargetCgroup;
 use pmc_events::event::{EventGroup, EventParser, EventSpec};
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic::CPU_CYCLES;
@@ -28,7 +29,6 @@ use pmc_sys::error::{Error, Result, Warning, kernel_words, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::sys::clock;
-use pmc_sys::sys::credentials::{Credentials, Limits};
 use pmc_sys::sys::process::{self, PausedChild};
 use pmc_sys::sys::{errno, page_size};
 use pmc_sys::units;
@@ -365,47 +365,6 @@ pub(super) fn switch_named(rings: &Rings, on: bool, name: &str, events: EventCho
 /// Returns the error for events that the kernel did not start.
 pub(super) fn starting(error: std::io::Error) -> Error {
     Error::io("starting the events", error)
-}
-
-/// Default ring size. A ring of this size holds a second of samples at almost any rate, and a larger ring
-/// would only cause cache misses.
-const RING: u64 = 2 << 20;
-/// Number of stack copies that a ring has room for: half a second of profiling.
-const COPIES: u64 = 512;
-/// Maximum size of all rings together.
-const RINGS: u64 = 512 << 20;
-
-/// Returns the size of a ring: the most useful size, or less if this user may not lock that much memory. The
-/// kernel allows `perf_event_mlock_kb` per CPU, shared by all rings, plus `RLIMIT_MEMLOCK`. The limits do not
-/// apply to users who may lock any amount.
-fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
-    let page = page_size() as u64;
-    if let Some(pages) = plan.ring_pages {
-        return pages as u64 * page;
-    }
-    let rings = match plan.per_thread {
-        true => slots.len(),
-        false => slots.iter().map(|slot| slot.cpu).collect::<std::collections::BTreeSet<_>>().len(),
-    } as u64
-        * if plan.options.backward { 2 } else { 1 };
-    let rings = rings.max(1);
-    let copy = plan.options.call_graph.map_or(0, CallGraph::copied_bytes);
-    let useful = RING.max(u64::from(copy) * COPIES).min(RINGS / rings).max(page);
-    if may_lock_any(host) {
-        return useful.next_power_of_two() / if useful.is_power_of_two() { 1 } else { 2 };
-    }
-    let each: u64 = host.number("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(516);
-    let shared = (each << 10).saturating_mul(host.online_cpus().len() as u64);
-    let own = Limits::own().locked_memory.unwrap_or(u64::MAX);
-    let allowed = (shared.saturating_add(own) / rings).saturating_sub(page).clamp(page, useful);
-    // The largest power-of-two number of pages that fits together with its header page.
-    1 << allowed.ilog2()
-}
-
-/// Whether this user may lock any amount of memory for rings.
-pub(super) fn may_lock_any(host: &Host) -> bool {
-    let paranoid: i32 = host.number("/proc/sys/kernel/perf_event_paranoid").unwrap_or(2);
-    paranoid < 0 || Credentials::own().ipc_lock()
 }
 
 /// Checks that children inherit the leaders of time slices, and that these leaders count context switches.

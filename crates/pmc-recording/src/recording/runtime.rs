@@ -258,7 +258,7 @@ fn known(file: &Path, words: &[OsString]) -> Option<RuntimeDetection> {
 /// Maximum depth of interpreters that are themselves scripts.
 const MOST_SCRIPTS: usize = 4;
 
-/// Returns the file that is finally executed for a command's first word.
+/// Returns the file that is ultimately executed for a command's first word.
 fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
     let mut program = find(word, path)?;
     for _ in 0..MOST_SCRIPTS {

@@ -8,8 +8,9 @@
 //!   area   |■■■■■ trace ■■■■■|                    ──►  AUXTRACE | bytes 0 to n
 //! ```
 
-use crate::recording::open::{Groups, may_lock_any};
+use crate::recording::open::Groups;
 use crate::recording::plan::{MeasurementScope, SamplePlan, TracePlan};
+use crate::recording::ring_size::may_lock_any;
 use pmc_events::counter::request::{CounterFlags, OpenRequest};
 use pmc_events::counter::rings::{AuxOptions, Rings};
 use pmc_events::counter::target::TargetSlot;

@@ -25,10 +25,10 @@ pub(crate) mod frame;
 pub mod identify;
 pub mod jit;
 pub mod kernel;
+pub(crate) mod missing_data;
 pub(crate) mod module;
 mod name_sources;
 pub mod options;
-pub(crate) mod quality;
 pub mod runtime_names;
 pub(crate) mod symbolizer;
 pub(crate) mod tables;
@@ -43,7 +43,7 @@ pub use frame::{
     AddressFrames, Function, FunctionId, ResolvedFrame, SourceFileId, SourcePosition, SymbolNames,
 };
 pub use jit::perf_map;
+pub use missing_data::{FoundData, MissingDataReason, ModuleDataQuality};
 pub use module::{ModuleId, SymbolModule, SymbolModuleKind, SymbolQuery};
 pub use options::SymbolOptions;
-pub use quality::{FoundData, MissingDataReason, ModuleDataQuality};
 pub use symbolizer::{Depth, SymbolProgress, SymbolRequest, Symbolizer};

@@ -105,7 +105,7 @@ pub mod kind {
     use perf_event_open_sys::bindings as b;
     /// Generic hardware events (`PERF_TYPE_HARDWARE`).
     pub const HARDWARE: u32 = b::PERF_TYPE_HARDWARE;
-    /// Software events of the kernel (`PERF_TYPE_SOFTWARE`).
+    /// Kernel software events (`PERF_TYPE_SOFTWARE`).
     pub const SOFTWARE: u32 = b::PERF_TYPE_SOFTWARE;
     /// Tracepoints (`PERF_TYPE_TRACEPOINT`); config is the tracepoint's id.
     pub const TRACEPOINT: u32 = b::PERF_TYPE_TRACEPOINT;
@@ -299,7 +299,7 @@ impl Attr {
     pub fn clockid(&self) -> i32 {
         (self.words[11] >> 32) as i32
     }
-    /// Sets `sample_regs_intr`: the mask of registers at the interrupt.
+    /// Sets `sample_regs_intr`: the mask of registers to sample at the interrupt.
     pub fn set_sample_regs_intr(&mut self, mask: u64) {
         self.words[12] = mask;
     }

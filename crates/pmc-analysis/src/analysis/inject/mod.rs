@@ -59,7 +59,7 @@ pub struct InjectRequest {
     pub mappings: Option<FileSelection>,
     /// Build-ids given by the user, by path.
     pub known: Vec<(Vec<u8>, BuildId)>,
-    /// Whether to turn the code of jitdumps into files.
+    /// Whether to extract the JIT-compiled code in jitdumps to files.
     pub jit: bool,
     /// Whether to turn stack copies into call chains.
     pub convert_stacks: bool,
@@ -150,7 +150,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     // A stream already holds its build-ids; a file needs a section for them.
     let rest = if form == RecordingLayout::Pipe { &nothing } else { &features };
     output.writer.finish(rest)?;
-    let exit = super::quality::warn(&session);
+    let exit = super::recording_quality::warn(&session);
     if let Some(unwinder) = &unwinder {
         warn_of_ends(&unwinder.ends());
     }
@@ -177,7 +177,7 @@ fn refuse(reader: &Reader, output: &Path) -> Result<()> {
     Ok(())
 }
 
-fn warn_of_ends(ends: &crate::profile::sampled::quality::UnwindEnds) {
+fn warn_of_ends(ends: &crate::profile::sampled::profile_quality::UnwindEnds) {
     let copied = ends.copied;
     let unknown: u64 = ends.no_tables.iter().map(|(_, samples)| samples).sum();
     for (samples, why) in [

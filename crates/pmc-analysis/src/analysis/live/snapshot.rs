@@ -116,7 +116,7 @@ struct PreviousCounters {
 
 /// The rows at a point in time, with the names known at that time. Answers any number of queries.
 pub struct LiveSnapshot {
-    /// Empty after the snapshot was released.
+    /// Empty once the snapshot has been released.
     look: LiveRows,
     is_released: bool,
     code: LocationCalls,

@@ -151,7 +151,7 @@ impl<'a> BlockLines<'a> {
         self.lines.push(BranchLine::Mismatch);
     }
 
-    /// Adds the code from the newest branch's target to the sampled address.
+    /// Adds the code between the newest branch's target and the sampled address.
     fn last_block(&mut self, reader: &mut BlockReader, start: u64, ip: u64, branch_types: u64) {
         let end = if ip < start { start.saturating_add(SEARCHED) } else { ip };
         let is_within = is_kernel(start) == is_kernel(end);

@@ -25,7 +25,7 @@ use pmc_sys::error::Result;
 /// Software events whose address is a data address: all page-fault events, but not alignment faults.
 const FAULTS: [u64; 3] = [PAGE_FAULTS, MINOR_FAULTS, MAJOR_FAULTS];
 
-/// Sample fields that come after the first fields and require more parsing.
+/// Sample fields that follow the leading ones and need more parsing.
 const LATE: u64 = sample_type::RAW
     | sample_type::WEIGHT
     | sample_type::WEIGHT_STRUCT

@@ -34,7 +34,7 @@ struct FieldChange {
     kind: Option<u32>,
     /// Whether the change applies only to events that no recording contains (`synth:`).
     is_void: bool,
-    /// Whether the fields are added to and removed from the current ones, instead of replacing them.
+    /// Whether the fields modify the current ones (`+`, `-`) rather than replace them.
     is_relative: bool,
     fields: Vec<(bool, ScriptField)>,
 }

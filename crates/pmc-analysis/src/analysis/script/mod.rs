@@ -18,7 +18,7 @@ pub use dump::{DumpOrder, dump};
 use super::request::SampleSelection;
 use super::symbols::RecordingSymbols;
 use super::unwinding::RecordingUnwinder;
-use super::{ProgressSink, quality, symbols_of};
+use super::{ProgressSink, recording_quality, symbols_of};
 use crate::profile::script::{
     AddressFunctions, BLOCK_FIELDS, DumpedRecord, ScriptEntry, ScriptField, ScriptFields,
 };
@@ -162,8 +162,8 @@ impl<'a> NamedRecording<'a> {
 
     /// Warns about problems of the file, losses, and names that could not be read. Returns the exit status.
     pub fn warn(&self) -> Exit {
-        quality::warn_of_names(self.symbols.symbolizer.failures());
-        quality::warn(&self.session)
+        recording_quality::warn_of_names(self.symbols.symbolizer.failures());
+        recording_quality::warn(&self.session)
     }
 
     /// Returns the fields of each event.

@@ -68,7 +68,7 @@ impl CallTree {
 pub(crate) struct TreeOptions {
     /// Which end of the stacks is the top.
     pub(crate) order: StackDirection,
-    /// The cost that orders the nodes and that the limit refers to.
+    /// The cost by which nodes are sorted and to which the limit applies.
     pub(crate) share_of: ShareOf,
     /// Whether direct recursion is collapsed to one node.
     pub(crate) collapse: bool,
@@ -227,8 +227,8 @@ impl<'a> StackPaths<'a> {
         let paths = &self.of_event[event];
         let mut tree = CallTree { share_of: of, ..CallTree::default() };
         let call = |function: u32| &self.input.code.calls()[self.functions.example[function as usize]];
-        // Order ties as in perf, the last function of a file first. Equal inputs therefore always produce
-        // equal trees.
+        // Breaks ties as perf does: the last function in a file comes first. Equal inputs therefore always
+        // produce equal trees.
         let place = |function: u32| {
             let call = call(function);
             (texts.get(call.dso), Reverse(call.start), texts.get(call.symbol), call.level)

@@ -270,7 +270,7 @@ fn end_in_generated_code(quality: &ProfileQuality) -> bool {
 mod tests {
     use super::*;
     use crate::profile::sampled::interpreters::NamelessLanguage;
-    use crate::profile::sampled::quality::{UnsampledEvent, UnwindEnds};
+    use crate::profile::sampled::profile_quality::{UnsampledEvent, UnwindEnds};
 
     fn texts(quality: &ProfileQuality) -> Vec<String> {
         statement(quality, &[]).remarks.into_iter().map(|remark| remark.text).collect()

@@ -30,7 +30,7 @@ pub enum Fallback {
 pub struct GivenUp([u8; Fallback::ExecNames as usize + 1]);
 
 impl GivenUp {
-    /// Whether the request gave up this part.
+    /// Whether this part was dropped from the request.
     pub fn has(self, what: Fallback) -> bool {
         self.0[what as usize] > 0
     }

@@ -62,7 +62,7 @@ impl Rings {
     /// ```
     ///
     /// # Errors
-    /// The error returned by `take`. Also the kernel's error if it does not restart the events.
+    /// The error returned by `take`. Also fails, with the kernel's error, if the events cannot be restarted.
     pub fn drain_traces<E>(
         &mut self,
         cut: &[usize],

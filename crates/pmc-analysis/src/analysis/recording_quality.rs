@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::has_chains;
 use super::symbols::RecordingSymbols;
-use crate::profile::sampled::quality::{StackCounts, UnsampledEvent, UnwindEnds};
+use crate::profile::sampled::profile_quality::{StackCounts, UnsampledEvent, UnwindEnds};
 use crate::profile::sampled::{self, ModuleQuality, StringTable};
 use crate::session::{Samples, Session};
 use pmc_perfdata::perfdata::{Reader, RecordingNote};
