@@ -79,7 +79,7 @@ fn serves_us(pid: u32, host: &Host) -> Result<()> {
         (false, Some(theirs)) => {
             let user = host.owner(pid).map_or_else(|| "its user".to_owned(), |uid| format!("#{uid}"));
             error
-                .why(format!("it is another user's recording, for the holder at {}", theirs.display()))
+                .why(format!("the recording belongs to another user, for the holder at {}", theirs.display()))
                 .try_this(format!(
                     "as that user: sudo -u {user} PMC_PERSISTENT_DIR={} pmc persist adopt NAME --from {pid}",
                     theirs.display()

@@ -124,7 +124,7 @@ fn perfevent_conf(path: &Path, host: &Host, parser: &mut EventParser<'_>) -> Res
         path.display()
     ))
     .detail(lines.collect::<Vec<_>>().join("\n"))
-    .try_this("a section `[perf]` with events that `pmc list` shows"))
+    .try_this("a `[perf]` section with events that `pmc list` shows"))
 }
 
 /// Converts a derived event into a metric. Metrics use the shown values, but the derived event's factors

@@ -283,7 +283,7 @@ fn asking(directory: &RunDirectory, error: io::Error) -> Error {
     }
     let error = Error::io(format!("asking the holder at {}", directory.socket().display()), error);
     match error_kind {
-        io::ErrorKind::PermissionDenied => error.why("it is another user's"),
+        io::ErrorKind::PermissionDenied => error.why("it belongs to another user"),
         _ => error,
     }
 }

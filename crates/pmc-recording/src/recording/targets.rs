@@ -127,7 +127,7 @@ pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> 
     let raise = |own| limits::raise_open_files(descriptors + own);
     raise(OWN).or_else(|_| raise(LEAST)).map_err(|error| {
         Error::io(format!("making room for {descriptors} open {what}"), error)
-            .why(format!("{why}, which exceeds the limit of open files"))
+            .why(format!("{why}, which exceeds the limit on open files"))
             .try_this(format!("ulimit -n {}", descriptors + OWN))
             .try_this(less)
     })

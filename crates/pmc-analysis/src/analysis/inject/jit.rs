@@ -145,7 +145,7 @@ fn check_clock(session: &Session) -> Result<()> {
     match events.iter().find(|event| !on_it(&event.attr) && event.attr.kind() != kind::TRACEPOINT) {
         None => Ok(()),
         Some(event) => Err(Error::new("generated code and recording use different clocks")
-            .why(format!("{} was not recorded with CLOCK_MONOTONIC, which compilers use", event.name()))
+            .why(format!("{} was not recorded with CLOCK_MONOTONIC, which JIT compilers use", event.name()))
             .try_this("pmc record -k mono; pmc report and pmc annotate read jitdumps without inject")),
     }
 }

@@ -187,7 +187,7 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
         (format!("this kernel does not support bits {:#x} of attr5", unknown << (last + 1)), OUT)
     } else if let Some((field, able)) = of_a_trace(attr) {
         let cause = format!("{field} requires a trace that leads the event's group, {able}");
-        (cause, "'{arm_spe_0//,EVENT/aux-action=pause/}' with pmc record, or similar; or omit it")
+        (cause, "a group such as '{arm_spe_0//,EVENT/aux-action=pause/}' with pmc record, or omit it")
     } else {
         return None;
     };
