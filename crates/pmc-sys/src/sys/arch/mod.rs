@@ -30,7 +30,7 @@ pub use x86_64::{REGISTER_NAMES, clock_reading, counters, hypervisor, time_stamp
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(target_arch = "aarch64")]
-pub(crate) use aarch64::{REGISTER_NAMES, clock_reading, counters, hypervisor, time_stamp_rate};
+pub use aarch64::{REGISTER_NAMES, clock_reading, counters, hypervisor, time_stamp_rate};
 
 /// Mask of all [`REGISTER_NAMES`], for `sample_regs_user` and `sample_regs_intr`.
 pub const REGISTERS: u64 = {
