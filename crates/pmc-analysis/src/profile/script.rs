@@ -199,7 +199,8 @@ pub struct DumpedRecord<'a> {
     pub time: Option<Option<u64>>,
     /// The record's fields; `None` if the record is too short for them.
     pub record: Option<Record<'a>>,
-    /// A description of the record's content, if pmc does not decode it into fields.
+    /// Description of a header record in a stream: an event's attributes, or the name of a section. `None`
+    /// for all other records.
     pub words: Option<String>,
     /// The event of a sample or of counts; untrusted text.
     pub event: Option<&'a str>,

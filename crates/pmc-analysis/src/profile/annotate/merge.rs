@@ -29,7 +29,6 @@ const ON_THE_WAY: u32 = 6;
 pub(crate) struct InlineFrame {
     /// The function's demangled name.
     pub(crate) function: Arc<str>,
-    /// The source file.
     pub(crate) file: Option<Arc<str>>,
     /// The line number; 0 if unknown.
     pub(crate) line: u32,

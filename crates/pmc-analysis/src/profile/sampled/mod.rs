@@ -5,9 +5,9 @@
 //! Pure.
 //!
 //! ```text
-//!   rows (event, stack, name, attributes) --+--> table: own and total per sort key
-//!   Code: location -> calls ------------+--> tree:  caller or callee order
-//!                                       '--> quality: roots reached, frames without names; trust: in words
+//!   rows (event, stack, name, attributes) --+--> table:   own and total cost per sort key
+//!   location -> calls ----------------------+--> tree:    in caller or callee order
+//!                                           '--> quality: roots reached, frames without names (`trust`: as text)
 //! ```
 
 pub mod boilerplate;
@@ -113,7 +113,7 @@ pub struct ProfileEvent {
 }
 
 impl ProfileEvent {
-    /// Returns a value's contribution to a share.
+    /// Returns the cost of a value, from which shares are computed.
     pub fn cost(&self, value: &SampleValue) -> u64 {
         self.share_of.cost(value)
     }
@@ -123,7 +123,7 @@ impl ProfileEvent {
         share::share(cost, self.cost(&self.total))
     }
 
-    /// Returns a cost's share of all periods or all latencies, 0 to 1.
+    /// Returns a cost's share of all periods or of all latencies, 0 to 1.
     pub fn share_by(&self, of: ShareOf, cost: u64) -> f64 {
         share::share(cost, of.cost(&self.total))
     }
@@ -133,7 +133,7 @@ impl ProfileEvent {
         self.error_by(self.share_of, share)
     }
 
-    /// Returns half the width of the 95 % confidence interval for a share of all periods or all latencies.
+    /// Returns half the width of the 95 % confidence interval for a share of all periods or of all latencies.
     pub fn error_by(&self, of: ShareOf, share: f64) -> f64 {
         half_width(share, of.draws(&self.total))
     }
