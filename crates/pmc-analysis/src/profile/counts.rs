@@ -90,11 +90,11 @@ impl Aggregation {
 /// A part of a count, in the order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CountPart {
-    /// The processes themselves, with all their threads.
+    /// The measured processes themselves, with all their threads.
     Own,
-    /// Their child processes.
+    /// The child processes of the measured processes.
     Children,
-    /// Both together.
+    /// The measured processes and their children together.
     Sum,
     /// User mode.
     User,
@@ -123,7 +123,7 @@ pub struct StatEvent {
     /// The event's role in derived metrics.
     pub role: Option<EventRole>,
     /// The privilege level from the modifiers (`u`, `k`, `uk`, …; empty for all). A metric combines only
-    /// events of the same level.
+    /// events with the same level.
     pub level: String,
     /// Factor that converts the count to `unit`.
     pub scale: f64,

@@ -30,7 +30,7 @@ pub struct AddressFunction {
     pub source: Option<(Arc<str>, u32)>,
     /// Whether the file with the code was found.
     pub has_file: bool,
-    /// Whether the function is inlined into the function of the next place.
+    /// Whether the function is inlined into the next function at the same address.
     pub inlined: bool,
     /// Whether the address is in the kernel.
     pub in_kernel: bool,
@@ -45,13 +45,13 @@ pub struct AddressFunctions {
 }
 
 impl AddressFunctions {
-    /// Adds the places at the next address, innermost first.
+    /// Adds the functions at the next address, innermost first.
     pub fn push(&mut self, places: impl IntoIterator<Item = AddressFunction>) {
         self.all.extend(places);
         self.ends.push(self.all.len() as u32);
     }
 
-    /// Returns the places at the address with this number; empty if there is no such number.
+    /// Returns the functions at the address with this number; empty if the number is unknown.
     pub fn at(&self, number: u32) -> &[AddressFunction] {
         let number = number as usize;
         let Some(&end) = self.ends.get(number) else { return &[] };
@@ -77,7 +77,7 @@ pub struct ScriptBranch {
     pub from: u64,
     /// The target address.
     pub to: u64,
-    /// Flags and cycles of the branch. The flags say, for example, whether it was predicted.
+    /// Flags and cycles of the branch. The flags show, for example, whether the branch was predicted.
     pub flags: BranchFlags,
     /// Number of the address `from` in [`AddressFunctions`].
     pub from_at: u32,

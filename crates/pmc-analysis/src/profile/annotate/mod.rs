@@ -63,7 +63,7 @@ pub struct Listing {
 pub struct ListingEvent {
     /// The event's name.
     pub name: String,
-    /// Index of the group's leader; the event's own index if it is in no group.
+    /// Index of the group's leader; the event's own index if it does not belong to a group.
     pub leader: usize,
     /// Cost of all samples of the event.
     pub total: SampleValue,

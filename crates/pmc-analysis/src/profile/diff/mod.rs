@@ -77,25 +77,25 @@ pub struct DiffFile {
     pub trust: String,
 }
 
-/// One event in all recordings.
+/// An event, with its rows in all recordings.
 #[derive(Debug, Default)]
 pub struct DiffEvent {
     /// The event's name.
     pub name: String,
     /// The event's total in each recording; `None` for recordings without the event.
     pub totals: Vec<Option<SampleValue>>,
-    /// The lines.
+    /// The rows, sorted.
     pub lines: Vec<DiffRow>,
     /// The merged call trees.
     pub tree: Option<DiffTree>,
 }
 
-/// One row in all recordings.
+/// A row, with its costs in all recordings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiffRow {
     /// The values of the sort keys.
     pub cells: Box<[RowCell]>,
-    /// Cost in each recording; zero if the row is missing there.
+    /// Cost in each recording; zero in recordings without this row.
     pub values: Vec<SampleValue>,
     /// The change in each recording except the base; `None` if the recording does not contain the event.
     pub changes: Vec<Option<DiffChange>>,

@@ -15,8 +15,8 @@ use crate::profile::counts::MissingValueReason;
 pub struct Formula {
     /// The displayed name.
     pub name: String,
-    /// The PMU of the kind of core that the metric describes; empty if there is only one kind, or if the
-    /// metric does not describe cores.
+    /// The PMU of the kind of core that the metric describes. Empty if there is only one kind of core, or if
+    /// the metric does not describe cores.
     pub(crate) pmu: String,
     /// Unit of the value; empty for plain ratios.
     pub unit: String,

@@ -31,7 +31,7 @@ pub struct MetricDefinition<'a> {
     pub pmu: &'a str,
     /// perf's `ScaleUnit`: a factor, unless it is 1, and the unit (`100%`, `1e3per_1k_instr`, `GHz`).
     pub scale: &'a str,
-    /// The metric's groups, separated by `;`. A group requests all of its metrics.
+    /// The metric's groups, separated by `;`. Requesting a group requests all metrics in it.
     pub groups: &'a str,
     /// Level in the top-down analysis, from the vendor's table; 1 is the top level.
     pub level: Option<u8>,
@@ -45,8 +45,8 @@ pub struct MetricDefinition<'a> {
     pub locate: &'a str,
     /// Short description.
     pub help: &'a str,
-    /// Whether the expression uses the kernel's counts, as in metrics of perf and the vendors. Otherwise it
-    /// uses the displayed values, such as joules or milliseconds, as in metrics of pmc and the user.
+    /// Whether the expression uses the kernel's counts. perf's and the vendors' metrics do so. Metrics from
+    /// pmc and from the user use the displayed values instead, such as joules or milliseconds.
     pub raw: bool,
 }
 

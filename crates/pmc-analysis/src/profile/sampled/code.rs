@@ -25,7 +25,8 @@ pub struct LocationCall {
     pub line: u32,
     /// Size of the function's code in bytes; 0 if unknown.
     pub(crate) size: u32,
-    /// Start of the function's code, in the units of [`CodeLocation::offset`]; `None` if unknown or inlined.
+    /// Start address of the function's code, in the same address space as [`CodeLocation::offset`]; `None` if
+    /// unknown or inlined.
     pub start: Option<NonZeroU64>,
     /// CPU mode of the code.
     pub level: CpuMode,
@@ -53,7 +54,7 @@ pub struct LocationCalls {
     /// Whether names are shown in their mangled form.
     pub raw_names: bool,
     /// Cached strings that many locations share: the names of modules and the placeholders for their code.
-    /// The first entry is for unmapped code, followed by the modules by number.
+    /// The first entry is for unmapped code. The modules follow in the order of their numbers.
     of_module: Vec<Option<(StringId, Option<StringId>)>>,
     /// Cached names of functions.
     of_function: FxHashMap<FunctionId, StringId>,

@@ -30,7 +30,7 @@ pub struct LanguageFunction {
     pub total: SampleValue,
 }
 
-/// Prefixes of names that belong to a runtime instead of a program: V8, the JVM, BEAM.
+/// Prefixes of function names that belong to a runtime instead of a program: V8, the JVM, BEAM.
 const RUNTIME_STARTS: [&str; 8] = [
     "Builtin:",
     "BytecodeHandler:",
@@ -41,7 +41,7 @@ const RUNTIME_STARTS: [&str; 8] = [
     "global::",
     "erts_beamasm:",
 ];
-/// Suffixes of names that belong to a runtime.
+/// Suffixes of function names that belong to a runtime.
 const RUNTIME_ENDS: [&str; 5] = ["stub", "Blob", "-CodeInfoPrologue", "::codeHeader", "::codeFooter"];
 
 /// Whether a call is code that a runtime generated and named.

@@ -7,7 +7,7 @@
 //! ```text
 //!   rows (event, stack, name, attributes) --+--> table:   own and total cost per sort key
 //!   location -> calls ----------------------+--> tree:    in caller or callee order
-//!                                           '--> quality: roots reached, frames without names (`trust`: as text)
+//!                                           '--> quality: roots reached, frames without names
 //! ```
 
 pub mod boilerplate;
@@ -108,7 +108,7 @@ pub struct ProfileEvent {
     pub tree: Option<CallTree>,
     /// Functions of languages with a runtime, if they were requested.
     pub language_functions: Vec<LanguageFunction>,
-    /// Index of the group's leader; the event's own index if it is in no group.
+    /// Index of the group's leader; the event's own index if it does not belong to a group.
     pub leader: usize,
 }
 

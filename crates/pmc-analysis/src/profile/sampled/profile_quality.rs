@@ -69,7 +69,7 @@ pub struct UnsampledEvent {
     pub counted: u64,
     /// Sum of the periods of the samples.
     pub sampled: u64,
-    /// Whether both are nanoseconds of CPU time.
+    /// Whether both values are nanoseconds of CPU time.
     pub(crate) is_time: bool,
 }
 

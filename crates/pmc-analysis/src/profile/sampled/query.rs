@@ -7,8 +7,8 @@
 //!
 //! ```text
 //!   rows ── filter ──+── join rows with equal keys ── tables, trees
-//!                    +── all filters but time:    sums by slice of time    (the strip to choose a slice)
-//!                    '── all filters but threads: sums by thread           (the list to choose a thread)
+//!                    +── all filters but time:    sums by slice of time    (to choose a time slice)
+//!                    '── all filters but threads: sums by thread           (to choose a thread)
 //! ```
 
 use std::borrow::Cow;
@@ -94,11 +94,11 @@ impl Default for Query {
 pub(crate) struct EventTotals {
     /// The event's name; untrusted text.
     pub(crate) name: String,
-    /// Index of the group's leader; the event's own index if it is in no group.
+    /// Index of the group's leader; the event's own index if it does not belong to a group.
     pub(crate) leader: usize,
     /// Sum of all samples.
     pub(crate) total: SampleValue,
-    /// Sum of the samples that were excluded before rows were made.
+    /// Sum of the samples that were excluded before rows were built.
     pub(crate) filtered: SampleValue,
 }
 

@@ -102,9 +102,9 @@ fn median_of_sorted(sorted: &[f64]) -> f64 {
     }
 }
 
-/// Returns the indices of values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5 (Iglewicz
-/// and Hoaglin, *How to Detect and Handle Outliers*, 1993). Returns no outliers for fewer than four values,
-/// or if more than half of the values are equal.
+/// Returns the indices of values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5. The method
+/// is from Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993. Returns no outliers for fewer
+/// than four values, or if more than half of the values are equal.
 pub(crate) fn outliers(values: &[f64]) -> Vec<usize> {
     if values.len() < 4 {
         return Vec::new();
