@@ -25,7 +25,7 @@ pub struct DiffNode {
     pub depth: u32,
     /// Cost of the node and its descendants in each recording.
     pub values: Vec<SampleValue>,
-    /// Change of the cost in each recording except the base.
+    /// Change against the base in each other recording.
     pub changes: Vec<Option<DiffChange>>,
     /// Numbers of the child nodes, largest change first.
     pub children: Vec<u32>,

@@ -3,8 +3,8 @@
 //! Receives the [`MetricDefinition`]s that are built into pmc ([`super::named`]), that vendors provide in
 //! tables, and that the user types. Returns [`Formula`]s for this machine. Decides the meaning of names in
 //! expressions. A name refers to a metric of the same PMU, of no PMU, or of any PMU, in this order of
-//! preference. The case of letters is ignored. If no metric has the name, the name refers to an event. If an
-//! expression contains the name of its own metric, that name also refers to an event.
+//! preference. Case is ignored. If no metric has the name, the name refers to an event. If an expression
+//! contains the name of its own metric, that name also refers to an event.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
