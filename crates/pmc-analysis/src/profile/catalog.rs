@@ -1,28 +1,28 @@
-//! The list of events, ready to be printed. Lists contain thousands of events, so one [`CatalogEntry`] is
-//! handled at a time.
+//! The list of events that `pmc list` prints. It can contain thousands of events, so pmc processes one
+//! [`CatalogEntry`] at a time.
 //!
 //! A command fills in the entries; `view` only reads them. Fields have the same names as in the JSON
-//! document, which is versioned like the document of `pmc info`. Control characters are removed from the
-//! system's strings when an entry is filled in.
+//! document, which is versioned in the same way as the document of `pmc info`. The command also removes
+//! control characters from strings that it gets from the system.
 
 use serde::Serialize;
 
 pub use super::machine::MissingReason;
 
-/// The version of the JSON document of `pmc list`.
+/// Version of the JSON document that `pmc list` prints.
 pub const VERSION: u32 = 1;
 
-/// An event or an event form.
+/// An event, or a form of event names, such as `rNNN`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CatalogEntry {
-    /// The name to type.
+    /// The name that the user types.
     pub name: String,
     /// Other names of the same event.
     pub aliases: Vec<String>,
     /// `hardware`, `cache`, `software`, `tool`, `pmu`, `vendor`, `raw`, `breakpoint`, `probe`, `freebsd`,
     /// `tracepoint`, `metric`, `metricgroup`.
     pub kind: &'static str,
-    /// Description of the event; empty if the kernel has none.
+    /// Description of the event; empty if the kernel does not provide one.
     pub text: String,
     /// The PMU that counts the event, for kinds that belong to a PMU.
     pub pmu: Option<String>,
@@ -41,7 +41,7 @@ pub struct CatalogEntry {
     pub reason: Option<MissingReason>,
     /// The fields of a tracepoint's record; `None` if they were not requested.
     pub fields: Option<Vec<CatalogField>>,
-    /// Information from the vendor's manual, for events and metrics listed there.
+    /// Information from the vendor's event tables, for events and metrics in these tables.
     #[serde(flatten)]
     pub manual: Option<VendorInfo>,
 }
@@ -93,7 +93,7 @@ pub struct PerfListEntry {
     /// The metric's threshold expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric_threshold: Option<String>,
-    /// Factor and unit of the value.
+    /// Factor and unit for the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_unit: Option<String>,
     /// Description of the event.
@@ -113,7 +113,7 @@ pub enum EventAvailability {
     No,
     /// The event was not tried, but another tracepoint or another event of the same PMU opened.
     AsAnother,
-    /// A form, which cannot be opened.
+    /// The entry is a form of event names, which cannot be opened.
     Form,
 }
 
@@ -164,7 +164,7 @@ pub struct UnreadableKind {
     pub reason: MissingReason,
 }
 
-/// Result of an import of tables (`pmc list --import`).
+/// Result of importing event tables (`pmc list --import`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportSummary {
     /// Origin of the tables, such as `Intel's perfmon`.
@@ -175,7 +175,7 @@ pub struct ImportSummary {
     pub metrics: usize,
     /// Number of CPU models.
     pub models: usize,
-    /// Number of entries left out.
+    /// Number of entries that were skipped.
     pub left_out: usize,
     /// Files that could not be read, and why.
     pub unread: Vec<(String, String)>,

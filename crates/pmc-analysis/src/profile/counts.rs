@@ -1,13 +1,14 @@
-//! The result of counting, ready to be printed: events, places and values.
+//! The result of counting, ready to print: events, places and values.
 //!
 //! For each table to print (a whole run or an interval), a command fills in one [`StatCounts`] from its
 //! counters. `view` reads it and decides the format.
 
 use pmc_sys::units::{Count, seconds};
 
-/// The counts of one table to print.
+/// The counts for one printed table.
 ///
-/// `rows` contains one row per place. Each row has one [`StatValue`] per event, in the order of `events`.
+/// `rows` contains one row per place, such as a CPU, a socket or a thread. Each row has one [`StatValue`] per
+/// event, in the order of `events`.
 #[derive(Debug, Clone, Default)]
 pub struct StatCounts {
     /// The events, in the requested order.
@@ -80,7 +81,7 @@ pub enum Aggregation {
 }
 
 impl Aggregation {
-    /// Whether the rows are parts of one count, printed next to each other.
+    /// Whether the rows are parts of one count that are printed next to each other.
     pub fn is_parted(self) -> bool {
         matches!(self, Self::Children | Self::Levels)
     }
@@ -89,11 +90,11 @@ impl Aggregation {
 /// A part of a count, in the order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CountPart {
-    /// The processes themselves, with all their threads.
+    /// The measured processes themselves, with all their threads.
     Own,
-    /// Their child processes.
+    /// The child processes of the measured processes.
     Children,
-    /// Both together.
+    /// The measured processes and their children together.
     Sum,
     /// User mode.
     User,
@@ -114,7 +115,7 @@ impl CountPart {
     }
 }
 
-/// An event, with everything the tables need.
+/// An event, with all properties that tables need.
 #[derive(Debug, Clone)]
 pub struct StatEvent {
     /// The displayed name.
@@ -122,7 +123,7 @@ pub struct StatEvent {
     /// The event's role in derived metrics.
     pub role: Option<EventRole>,
     /// The privilege level from the modifiers (`u`, `k`, `uk`, …; empty for all). A metric combines only
-    /// events of the same level.
+    /// events with the same level.
     pub level: String,
     /// Factor that converts the count to `unit`.
     pub scale: f64,
@@ -172,8 +173,9 @@ pub enum EventRole {
 }
 
 impl EventRole {
-    /// Returns the factor and the unit in which perf prints a clock (`StatEvent::scale`, `StatEvent::unit`).
-    /// For example, task-clock counts nanoseconds and is printed in `msec`. Returns `None` for other events.
+    /// Returns the factor and the unit that perf uses to print a clock event (`StatEvent::scale`,
+    /// `StatEvent::unit`). For example, task-clock counts nanoseconds and is printed in `msec`. Returns
+    /// `None` for other events.
     pub fn shown_in(self) -> Option<(f64, &'static str)> {
         match self {
             Self::TaskClock | Self::CpuClock => Some((1e-6, "msec")),
@@ -206,13 +208,13 @@ pub struct PlaceLabel {
     pub node: Option<u32>,
     /// Socket (physical package).
     pub socket: Option<u32>,
-    /// Die in the socket.
+    /// Die within the socket.
     pub die: Option<u32>,
-    /// Cluster of cores in the die.
+    /// Cluster of cores within the die.
     pub cluster: Option<u32>,
-    /// Cache in the die: level and index.
+    /// Cache within the die: level and index.
     pub cache: Option<(u32, u32)>,
-    /// Core in the die.
+    /// Core within the die.
     pub core: Option<u32>,
     /// CPU.
     pub cpu: Option<u32>,
@@ -222,7 +224,7 @@ pub struct PlaceLabel {
     pub part: Option<CountPart>,
 }
 
-/// The result of one event in one place.
+/// The result of counting one event in one place.
 #[derive(Debug, Clone)]
 pub enum StatValue {
     /// A count of this interval or of the whole run.
@@ -239,8 +241,8 @@ pub enum StatValue {
     NotCounted(MissingValueReason),
     /// The machine does not support the event (`<not supported>`), and why.
     NotSupported(MissingValueReason),
-    /// The event does not exist in this place, such as a socket's event on a CPU of another socket. It is not
-    /// printed.
+    /// The event does not exist in this place, such as an event of one socket on a CPU of another socket. The
+    /// value is not printed.
     Absent,
 }
 
@@ -251,7 +253,7 @@ pub struct MissingValueReason {
     pub errno: Option<&'static str>,
     /// The cause: one clause without a full stop.
     pub cause: String,
-    /// Suggested remedy: an imperative clause; empty if nothing helps.
+    /// Suggested remedy: an imperative clause; empty if there is no remedy.
     pub remedy: String,
 }
 
@@ -297,7 +299,8 @@ impl StatValue {
         }
     }
 
-    /// Returns why the number is missing; `None` if it exists or the event does not exist in this place.
+    /// Returns why the number is missing. Returns `None` if the number exists, or if the event does not exist
+    /// in this place.
     pub fn reason(&self) -> Option<&MissingValueReason> {
         match self {
             Self::NotCounted(reason) | Self::NotSupported(reason) => Some(reason),
@@ -314,7 +317,8 @@ impl MissingValueReason {
 }
 
 impl StatCounts {
-    /// Returns the wall-clock time of these counts in seconds. "CPUs utilized" and watts are relative to it.
+    /// Returns the wall-clock time of these counts in seconds. "CPUs utilized" and watts are computed from
+    /// it.
     pub fn elapsed_seconds(&self) -> f64 {
         seconds(self.elapsed_ns)
     }
@@ -324,13 +328,13 @@ impl StatCounts {
         self.rows.get(row).and_then(|r| r.values.get(event)).unwrap_or(&StatValue::Absent)
     }
 
-    /// Whether the events are counted in cgroups, and the table needs a column for them.
+    /// Whether the events are counted in cgroups. If so, the table needs a column for cgroups.
     pub fn has_cgroups(&self) -> bool {
         self.events.iter().any(|event| event.cgroup.is_some())
     }
 }
 
-/// The result of a named or user-defined metric in one row.
+/// The result of a named or user-defined metric for one row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DerivedResult {
     /// The metric's name.
@@ -343,25 +347,26 @@ pub struct DerivedResult {
     pub cgroup: Option<String>,
     /// The value, or why it is missing.
     pub value: Result<f64, MissingValueReason>,
-    /// Whether the value is past its threshold; `None` without a threshold or if its events were not counted.
+    /// Whether the value crosses its threshold. `None` if there is no threshold, or if the events that it
+    /// needs were not counted.
     pub crossed: Option<bool>,
     /// Whether the events were counted at different times, which makes the value an estimate.
     pub inexact: bool,
-    /// Half the width of the value's 95 % confidence interval, in its unit, as far as multiplexing causes it.
-    /// `None` if all events were counted all the time.
+    /// Half the width of the value's 95 % confidence interval, in the metric's unit. Covers only the
+    /// uncertainty caused by multiplexing. `None` if all events were counted all the time.
     pub error: Option<f64>,
-    /// Position in the tree of the top-down analysis.
+    /// The metric's position in the tree of the top-down analysis, if it has one.
     pub branch: Option<TopdownBranch>,
 }
 
 /// A metric's position in the tree of the top-down analysis.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TopdownBranch {
-    /// The kind of cores that the tree describes; empty if all cores are of one kind.
+    /// PMU of the kind of core that the tree describes; empty if all cores are of the same kind.
     pub pmu: String,
-    /// Level in the tree; 1 is the top.
+    /// Level in the tree; 1 is the top level.
     pub level: u8,
-    /// The parent metric; empty at the top.
+    /// The parent metric; empty at the top level.
     pub parent: String,
     /// The events to sample when the metric exceeds its threshold, separated by `;`.
     pub locate: String,

@@ -1,4 +1,4 @@
-//! A recording's description of itself: labels and values in display order, events, build IDs.
+//! The metadata that a recording contains: labels and values in display order, events, and build IDs.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use pmc_perfdata::record::MappingAccess;
 /// Version of the JSON document; incremented when a field changes its meaning.
 pub(crate) const VERSION: u32 = 1;
 
-/// A recording's description of itself. All texts are untrusted.
+/// The metadata that a recording contains. All strings are untrusted.
 #[derive(Debug, Default, Serialize)]
 pub struct RecordingHeader {
     /// [`VERSION`].
@@ -16,7 +16,7 @@ pub struct RecordingHeader {
     pub facts: Vec<(String, String)>,
     /// The events.
     pub events: Vec<RequestedEvent>,
-    /// Build ID in hexadecimal, and the file.
+    /// Build IDs in hexadecimal, each with the path of its file.
     pub build_ids: Vec<(String, String)>,
     /// Number of records of each kind; empty if they were not counted.
     pub records: Vec<(String, u64)>,
@@ -37,12 +37,12 @@ pub struct ConversionInfo {
     pub cmdline: Option<Vec<String>>,
 }
 
-/// An event as it was requested.
+/// An event as requested from the kernel.
 #[derive(Debug, Default, Serialize)]
 pub struct RequestedEvent {
     /// The event's name.
     pub name: String,
-    /// Ids of the event's instances.
+    /// IDs of the event's instances.
     pub ids: Vec<u64>,
     /// The attr's nonzero fields.
     pub attr: Vec<(String, String)>,
@@ -82,11 +82,11 @@ pub struct RecordedMapping {
     pub end: u64,
     /// Offset in the file.
     pub offset: u64,
-    /// The access that it allows.
+    /// Access that the mapping permits.
     pub access: MappingAccess,
-    /// The inode number, or the build ID, or 0 if neither was recorded.
+    /// The inode number or the build ID; 0 if neither was recorded.
     pub file_id: String,
-    /// The file; untrusted text.
+    /// Path of the mapped file; untrusted text.
     pub path: String,
 }
 

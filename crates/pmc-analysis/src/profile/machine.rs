@@ -1,18 +1,18 @@
-//! The machine from a profiler's point of view, ready to be printed: available counters, programs that use
-//! them, and the user's permissions.
+//! The machine from a profiler's point of view, ready to print: available counters, programs that use them,
+//! and the user's permissions.
 //!
 //! A command fills in the fields; `view` only reads them. Fields have the same names as in the JSON document,
 //! which is versioned. New fields may be added, but a field changes its meaning only with a new [`VERSION`].
-//! Control characters are removed from the system's strings when a field is filled in.
+//! The command also removes control characters from strings that it gets from the system.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// The version of the JSON document of `pmc info`.
+/// Version of the JSON document that `pmc info` prints.
 pub const VERSION: u32 = 1;
 
-/// The content of `pmc info`.
+/// The information that `pmc info` prints.
 #[derive(Debug, Clone, Serialize)]
 pub struct MachineReport {
     /// [`VERSION`].
@@ -29,7 +29,7 @@ pub struct MachineReport {
     pub pmus: Vec<PmuReport>,
     /// Hardware counters, one entry per kind of core; empty if the kernel has no core PMU.
     pub counters: Vec<CoreCounterReport>,
-    /// The generic hardware events, with the result of a test of each.
+    /// The generic hardware events, each with its test result.
     pub hardware_events: Vec<HardwareEvent>,
     /// Programs that hold counters or perf events.
     pub holders: HolderReport,
@@ -37,7 +37,7 @@ pub struct MachineReport {
     pub settings: KernelSettings,
     /// The current user and the user's permissions.
     pub user: UserReport,
-    /// Whether each use of pmc works, with the result of a test.
+    /// The uses of pmc, each with a tested verdict on whether it works.
     pub verdicts: Vec<UseVerdict>,
 }
 
@@ -68,7 +68,7 @@ pub struct CpuReport {
     pub hypervisor: Option<String>,
 }
 
-/// Tables of the vendors' events and metrics.
+/// The vendors' tables of events and metrics.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventTables {
     /// The CPU's identifier in the tables, such as `GenuineIntel-6-55-7`; `None` if the machine does not
@@ -81,11 +81,11 @@ pub struct EventTables {
 /// A table of a vendor's events and metrics.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventTable {
-    /// The CPU model of the table, such as `skylakex`.
+    /// The CPU model that the table describes, such as `skylakex`.
     pub model: String,
-    /// The PMU of the cores; empty for the uncore.
+    /// The PMU of the cores that the table describes; empty for the uncore.
     pub pmu: String,
-    /// Whether this machine has a PMU for the table's events.
+    /// Whether this machine has the PMU that counts the table's events.
     pub here: bool,
     /// Number of events.
     pub events: usize,
@@ -128,15 +128,15 @@ pub struct CoreCounterReport {
     pub general: Option<u32>,
     /// Width of the general counters in bits.
     pub general_width: Option<u32>,
-    /// Number of counters dedicated to one event.
+    /// Number of counters that are each dedicated to one event.
     pub fixed: Option<u32>,
     /// Width of the fixed counters in bits.
     pub fixed_width: Option<u32>,
     /// Number of general counters that are free at the moment.
     pub free: Option<u32>,
-    /// How pmc found the numbers: `cpuid`, `probe`, `cpuid+probe`, or `none`.
+    /// How pmc determined these numbers: `cpuid`, `probe`, `cpuid+probe`, or `none`.
     pub found_by: String,
-    /// How pmc found the numbers, as a sentence that also reports contradictions between the sources.
+    /// How pmc determined these numbers: a sentence that also reports contradictions between the sources.
     pub how: String,
 }
 
@@ -162,22 +162,23 @@ pub struct HolderReport {
     pub reservation: ReservationReport,
     /// Processes with open perf events; those with the most events come first.
     pub processes: Vec<HolderProcess>,
-    /// Number of processes that this user may not inspect.
+    /// Number of processes that the current user may not inspect.
     pub hidden: u32,
     /// Whether the search was cut short.
     pub truncated: bool,
 }
 
-/// State of the hardware counters' reservation: see `pmc reserve`.
+/// State of the reservation of hardware counters; see `pmc reserve`.
 #[derive(Debug, Clone, Serialize)]
 pub struct ReservationReport {
     /// The lock file.
     pub lock_file: String,
     /// Whether the lock file exists. Without it, no program takes part in reservations.
     pub exists: bool,
-    /// The programs that hold the reservation, in words.
+    /// Descriptions of the programs that hold the reservation.
     pub holders: Vec<String>,
-    /// Process ids of agents (`pmdaperfevent`) that release their counters for a holder.
+    /// Process ids of agents (`pmdaperfevent`) that release their counters while another program holds the
+    /// reservation.
     pub agents: Vec<u32>,
     /// Process ids of agents that do not watch the lock file and never release their counters.
     pub deaf_agents: Vec<u32>,
@@ -236,11 +237,11 @@ pub struct UserReport {
     pub open_files: [Option<u64>; 2],
     /// Whether `/proc/kallsyms` shows real addresses to this user. pmc needs them to name kernel functions.
     pub kernel_symbols: bool,
-    /// What the paranoid level permits.
+    /// What the current `perf_event_paranoid` level permits.
     pub allowed: AllowedUses,
 }
 
-/// What the paranoid level permits.
+/// What the current `perf_event_paranoid` level permits.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct AllowedUses {
     /// Measuring the user's own processes in user mode.
@@ -253,10 +254,10 @@ pub struct AllowedUses {
     pub raw_tracepoint: bool,
 }
 
-/// Whether one use of pmc works on this machine.
+/// A use of pmc, and whether it works on this machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct UseVerdict {
-    /// The command to type, such as `stat -a`.
+    /// The command that the user types, such as `stat -a`.
     pub command: &'static str,
     /// Purpose of the command, in a few words.
     pub purpose: &'static str,
@@ -273,8 +274,8 @@ pub struct MissingReason {
     pub missing: &'static str,
     /// The kernel's errno, if there is one.
     pub errno: Option<&'static str>,
-    /// The cause, as one clause.
+    /// The cause: one clause.
     pub cause: String,
-    /// Suggested remedy, as one clause; empty if nothing helps.
+    /// Suggested remedy: one clause; empty if there is no remedy.
     pub remedy: String,
 }

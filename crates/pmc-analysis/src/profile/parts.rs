@@ -1,7 +1,7 @@
-//! Splits one count into parts: a process and its children, or user mode and the kernel.
+//! Splits a count into two parts: the process itself and its children.
 //!
-//! Receives a row for the process without its children and a row for both together. Adds a row for the
-//! children, the difference of the two.
+//! Receives one row for the process without its children, and one row that includes its children. Adds a row
+//! for the children, which is the difference between these two rows.
 
 use super::counts::{CountPart, PlaceLabel, StatRow, StatValue};
 use pmc_sys::units::Count;
@@ -21,7 +21,7 @@ fn children(own: &StatValue, sum: &StatValue) -> StatValue {
         (StatValue::Counted { count: own, .. }, &StatValue::Counted { count: ref sum, counters, .. }) => {
             StatValue::Counted { count: beyond(*own, *sum), counters, runs: Vec::new() }
         }
-        // Elapsed time cannot be split: children have no time of their own.
+        // Elapsed time cannot be split between a process and its children.
         (StatValue::Absent, _) | (_, StatValue::Absent) => StatValue::Absent,
         (StatValue::Counted { .. }, missing) | (missing, _) => missing.clone(),
     }
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn scaled_counts_are_subtracted_as_estimates() {
-        // 60 for the processes, 200 in total.
+        // The processes themselves have 60, the total is 200.
         assert_eq!(numbers([30, 10, 5], [50, 40, 10])[1].1, 140.0);
     }
 }

@@ -1,13 +1,13 @@
 //! Joins several runs of the same events into one table, for `-r N` and `--exact`.
 //!
-//! Receives the [`StatCounts`] of whole runs and returns one table whose values contain every run.
-//! `statistics` computes mean, spread and outliers.
+//! Receives the [`StatCounts`] of whole runs. Returns one table whose values contain the numbers of every
+//! run. `statistics` computes mean, spread and outliers from them.
 
 use super::counts::{CpuTime, RunTime, StatCounts, StatValue};
 
-/// Joins runs of the same events in the same places. Adds up the counts, keeps each run's scaled number, and
-/// averages the times. Returns a single run unchanged, and an empty table for no runs. A value that is
-/// missing in one run is missing in the result.
+/// Joins runs of the same events in the same places. Adds up the counts, keeps the scaled value of each run,
+/// and averages the times. Returns a single run unchanged, and an empty table if there are no runs. A value
+/// that is missing in one run is missing in the result.
 pub fn join(runs: Vec<StatCounts>) -> StatCounts {
     let mut runs = runs.into_iter();
     let Some(mut joined) = runs.next() else { return StatCounts::default() };

@@ -1,4 +1,4 @@
-//! Single samples with names, as printed by `pmc script`.
+//! Individual samples with resolved names, as printed by `pmc script`.
 //!
 //! Contains only plain data. `analysis` fills in one [`ScriptEntry`] per sample, and a view prints it.
 //! [`ScriptFields`] selects the fields to print.
@@ -11,7 +11,7 @@ use pmc_perfdata::record::sample::{ReadValues, SampledRegisters, Weight};
 use pmc_perfdata::record::{RawRecord, Record, Sample};
 pub use pmc_symbols::symbol::disassemble::{Flow, Instruction};
 
-/// A function at an address.
+/// A function at a recorded address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AddressFunction {
     /// The recorded address.
@@ -30,7 +30,7 @@ pub struct AddressFunction {
     pub source: Option<(Arc<str>, u32)>,
     /// Whether the file with the code was found.
     pub has_file: bool,
-    /// Whether the function is inlined into the function of the next place.
+    /// Whether the function is inlined into the next function at the same address.
     pub inlined: bool,
     /// Whether the address is in the kernel.
     pub in_kernel: bool,
@@ -45,13 +45,13 @@ pub struct AddressFunctions {
 }
 
 impl AddressFunctions {
-    /// Adds the places at the next address, innermost first.
+    /// Adds the functions at the next address, innermost first.
     pub fn push(&mut self, places: impl IntoIterator<Item = AddressFunction>) {
         self.all.extend(places);
         self.ends.push(self.all.len() as u32);
     }
 
-    /// Returns the places at the address with this number; empty if there is no such number.
+    /// Returns the functions at the address with this number; empty if the number is unknown.
     pub fn at(&self, number: u32) -> &[AddressFunction] {
         let number = number as usize;
         let Some(&end) = self.ends.get(number) else { return &[] };
@@ -70,26 +70,25 @@ impl AddressFunctions {
     }
 }
 
-/// A branch, with the numbers of its source and target address.
+/// A branch, with references to the functions at its source and target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptBranch {
     /// The source address.
     pub from: u64,
     /// The target address.
     pub to: u64,
-    /// Flags and cycles of the branch. The flags say, for example, whether it was predicted.
+    /// Flags and cycles of the branch. The flags show, for example, whether the branch was predicted.
     pub flags: BranchFlags,
-    /// Number of `from` in [`AddressFunctions`].
+    /// Number of the address `from` in [`AddressFunctions`].
     pub from_at: u32,
-    /// (unclear) ? a count of `to` entries, or the index of one? "Number of `to` entries in
-    /// [`AddressFunctions`]." or "Index of `to` in …"
+    /// Number of the address `to` in [`AddressFunctions`].
     pub to_at: u32,
 }
 
-/// A line about the code that ran between branches.
+/// One line of the listing of the code that ran between branches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BranchLine {
-    /// The following code is in another function than the code before it.
+    /// The following code is in a different function from the code above.
     Function {
         /// The function's name; untrusted text.
         name: String,
@@ -105,11 +104,11 @@ pub enum BranchLine {
         /// The branch, if this instruction is the source of one.
         branch: Option<BranchEnd>,
     },
-    /// The file's code does not lead to the next branch.
+    /// The code in the file does not lead to the next branch.
     Mismatch,
     /// The code branches elsewhere before the sampled address.
     NotReached,
-    /// The rest of the code exceeds the limit for one sample.
+    /// The remaining code is not shown, because it exceeds the limit for one sample.
     TooLong,
 }
 
@@ -143,11 +142,11 @@ pub struct ScriptEntry<'a> {
     pub event: usize,
     /// The record's `misc` bits.
     pub misc: u16,
-    /// Address of the data.
+    /// Address of the accessed data.
     pub addr: Option<u64>,
-    /// Number of the data's address in [`AddressFunctions`], if the names of data were requested.
+    /// Number of the address `addr` in [`AddressFunctions`], if names of data were requested.
     pub addr_at: Option<u32>,
-    /// Cost of the instruction.
+    /// Cost of the sampled instruction.
     pub weight: Option<Weight>,
     /// Source of the data, such as a cache level.
     pub data_src: Option<DataSource>,
@@ -173,7 +172,8 @@ pub struct ScriptEntry<'a> {
     pub trace_fields: &'a [(String, String)],
     /// The bytes of a BPF program's output.
     pub bpf: Option<&'a [u8]>,
-    /// Numbers of the addresses, innermost first; only one address if there is no call chain.
+    /// Numbers of the sampled addresses in [`AddressFunctions`], innermost first. If there is no call chain,
+    /// contains only one address.
     pub places: &'a [u32],
     /// Whether `places` is a call chain.
     pub has_chain: bool,
@@ -183,23 +183,24 @@ pub struct ScriptEntry<'a> {
     pub blocks: &'a [BranchLine],
 }
 
-/// A record as stored in the file, with its owner.
+/// A record as stored in the file. A sample also has its owner.
 #[derive(Debug, Clone)]
 pub struct DumpedRecord<'a> {
     /// The record's bytes.
     pub raw: RawRecord<'a>,
-    /// The file; untrusted text.
+    /// Path of the file; untrusted text.
     pub file: &'a str,
     /// Offset of the record in the file.
     pub offset: u64,
-    /// The CPU, if the recording contains CPUs; `Some(None)` if this record has no CPU.
+    /// The CPU, if the recording stores CPUs; `Some(None)` if this record has no CPU.
     pub cpu: Option<Option<u64>>,
-    /// Timestamp in nanoseconds, if the recording has timestamps; `Some(None)` if this record has no
+    /// Timestamp in nanoseconds, if the recording stores timestamps; `Some(None)` if this record has no
     /// timestamp.
     pub time: Option<Option<u64>>,
     /// The record's fields; `None` if the record is too short for them.
     pub record: Option<Record<'a>>,
-    /// A description of the record's content, if it has no fields.
+    /// Description of a header record in a stream: an event's attributes, or the name of a section. `None`
+    /// for all other records.
     pub words: Option<String>,
     /// The event of a sample or of counts; untrusted text.
     pub event: Option<&'a str>,
@@ -207,22 +208,22 @@ pub struct DumpedRecord<'a> {
     pub values: Option<ReadValues<'a>>,
     /// A sample's fields; `None` for other records, and if the event is unknown.
     pub sample: Option<Sample<'a>>,
-    /// Number of events that the sample represents: the sample's own period, or the event's.
+    /// Number of events that the sample represents: the period in the sample, or else the event's period.
     pub period: u64,
-    /// Whether the branches are the callers (LBR call stacks).
+    /// Whether the sample's branches are its callers (LBR call stacks).
     pub calls_are_branches: bool,
-    /// Owner of the sample.
+    /// The sample's thread and module.
     pub owner: Option<SampleOwner>,
     /// Whether the machine's registers are those of `aarch64` instead of `x86_64`.
     pub is_aarch64: bool,
 }
 
-/// Owner of a sample; untrusted text.
+/// The thread and module to which a sample belongs; untrusted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleOwner {
     /// The thread's name.
     pub comm: String,
-    /// The module that was running.
+    /// The module whose code was running.
     pub dso: Option<String>,
 }
 
@@ -354,7 +355,7 @@ impl ScriptFields {
         list.iter().any(|field| self.has(*field))
     }
 
-    /// Whether the set is empty. If so, events of this kind are not printed.
+    /// Whether the set is empty. Events with an empty set are not printed.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

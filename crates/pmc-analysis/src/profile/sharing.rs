@@ -1,4 +1,4 @@
-//! Estimates the error of a scaled count of an event that shared its counter with other events.
+//! Estimates the error of a scaled count if the event shared its counter with other events.
 //!
 //! Receives a [`Count`] and returns a relative error. The model is described below; `view` decides the
 //! wording.
@@ -10,11 +10,11 @@
 //! running  |####|    |    |####|    |    |####|    |    share = running / enabled
 //! ```
 //!
-//! The count is then a sample of slices without replacement. Let `n` be the number of slices seen. Assume
-//! that the standard deviation of the rate between slices equals its mean. This is a coefficient of variation
-//! of 1, as in a program that is idle in every other phase. The relative standard error of the extrapolated
-//! total is then `sqrt((1 - share) / n)` (Cochran, *Sampling Techniques*, finite population correction). The
-//! interval shown is ±1.96 standard errors.
+//! The count is then a sample of slices without replacement. Let `n` be the number of slices in which the
+//! event was counted. Assume that the standard deviation of the rate between slices equals its mean. This is
+//! a coefficient of variation of 1, as for a program that is idle in every other slice. The relative standard
+//! error of the extrapolated total is then `sqrt((1 - share) / n)` (Cochran, *Sampling Techniques*, finite
+//! population correction). The interval shown is ±1.96 standard errors.
 
 use pmc_sys::units::Count;
 
@@ -22,8 +22,8 @@ use pmc_sys::units::Count;
 /// (`perf_event_mux_interval_ms` of a PMU, 4 on x86 and most other machines).
 const TURN_NS: f64 = 4e6;
 
-/// Returns half the 95 % interval of the scaled count, relative to the count (0.012 is ±1.2 %). Returns
-/// `None` if the event was always on a counter, or never.
+/// Returns half the width of the 95 % confidence interval for the scaled count, relative to the count. For
+/// example, 0.012 means ±1.2 %. Returns `None` if the event was always on a counter, or never.
 pub fn relative_error(count: Count) -> Option<f64> {
     if count.running_ns == 0 || count.running_ns >= count.enabled_ns {
         return None;

@@ -1,4 +1,4 @@
-//! Sums up single readings into the rows of a table.
+//! Sums up individual counter readings into the rows of a table.
 //!
 //! Receives readings, each with its place. The place must contain only the fields that the aggregation
 //! distinguishes. Returns [`StatRow`]s sorted by place.
@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use super::counts::{MissingValueReason, PlaceLabel, StatRow, StatValue};
 use pmc_sys::units::Count;
 
-/// How to combine the counts of several counters that are shown as one event.
+/// How to combine the counts of several counters into one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CountJoin {
-    /// Each counter counts a different part all the time (CPUs, threads, PMU instances). Values and times are
-    /// added.
+    /// Each counter counts a different part of the event all the time (CPUs, threads, PMU instances). Values
+    /// and times are added.
     #[default]
     Parts,
     /// The counters take turns on the same task (the PMUs of a hybrid machine). Values and running times are
@@ -40,12 +40,13 @@ struct TallyCell {
 }
 
 impl Tally {
-    /// Creates a table of this number of events.
+    /// Creates a table for this number of events.
     pub fn new(events: usize) -> Self {
         Self { events, rows: BTreeMap::new(), spots: BTreeMap::new() }
     }
 
-    /// Adds a row for this place unless it has one. A place keeps its row even if nothing is counted there.
+    /// Adds a row for this place unless the place already has one. A place keeps its row even if nothing is
+    /// counted there.
     pub fn row(&mut self, place: PlaceLabel) {
         self.rows.entry(place).or_insert_with(|| vec![TallyCell::default(); self.events]);
     }

@@ -1,4 +1,5 @@
-//! Compares commands measured in turn: their differences, and whether chance explains them.
+//! Compares commands that were measured in turn. Determines how they differ, and whether chance explains the
+//! differences.
 //!
 //! Receives the [`StatCounts`] and metrics of each command, with the values of every run. Returns a
 //! [`CommandComparison`] with the first command as the base. Uses a significance level of 5 % for the
@@ -8,7 +9,7 @@ use super::counts::{DerivedResult, StatCounts};
 use super::statistics::{MeasurementSummary, SIGNIFICANCE, WelchTest, welch};
 use pmc_sys::units::seconds;
 
-/// A comparison of commands, measure by measure.
+/// A comparison of commands, with one line per measure.
 #[derive(Debug, Clone)]
 pub struct CommandComparison {
     /// The commands as typed; the first is the base.
@@ -39,7 +40,7 @@ pub enum MeasureKind {
     Metric,
 }
 
-/// One measure over all commands.
+/// One measure for all commands.
 #[derive(Debug, Clone)]
 pub struct ComparedMeasure {
     /// `elapsed`, or the event's name.
@@ -50,11 +51,11 @@ pub struct ComparedMeasure {
     pub measure: MeasureKind,
     /// Whether the values have a fraction worth printing.
     pub fractional: bool,
-    /// One side per command.
+    /// The measure's result for each command.
     pub sides: Vec<ComparedSide>,
 }
 
-/// One measure of one command, compared with the base.
+/// The result of one measure for one command, compared with the base.
 #[derive(Debug, Clone)]
 pub struct ComparedSide {
     /// Summary of the runs; `None` if the measure was not counted.
@@ -62,7 +63,7 @@ pub struct ComparedSide {
     /// Difference of the mean from the mean of the base, in percent; `None` for the base itself, or if the
     /// base's mean is 0.
     pub difference: Option<f64>,
-    /// The test against the base; `None` for the base itself, or if there are fewer than two runs.
+    /// Result of the test against the base. `None` for the base itself, or if there are fewer than two runs.
     pub test: Option<WelchTest>,
     /// The meaning of the difference.
     pub verdict: DifferenceVerdict,
@@ -71,7 +72,7 @@ pub struct ComparedSide {
 /// The meaning of a difference, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DifferenceVerdict {
-    /// The command with which the others are compared.
+    /// The command is the base, with which all other commands are compared.
     Base,
     /// The command takes less time than the base.
     Faster,
@@ -85,7 +86,7 @@ pub enum DifferenceVerdict {
     Lower,
     /// The metric is above the base's metric.
     Higher,
-    /// Chance explains the difference.
+    /// Chance is enough to explain the difference.
     NotShown,
     /// The verdict is unknown, because there are too few runs or a count is missing.
     Unknown,
@@ -147,7 +148,7 @@ pub fn compare(commands: &[CommandMeasurements]) -> CommandComparison {
     CommandComparison { commands: commands.iter().map(|command| command.command.clone()).collect(), lines }
 }
 
-/// Summarizes the values of each command's runs and compares them with the first command's.
+/// Summarizes the values of each command's runs and compares them with the values of the first command.
 fn sides(values: impl Iterator<Item = Vec<f64>>, measure: MeasureKind) -> Vec<ComparedSide> {
     let summaries: Vec<Option<MeasurementSummary>> = values.map(|v| MeasurementSummary::of(&v)).collect();
     let base = summaries.first().cloned().flatten();

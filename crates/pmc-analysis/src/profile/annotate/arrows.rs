@@ -1,6 +1,6 @@
-//! Jumps as arrows next to the code: assigns a lane to each arrow.
+//! Shows jumps as arrows next to the code. This module assigns a lane to each arrow.
 //!
-//! Receives the row in which each jump starts and the row of its target. Assigns lanes in which arrows do not
+//! Receives the row in which each jump starts and the row of its target. Arrows in the same lane do not
 //! overlap. Short jumps get the lanes nearest to the code. A jump that would need more than [`LANES`] lanes
 //! gets no arrow.
 //!
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Maximum number of lanes.
 pub(crate) const LANES: usize = 8;
 
-/// An arrow.
+/// An arrow that shows a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrow {
     /// Row of the jump.
@@ -85,8 +85,8 @@ fn put(lane: &mut Lane, top: usize, bottom: usize, to: usize) -> bool {
     true
 }
 
-/// Assigns lanes to jumps (from, to). Also returns the number of lanes in use. Jumps with the same target
-/// share a lane if possible.
+/// Assigns lanes to jumps, which are pairs of source row and target row. Also returns the number of lanes in
+/// use. Jumps with the same target share a lane if possible.
 pub fn lanes(mut jumps: Vec<(usize, usize)>) -> (Vec<Arrow>, usize) {
     sort::by_key(&mut jumps, |(from, to)| (from.abs_diff(*to), *from));
     jumps.dedup();

@@ -24,12 +24,11 @@ use super::{
 /// Maximum number of lines without code shown before a line with code.
 const ON_THE_WAY: u32 = 6;
 
-/// One function at an address, and the source line in it.
+/// One of the functions at an address, and the source line in that function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InlineFrame {
     /// The function's demangled name.
     pub(crate) function: Arc<str>,
-    /// The source file.
     pub(crate) file: Option<Arc<str>>,
     /// The line number; 0 if unknown.
     pub(crate) line: u32,
@@ -39,8 +38,8 @@ pub(crate) struct InlineFrame {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct InlineStack {
     pub(crate) address: u64,
-    /// The functions, or none if they are unknown. The last function contains the code; all others are
-    /// inlined.
+    /// The functions; empty if they are unknown. The last function contains the code, and all others are
+    /// inlined into it.
     pub(crate) steps: Vec<InlineFrame>,
 }
 
@@ -52,13 +51,13 @@ pub(crate) struct MergeInput {
     /// The functions at each instruction, by address. If there are no instructions, the functions at each
     /// sampled address.
     pub(crate) places: Vec<InlineStack>,
-    /// Address, event index and cost, in any order.
+    /// The address, event index and cost of samples, in any order.
     pub(crate) samples: Vec<(u64, usize, SampleValue)>,
     /// Lines of source files, by path.
     pub(crate) sources: FxHashMap<Arc<str>, Arc<[String]>>,
 }
 
-/// Makes the listing. `head` contains everything except the code. This function fills in the rows, lines,
+/// Builds the listing. `head` contains everything except the code. This function fills in the rows, lines,
 /// files and jumps, and each event's `own` value.
 pub(crate) fn merge(head: Listing, input: MergeInput) -> Listing {
     let events = head.events.len();
@@ -95,7 +94,8 @@ pub(crate) fn merge(head: Listing, input: MergeInput) -> Listing {
     writer.finish()
 }
 
-/// Sums up the cost of each instruction. Samples inside an instruction count for that instruction.
+/// Sums up the cost of each instruction. A sample whose address is inside an instruction counts for that
+/// instruction.
 fn costs(input: &MergeInput, events: usize) -> BTreeMap<u64, Vec<SampleValue>> {
     let mut costs: BTreeMap<u64, Vec<SampleValue>> = BTreeMap::new();
     for (address, event, value) in &input.samples {
@@ -121,7 +121,7 @@ fn add(sums: &mut Vec<SampleValue>, values: &[SampleValue], events: usize) {
     }
 }
 
-/// Functions, innermost first, and the line as file number and line number.
+/// Functions, innermost first, and the source line as file number and line number.
 type FrameContext = (Vec<Arc<str>>, Option<(usize, u32)>);
 
 struct ListingWriter {
@@ -134,7 +134,7 @@ struct ListingWriter {
     lines: BTreeMap<(usize, u32), (usize, Vec<SampleValue>)>,
     /// For each file, the last line shown so far.
     shown: FxHashMap<usize, u32>,
-    /// Functions and line of the previous row.
+    /// Functions and source line of the previous row.
     last: Option<FrameContext>,
     /// Row of the source line to which the next instructions belong.
     open: Option<usize>,
@@ -173,7 +173,7 @@ impl ListingWriter {
         }
     }
 
-    /// Writes the rows before an address, and adds the address's cost to its line.
+    /// Adds the rows that precede an address, and adds the cost at the address to its source line.
     fn place(&mut self, address: u64, values: &[SampleValue]) {
         let functions: Vec<Arc<str>> = self.steps(address).iter().map(|step| step.function.clone()).collect();
         let line = self.line_of(address);
@@ -187,7 +187,7 @@ impl ListingWriter {
         let same_line = same_functions && self.last.as_ref().is_some_and(|(_, last)| *last == line);
         if !same_functions && let Some(name) = functions.first() {
             let begins = self.last.is_none() && depth == 0;
-            // The start of the function itself needs no heading, because the listing already has a title.
+            // The start of the annotated function needs no heading, because the listing already has a title.
             if !begins {
                 self.push(RowContent::Function { name: name.clone(), depth }, Vec::new());
             }

@@ -54,18 +54,18 @@ pub struct Listing {
     pub lanes: usize,
     /// Origin of the bytes; `None` if there are none.
     pub bytes_from: Option<String>,
-    /// Missing or doubtful data, each with the reason and a remedy.
+    /// Notes about missing or doubtful data, each with the reason and a remedy.
     pub notes: Vec<ListingNote>,
 }
 
-/// One event, with its cost.
+/// An event, with its cost.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ListingEvent {
     /// The event's name.
     pub name: String,
-    /// Index of the group's leader; the event's own index if it is in no group.
+    /// Index of the group's leader; the event's own index if it does not belong to a group.
     pub leader: usize,
-    /// Cost of all samples.
+    /// Cost of all samples of the event.
     pub total: SampleValue,
     /// Cost of the samples in this function.
     pub own: SampleValue,
@@ -76,16 +76,16 @@ pub struct ListingEvent {
 /// Distance from the instruction that caused a sample to the sampled address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Skid {
-    /// A hardware event with precise level 0: a few instructions.
+    /// A few instructions: a hardware event with precise level 0.
     #[default]
     Any,
     /// A clock or another software event. The sampled instruction is the next instruction at the time of the
     /// interrupt. The cause is the instruction before it, which is often slow. In kernel code with interrupts
     /// disabled, the cause is the instruction that enabled them.
     Interrupt,
-    /// Precise level 1: a constant distance.
+    /// A constant distance: precise level 1.
     Constant,
-    /// Precise level 2 or 3: the kernel was asked for zero distance.
+    /// No distance: precise level 2 or 3, for which the recorder requested zero skid.
     None,
 }
 
@@ -103,23 +103,23 @@ pub struct SourceFile {
 pub struct ListingRow {
     /// Content of the row.
     pub kind: RowContent,
-    /// Cost by event. An instruction's value is its own cost. A source line's value is the cost of the
-    /// instructions directly below it. Empty without samples.
+    /// Cost per event. An instruction's value is its own cost. A source line's value is the cost of the
+    /// instructions directly below it.
     pub values: Vec<SampleValue>,
 }
 
 /// Content of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowContent {
-    /// Start of a function's code: of the function itself, of an inlined function, or of the outer function
-    /// where it continues.
+    /// Heading above the code of a function: the annotated function, an inlined function, or an outer
+    /// function that continues here.
     Function {
         /// The function's name.
         name: Arc<str>,
         /// Number of functions that this function is inlined into.
         depth: usize,
     },
-    /// Source line of the code below.
+    /// The source line of the code below it.
     Source {
         /// Index in [`Listing::files`].
         file: usize,
@@ -133,7 +133,7 @@ pub enum RowContent {
     },
     /// An instruction.
     Instruction(Box<Instruction>),
-    /// A sampled address whose bytes are not available.
+    /// A sampled address whose instruction bytes are not available.
     Address(u64),
 }
 
@@ -146,7 +146,7 @@ pub struct SourceLine {
     pub line: u32,
     /// Number of instructions compiled from the line.
     pub instructions: usize,
-    /// Cost by event; empty without samples.
+    /// Cost per event; empty without samples.
     pub values: Vec<SampleValue>,
 }
 
@@ -162,14 +162,14 @@ pub struct ListingNote {
 /// The total that a percentage refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PercentBasis {
-    /// The function's periods.
+    /// The sum of the periods in the function.
     #[default]
     LocalPeriod,
-    /// The function's samples.
+    /// The number of samples in the function.
     LocalHits,
-    /// All periods of the event.
+    /// The sum of all periods of the event.
     GlobalPeriod,
-    /// All samples of the event.
+    /// The number of all samples of the event.
     GlobalHits,
 }
 
@@ -179,7 +179,7 @@ impl Listing {
         self.events.get(event).map_or((0.0, 1.0), |event| event.share(value, basis))
     }
 
-    /// Returns the number of instructions in a range of rows, and an event's cost in these rows.
+    /// Returns the number of instructions in a range of rows, and the cost of an event in these rows.
     pub fn sum(&self, rows: Range<usize>, event: usize) -> (usize, SampleValue) {
         let rows = self.rows.get(rows).unwrap_or_default().iter().filter(|row| row.is_code());
         rows.fold((0, SampleValue::default()), |(count, mut sum), row| {
@@ -196,7 +196,7 @@ impl Listing {
 }
 
 impl ListingEvent {
-    /// Returns the same as [`Listing::share`].
+    /// Returns a value's share and its error, like [`Listing::share`].
     pub(crate) fn share(&self, value: &SampleValue, basis: PercentBasis) -> (f64, f64) {
         let (part, whole, of) = match basis {
             PercentBasis::LocalPeriod => (value.period, self.own.period, &self.own),
@@ -210,7 +210,7 @@ impl ListingEvent {
         (share, half_width(share, draws))
     }
 
-    /// Returns the function's share of the whole event, with its error.
+    /// Returns the function's share of all periods of the event, with its error.
     pub fn of_all(&self) -> (f64, f64) {
         self.share(&self.own, PercentBasis::GlobalPeriod)
     }

@@ -2,7 +2,7 @@
 //! difference.
 //!
 //! Receives the tables and trees of several recordings with a common string table; the first recording is the
-//! base. Returns a [`Diff`]. Pure. Decides what a difference means, whereas `view` decides the wording.
+//! base. Returns a [`Diff`]. Pure. Decides whether a difference is significant; `view` decides the wording.
 //!
 //! ```text
 //!   base   rows ─┐
@@ -25,19 +25,19 @@ pub(crate) use tree::DiffTree;
 pub const VERSION: u32 = 1;
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_964;
-/// Minimum number of samples on both sides together. Fewer samples cannot show a difference, so they are not
-/// tested.
+/// Minimum number of samples on both sides together. Fewer samples cannot show a significant difference, so
+/// they are not tested.
 const LEAST: f64 = 6.0;
 
-/// The quantity computed from two values, also used for sorting.
+/// The quantity that is computed from two values and used for sorting.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Compute {
-    /// Difference of the shares, sorted by value.
+    /// Difference between the shares, sorted by value.
     Delta,
-    /// Difference of the shares, sorted by magnitude.
+    /// Difference between the shares, sorted by magnitude.
     #[default]
     DeltaAbs,
-    /// Difference of the periods in nanoseconds, sorted by magnitude.
+    /// Difference between the periods in nanoseconds, sorted by magnitude.
     Time,
     /// New period divided by old period.
     Ratio,
@@ -56,7 +56,7 @@ pub struct Diff {
     pub by_stream: bool,
     /// The recordings, the base first.
     pub files: Vec<DiffFile>,
-    /// The computed quantity.
+    /// The quantity to compute.
     pub compute: Compute,
     /// Events of the base that at least one other recording contains.
     pub events: Vec<DiffEvent>,
@@ -73,29 +73,29 @@ pub struct DiffFile {
     pub samples: u64,
     /// Number of lost samples or records.
     pub lost: u64,
-    /// How reliable the data are, in words; untrusted text.
+    /// Statement about the quality of the data; untrusted text.
     pub trust: String,
 }
 
-/// One event in all recordings.
+/// An event, with its rows in all recordings.
 #[derive(Debug, Default)]
 pub struct DiffEvent {
     /// The event's name.
     pub name: String,
-    /// The event's total in each recording; `None` if the recording does not contain the event.
+    /// The event's total in each recording; `None` for recordings without the event.
     pub totals: Vec<Option<SampleValue>>,
-    /// The lines.
+    /// The rows, sorted.
     pub lines: Vec<DiffRow>,
     /// The merged call trees.
     pub tree: Option<DiffTree>,
 }
 
-/// One row in all recordings.
+/// A row, with its costs in all recordings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiffRow {
     /// The values of the sort keys.
     pub cells: Box<[RowCell]>,
-    /// Cost in each recording; zero if the row is missing there.
+    /// Cost in each recording; zero in recordings without this row.
     pub values: Vec<SampleValue>,
     /// The change in each recording except the base; `None` if the recording does not contain the event.
     pub changes: Vec<Option<DiffChange>>,
@@ -104,23 +104,22 @@ pub struct DiffRow {
 /// A recording's value compared with the base's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DiffChange {
-    /// Difference of the shares.
+    /// Difference between the shares.
     pub share: ShareDifference,
     /// The computed quantity; `None` if the ratio's denominator is zero.
     pub value: Option<f64>,
     /// The 95 % confidence interval of the quantity.
     pub interval: (f64, f64),
-    /// The p-value behind the verdict, corrected for the number of tests.
+    /// The p-value that determines the verdict, corrected for the number of tests.
     pub adjusted: f64,
-    /// How to interpret the change. (better still: name the possible answers, e.g. "Whether the change is
-    /// significant.")
+    /// Whether the change is significant, and in which direction.
     pub verdict: ChangeVerdict,
 }
 
 /// The meaning of a change, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeVerdict {
-    /// Sampling noise explains the change.
+    /// Sampling noise is enough to explain the change.
     Noise,
     /// The share is larger than in the base.
     More,
@@ -153,7 +152,8 @@ impl DiffRow {
 }
 
 impl DiffEvent {
-    /// Returns a value's share of a recording (0 to 1), with the number of draws from which it was estimated.
+    /// Returns a value's share of the total in a recording (0 to 1), with the number of draws from which the
+    /// share was estimated.
     pub fn part(&self, file: usize, value: &SampleValue) -> SampledShare {
         match self.totals.get(file) {
             Some(Some(total)) => part(total, value),

@@ -7,9 +7,9 @@ use crate::profile::sampled::{RowCell, SampleValue, StringTable, TableRow, table
 use pmc_sys::sort;
 
 /// Compares the rows of one event. `sides` contains the total and the rows of each recording, the base first,
-/// or `None` if the recording does not contain the event. Sorts by the change in recording number `order`.
-/// The first recording after the base has number 1, and 0 sorts by the share in the base. Equal rows are
-/// sorted by their text.
+/// or `None` if the recording does not contain the event. `order` is the number of the recording by whose
+/// change rows are sorted; the first recording after the base has number 1. If `order` is 0, rows are sorted
+/// by their share in the base. Equal rows are sorted by their text.
 pub(crate) fn compare(
     name: &str,
     sides: &[Option<(SampleValue, Vec<TableRow>)>],
@@ -50,7 +50,7 @@ pub(crate) fn compare(
     DiffEvent { name: name.to_owned(), totals, lines, tree: None }
 }
 
-/// Returns the sort value of a change.
+/// Returns the number by which a change is sorted.
 fn weight(compute: Compute, change: Option<&DiffChange>) -> f64 {
     let value = |change: &DiffChange| match (compute, change.value) {
         // Sort insignificant ratios last. Rows with few samples often have the largest ratios, but these mean
@@ -58,7 +58,7 @@ fn weight(compute: Compute, change: Option<&DiffChange>) -> f64 {
         (Compute::Ratio, _) if change.verdict == ChangeVerdict::Noise => -1.0,
         (Compute::DeltaAbs | Compute::Time, Some(value)) => value.abs(),
         (_, Some(value)) => value,
-        // A ratio to zero is infinite.
+        // A ratio whose denominator is zero counts as infinite.
         (_, None) => f64::INFINITY,
     };
     change.map_or(f64::NEG_INFINITY, value)
@@ -72,7 +72,7 @@ pub(super) fn changes<'a>(
 ) {
     let Some((Some(base), others)) = totals.split_first() else { return };
     let mut places: Vec<&mut Vec<Option<DiffChange>>> = Vec::new();
-    // The tests, first by recording, then by line.
+    // The tests, by recording and then by line.
     let mut tests: Vec<Vec<Option<ChangeTest>>> = vec![Vec::new(); others.len()];
     for (values, into) in all {
         into.clear();
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn equal_changes_are_sorted_by_name() {
-        // A string's number depends on the thread that found it first.
+        // A string's number depends on which thread found the string first.
         for words in [["b", "a", "c"], ["c", "b", "a"]] {
             let mut texts = StringTable::default();
             let rows: Vec<(u32, u64)> = words.iter().map(|word| (texts.add(word).0, 10)).collect();

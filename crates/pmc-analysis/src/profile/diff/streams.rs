@@ -46,7 +46,7 @@ fn cell(key: SortKey, call: &LocationCall) -> RowCell {
     }
 }
 
-/// Keeps the lines that are among the `most` hottest lines of any recording, and sorts them, hottest first.
+/// Keeps the lines that are among the `most` hottest lines in any recording. Sorts them by descending cost.
 pub(crate) fn keep_hottest(event: &mut DiffEvent, most: usize) {
     let sides = event.totals.len();
     let shares = |line: &DiffRow| -> Vec<f64> {
@@ -63,7 +63,7 @@ pub(crate) fn keep_hottest(event: &mut DiffEvent, most: usize) {
     let mut kept: Vec<usize> = (0..sides).flat_map(by_share).collect();
     let hottest = |line: &usize| shares[*line].iter().copied().fold(0.0, f64::max);
     sort::by(&mut kept, |a, b| hottest(b).total_cmp(&hottest(a)).then(a.cmp(b)));
-    // `kept` contains a line several times if it is among the hottest of several recordings.
+    // `kept` contains a line several times if it is among the hottest in several recordings.
     let mut lines: Vec<Option<DiffRow>> = std::mem::take(&mut event.lines).into_iter().map(Some).collect();
     event.lines = kept.into_iter().filter_map(|line| lines[line].take()).collect();
 }

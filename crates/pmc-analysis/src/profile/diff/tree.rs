@@ -21,11 +21,11 @@ pub struct DiffNode {
     pub inlined: bool,
     /// The parent node.
     pub parent: Option<u32>,
-    /// Depth below a root.
+    /// Depth in the tree; roots have depth 0.
     pub depth: u32,
-    /// Cost including all nodes below, by recording.
+    /// Cost of the node and its descendants in each recording.
     pub values: Vec<SampleValue>,
-    /// Changes of `values` against the base.
+    /// Change against the base in each other recording.
     pub changes: Vec<Option<DiffChange>>,
     /// Numbers of the child nodes, largest change first.
     pub children: Vec<u32>,
@@ -40,7 +40,7 @@ pub struct DiffTree {
     pub roots: Vec<u32>,
 }
 
-/// Merges trees, of which the first belongs to the base. A recording without the event has no tree.
+/// Merges the trees of all recordings, the base first. A recording without the event has no tree.
 pub(crate) fn overlay(
     trees: &[Option<sampled::CallTree>],
     totals: &[Option<SampleValue>],

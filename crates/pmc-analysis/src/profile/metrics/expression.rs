@@ -1,9 +1,10 @@
-//! Arithmetic expressions as trees. They can be evaluated, and simplified if parts of them are known.
+//! Arithmetic expressions as trees. Expressions can be evaluated, and they can be simplified if some of their
+//! values are known.
 //!
 //! Handles the trees of [`super::grammar`], whose leaves are words, and of [`super::library`], whose leaves
 //! are bound to this machine. A missing value (an event that was not counted, a division by zero) is not an
-//! error but "no value" with a reason. A value is not needed in a branch that is not taken, or on the other
-//! side of `0 &`.
+//! error but "no value" with a reason. A missing value does no harm in a branch that is not taken, or as the
+//! other operand of `0 &`.
 
 use crate::profile::counts::MissingValueReason;
 
@@ -72,9 +73,8 @@ impl<L> ExpressionNode<L> {
         }
     }
 
-    /// Replaces the leaves and removes every part that is no longer needed. These are branches that are never
-    /// taken, and operands that a number makes irrelevant: as in perf, `0 & x` is 0 and `1 | x` is 1. All
-    /// remaining parts are needed.
+    /// Replaces the leaves, and removes branches that are never taken and operands that cannot affect the
+    /// result. As in perf, `0 & x` is 0 and `1 | x` is 1. All remaining parts can affect the result.
     pub(super) fn bind<M>(&self, leaf: &mut dyn FnMut(&L) -> ExpressionNode<M>) -> ExpressionNode<M> {
         match self {
             Self::Number(number) => ExpressionNode::Number(*number),

@@ -1,7 +1,7 @@
-//! Computable metrics.
+//! Metrics in computable form.
 //!
-//! [`super::library`] creates them. A formula receives the values of events and returns the metric's value in
-//! its unit, and whether it crosses its threshold.
+//! [`super::library`] creates a [`Formula`] for each metric. A formula receives the values of events and
+//! returns the metric's value in its unit, and whether it crosses its threshold.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -15,16 +15,16 @@ use crate::profile::counts::MissingValueReason;
 pub struct Formula {
     /// The displayed name.
     pub name: String,
-    /// The PMU of the kind of core that the metric describes; empty if there is only one kind, or if the
-    /// metric does not describe cores.
+    /// The PMU of the kind of core that the metric describes. Empty if there is only one kind of core, or if
+    /// the metric does not describe cores.
     pub(crate) pmu: String,
     /// Unit of the value; empty for plain ratios.
     pub unit: String,
     /// Short description; empty for the user's own metrics.
     pub(crate) help: String,
-    /// Level in the tree of the top-down analysis; 1 is the top.
+    /// Level in the tree of the top-down analysis; 1 is the top level.
     pub(crate) level: Option<u8>,
-    /// The parent metric in that tree; empty at the top.
+    /// The parent metric in that tree; empty at the top level.
     pub(crate) parent: String,
     /// The events to sample when the value exceeds its threshold, as in the vendor's table.
     pub(crate) locate: String,
@@ -38,10 +38,10 @@ pub struct Formula {
 /// An event that a formula needs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Operand {
-    /// The event, as typed for `-e`, such as `cpu_core/INST_RETIRED.ANY/` or `MEM_INST_RETIRED.ANY:u`. Can
-    /// also be `duration_time`, which is in seconds.
+    /// The event, as the user types it after `-e`, such as `cpu_core/INST_RETIRED.ANY/` or
+    /// `MEM_INST_RETIRED.ANY:u`. Can also be `duration_time`, whose value is in seconds.
     pub name: String,
-    /// Whether the formula uses the kernel's count instead of the value in the displayed unit.
+    /// Whether the formula uses the kernel's count instead of the displayed value.
     pub(crate) raw: bool,
     /// Whether the formula uses the number of counters in the sum (perf's `aggr_nr`) instead of the count.
     pub(crate) counters: bool,
@@ -63,7 +63,7 @@ pub(super) struct BoundExpression {
     pub(super) depth: usize,
 }
 
-/// A function that returns the values of events.
+/// A function that returns the value of an operand, or why it is missing.
 pub(crate) type ValueLookup<'a> = &'a mut dyn FnMut(&Operand) -> Result<f64, MissingValueReason>;
 
 impl Formula {
@@ -124,7 +124,7 @@ impl Formula {
         }
     }
 
-    /// Whether the threshold is crossed; `None` if there is no threshold or a value is missing.
+    /// Whether the value crosses its threshold; `None` if there is no threshold or a value is missing.
     pub fn crossed(&self, lookup: ValueLookup<'_>) -> Option<bool> {
         Some(self.threshold.as_ref()?.compute(lookup).ok()? != 0.0)
     }
@@ -170,7 +170,6 @@ impl BoundExpression {
     }
 }
 
-/// Operands found so far.
 #[derive(Default)]
 struct Operands<'b> {
     order: Vec<&'b Operand>,

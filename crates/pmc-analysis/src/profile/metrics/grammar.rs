@@ -25,11 +25,11 @@ use pmc_sys::text;
 /// Maximum nesting depth. There must be a limit, because the parser is recursive and its input is untrusted.
 const MOST_NESTED: usize = 100;
 
-/// Maximum number of operators. A long chain of operators also makes a deep tree. The vendors' longest chains
-/// have about 600.
+/// Maximum number of operators. A long chain of operators also makes a deep tree. The longest chains in the
+/// vendors' tables have about 600 operators.
 const MOST_OPERATORS: usize = 1000;
 
-/// Number of columns of text that an error shows on either side of its caret.
+/// Number of columns of text that an error message shows on either side of its caret.
 const SHOWN: usize = 60;
 
 /// A leaf as written in the text.
@@ -43,13 +43,13 @@ pub(super) enum MetricWord {
     Literal(&'static str),
     /// Whether the event exists on this machine.
     HasEvent(String),
-    /// Number of PMUs that count the event.
+    /// Number of PMUs that can count the event.
     SourceCount(String),
     /// Number of counters in the event's sum.
     AggrNr(String),
     /// Whether the CPU matches this id.
     IsCpuid(String),
-    /// `NaN`: the author has no value for this case.
+    /// `NaN`: the metric has no value in this case.
     Nothing,
 }
 
@@ -472,7 +472,7 @@ mod tests {
             let reason = value(text).unwrap_err();
             assert!(reason.cause.contains(cause), "{text}: {}", reason.cause);
         }
-        // Operands that are not needed may have no value.
+        // Operands that do not affect the result may have no value.
         for (text, expected) in [
             ("cycles if 1 else NaN", 200.0),
             ("1 / zero if zero else 3", 3.0),

@@ -1,10 +1,10 @@
-//! Metrics by name and group, and the conversion of their texts to computable formulas.
+//! Metrics by name and group, and the conversion of their expressions to computable formulas.
 //!
-//! Receives [`MetricDefinition`]s from pmc itself ([`super::named`]), from vendors' tables, and from the
-//! user. Returns [`Formula`]s for this machine. Decides the meaning of names in expressions. A name refers to
-//! a metric of the same PMU, of no PMU, or of any PMU, in this order of preference and ignoring case. If
-//! there is no such metric, the name refers to an event. If an expression contains the name of its own
-//! metric, that name also refers to an event.
+//! Receives the [`MetricDefinition`]s that are built into pmc ([`super::named`]), that vendors provide in
+//! tables, and that the user types. Returns [`Formula`]s for this machine. Decides the meaning of names in
+//! expressions. A name refers to a metric of the same PMU, of no PMU, or of any PMU, in this order of
+//! preference. Case is ignored. If no metric has the name, the name refers to an event. If an expression
+//! contains the name of its own metric, that name also refers to an event.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -31,11 +31,11 @@ pub struct MetricDefinition<'a> {
     pub pmu: &'a str,
     /// perf's `ScaleUnit`: a factor, unless it is 1, and the unit (`100%`, `1e3per_1k_instr`, `GHz`).
     pub scale: &'a str,
-    /// The metric's groups, separated by `;`. A group requests all of its metrics.
+    /// The metric's groups, separated by `;`. Requesting a group requests all metrics in it.
     pub groups: &'a str,
-    /// Level in the top-down analysis, from the vendor's table; 1 is the top.
+    /// Level in the top-down analysis, from the vendor's table; 1 is the top level.
     pub level: Option<u8>,
-    /// The parent metric in the tree of the top-down analysis; empty at the top.
+    /// The parent metric in the tree of the top-down analysis; empty at the top level.
     pub parent: &'a str,
     /// The expression that computes the value.
     pub expression: &'a str,
@@ -45,8 +45,8 @@ pub struct MetricDefinition<'a> {
     pub locate: &'a str,
     /// Short description.
     pub help: &'a str,
-    /// Whether the expression uses the kernel's counts, as in metrics of perf and the vendors. Otherwise it
-    /// uses the displayed values, such as joules or milliseconds, as in metrics of pmc and the user.
+    /// Whether the expression uses the kernel's counts. perf's and the vendors' metrics do so. Metrics from
+    /// pmc and from the user use the displayed values instead, such as joules or milliseconds.
     pub raw: bool,
 }
 
@@ -55,8 +55,8 @@ impl<'a> MetricDefinition<'a> {
         self.groups.split(';').filter(|group| !group.is_empty())
     }
 
-    /// Returns the level if the metric is a node of the tree. Vendors also give a level to metrics derived
-    /// from nodes.
+    /// Returns the level if the metric is a node in the tree of the top-down analysis. Vendors also give a
+    /// level to metrics derived from nodes.
     fn tree_level(&self) -> Option<u8> {
         let is_of = |level: &u8| self.groups().any(|group| group == format!("TopdownL{level}"));
         self.level.filter(is_of)
@@ -78,11 +78,11 @@ impl<'a> MetricDefinition<'a> {
     }
 }
 
-/// Parses the value of one `--metric` option: `NAME=EXPRESSION`. The expression is not checked before it is
+/// Parses the value of one `--metric` option: `NAME=EXPRESSION`. The expression is checked only when it is
 /// bound.
 ///
 /// # Errors
-/// Fails if a part is missing.
+/// Fails if the name or the expression is missing.
 pub fn definition(text: &str) -> Result<MetricDefinition<'_>> {
     let Some((name, expression)) = text.split_once('=') else {
         return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))
@@ -134,7 +134,7 @@ impl<'a> MetricLibrary<'a> {
         exact.into_iter().flatten().map(|&at| &self.definitions[at]).chain(others)
     }
 
-    /// Returns all definitions of this group, ignoring case.
+    /// Returns all definitions in this group, ignoring case.
     pub fn of_group(&self, group: &str) -> impl Iterator<Item = &MetricDefinition<'a>> {
         let is_in = move |of: &MetricDefinition<'a>| of.groups().any(|own| own.eq_ignore_ascii_case(group));
         self.definitions.iter().filter(move |definition| is_in(definition))
@@ -157,7 +157,7 @@ impl<'a> MetricLibrary<'a> {
 pub struct Binder<'l, 'a> {
     library: &'l MetricLibrary<'a>,
     environment: &'l MetricEnvironment<'l>,
-    /// Results by the definition's address.
+    /// Results by the address of the definition.
     done: HashMap<*const MetricDefinition<'a>, Rc<BoundExpression>>,
 }
 
@@ -169,7 +169,7 @@ struct UnboundMetric<'l, 'a> {
 }
 
 impl<'l, 'a> Binder<'l, 'a> {
-    /// Creates a binder for metrics that may refer to those of `library`.
+    /// Creates a binder for metrics that may refer to metrics in `library`.
     pub fn new(library: &'l MetricLibrary<'a>, environment: &'l MetricEnvironment<'l>) -> Self {
         Self { library, environment, done: HashMap::new() }
     }
@@ -177,7 +177,7 @@ impl<'l, 'a> Binder<'l, 'a> {
     /// Prepares a definition for evaluation.
     ///
     /// # Errors
-    /// Fails if a text is malformed, or if metrics refer to each other in a cycle.
+    /// Fails if an expression is malformed, or if metrics refer to each other in a cycle.
     pub fn formula(&mut self, definition: &'l MetricDefinition<'a>) -> Result<Formula> {
         let value = self.bound(definition)?;
         let threshold = match definition.threshold {
@@ -238,7 +238,7 @@ impl<'l, 'a> Binder<'l, 'a> {
         Ok(Rc::clone(&self.done[&std::ptr::from_ref(wanted)]))
     }
 
-    /// Returns the metrics, other than itself, that a definition's expression refers to.
+    /// Returns the other metrics to which a definition's expression refers.
     fn named_in(
         &self,
         expression: &ExpressionNode<MetricWord>,
@@ -412,8 +412,8 @@ mod tests {
         assert_eq!((without.unit.as_str(), without.level), ("%", Some(1)));
         assert_eq!(without.crossed(&mut |operand| count(&operand.name)), Some(true));
         let less = |name: &str| if name == "CYCLES" { Ok(1.0) } else { Err(MissingValueReason::new("", "")) };
-        // If one part of the threshold is not crossed, the threshold is not crossed. If no part is known, the
-        // result is unknown.
+        // If one part of the condition is known to be false, the threshold is not crossed. If no part is
+        // known, the result is unknown.
         assert_eq!(without.crossed(&mut |operand| less(&operand.name)), Some(false));
         assert_eq!(without.crossed(&mut |_| Err(MissingValueReason::new("", ""))), None);
         assert!(!formula(&METRICS, "tma_width", 0.0).unwrap().has_threshold());

@@ -1,20 +1,20 @@
-//! The values of `#literals` and of functions that ask about the machine.
+//! The values of `#literals`, and of functions that query the machine.
 //!
 //! Contains only plain values and callbacks, which a command fills in from the host.
 
-/// The machine and the measurement, as visible to expressions.
+/// The facts about the machine and the measurement that expressions can use.
 #[derive(Clone, Copy)]
 pub struct MetricEnvironment<'a> {
     /// The values of literals.
     pub literals: Literals,
-    /// Whether an event exists, given its text as typed for `-e`.
+    /// Returns whether an event exists, given its text as typed after `-e`.
     pub has_event: &'a dyn Fn(&str) -> bool,
     /// Returns the number of PMUs that count an event, or `None` if there is no such event.
     pub source_count: &'a dyn Fn(&str) -> Option<f64>,
     /// Returns the average retire latency of an event in cycles, from the vendor's table (for `NAME:R`). If
     /// it returns `None`, `NAME:R >= 0` is false.
     pub retire_latency: &'a dyn Fn(&str) -> Option<f64>,
-    /// Whether the CPU's id matches this id (`GenuineIntel-6-55-7`) or pattern.
+    /// Returns whether the CPU's id matches an id, such as `GenuineIntel-6-55-7`, or a pattern.
     pub is_cpuid: &'a dyn Fn(&str) -> bool,
 }
 

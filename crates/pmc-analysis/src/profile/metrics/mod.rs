@@ -2,9 +2,9 @@
 //! rates.
 //!
 //! Receives [`StatCounts`]. For one cell, [`shadow`] returns [`ComputedMetric`]s: perf's metrics with perf's
-//! wording. For a row, [`derive`] returns [`DerivedResult`]s: named and user-defined metrics. Only events of
-//! the same row, cgroup and level (`:u` with `:u`) are combined. Does not format numbers; [`MetricFormat`]
-//! names perf's number format for a metric.
+//! wording. For a row, [`derive`] returns [`DerivedResult`]s: named and user-defined metrics. Combines only
+//! events in the same row and cgroup, with the same privilege level (`:u` with `:u`). Does not format
+//! numbers; [`MetricFormat`] names perf's number format for a metric.
 
 mod expression;
 pub mod formula;
@@ -119,7 +119,7 @@ pub fn shadow(counts: &StatCounts, row: usize, event: usize) -> Vec<ComputedMetr
     metric.into_iter().collect()
 }
 
-/// A counted cell of the table, with access to the other cells of its row.
+/// A counted cell in the table, with access to the other cells in its row.
 #[derive(Clone, Copy)]
 struct CountCell<'a> {
     counts: &'a StatCounts,
@@ -134,7 +134,7 @@ impl<'a> CountCell<'a> {
         Some(Self { counts, row, event, number })
     }
 
-    /// Returns a counted event with this role that can be combined with this cell. Prefers an event of the
+    /// Returns a counted event with this role that can be combined with this cell. Prefers an event in the
     /// same group.
     fn partner(&self, role: EventRole, same_level: bool) -> Option<Self> {
         let events = &self.counts.events;
@@ -152,7 +152,8 @@ impl<'a> CountCell<'a> {
             .map(|(_, _, cell)| cell)
     }
 
-    /// Returns the clock for rates. Its level does not matter, because it measures time.
+    /// Returns the clock event to compute rates with. Its privilege level does not matter, because it
+    /// measures time.
     fn clock(&self) -> Option<Self> {
         self.partner(EventRole::TaskClock, false).or_else(|| self.partner(EventRole::CpuClock, false))
     }
@@ -257,7 +258,7 @@ impl<'a> CountCell<'a> {
     }
 }
 
-/// Computes formulas for each row and each cgroup in it: the content of [`StatCounts::derived`].
+/// Computes formulas for each row and each cgroup in the row. The result is for [`StatCounts::derived`].
 pub fn derive(counts: &StatCounts, formulas: &[Formula]) -> Vec<Vec<DerivedResult>> {
     let mut cgroups: Vec<Option<&str>> = Vec::new();
     for event in &counts.events {
@@ -280,8 +281,8 @@ struct CountedFormula<'a> {
 
 impl<'a> CountedFormula<'a> {
     fn of(counts: &'a StatCounts, cgroup: Option<&'a str>, formula: &'a Formula) -> Self {
-        // Find the level that all events share: `cycles:u` is combined with `instructions:u`. An event with
-        // exactly the right name needs no level.
+        // Find the privilege level that all events share: `cycles:u` is combined with `instructions:u`. An
+        // event whose name matches exactly can have any level.
         let mut levels: Vec<&str> = vec![""];
         for event in &counts.events {
             if !levels.contains(&event.level.as_str()) {
@@ -340,8 +341,9 @@ impl<'a> CountedFormula<'a> {
         }
     }
 
-    /// Returns half the 95 % interval of a value whose events were multiplexed, to first order. The error of
-    /// a group affects all counts of the group equally. The errors of different groups are independent.
+    /// Returns half the width of the 95 % confidence interval for a value whose events were multiplexed, to
+    /// first order. The error of a group affects all counts in the group equally. The errors of different
+    /// groups are independent.
     fn error(&self, row: usize, used: &[usize], value: f64) -> Option<f64> {
         let counts = self.counts;
         let mut errors: BTreeMap<usize, f64> = BTreeMap::new();
@@ -391,7 +393,7 @@ impl<'a> CountedFormula<'a> {
     }
 }
 
-/// The only operand that is not the count of an event: the elapsed time of the measurement, in seconds.
+/// The only operand that is not an event's count: the elapsed time of the measurement, in seconds.
 const DURATION: &str = "duration_time";
 
 /// Returns the event to which `name` refers in an expression: the event with exactly this name, or the

@@ -1,7 +1,7 @@
 //! pmc's named metrics (`-M`), with their expressions.
 //!
-//! Provides [`MetricDefinition`]s. All expressions are written in the language of [`super::grammar`], so
-//! users can write the same metrics with `--metric`.
+//! Provides [`MetricDefinition`]s. All expressions use the language of [`super::grammar`], so users can
+//! define the same metrics with `--metric`.
 
 use super::library::MetricDefinition;
 
@@ -38,7 +38,7 @@ pub const NAMED: &[MetricDefinition<'static>] = named! {
     OS "migration_rate" | "migrations_per_second" ["/sec"] = "1e3 * cpu-migrations / task-clock": "CPU migrations per second of CPU time";
 };
 
-/// Returns all metrics of this group, ignoring case. Returns none if the group does not exist.
+/// Returns all metrics in this group, ignoring case. Returns no metrics if the group does not exist.
 pub fn of_group(group: &str) -> impl Iterator<Item = &'static MetricDefinition<'static>> {
     NAMED.iter().filter(move |named| named.groups.eq_ignore_ascii_case(group))
 }

@@ -1,4 +1,4 @@
-//! Maps perf's generic names to roles in metrics, and lists the names that an expression accepts without
+//! Maps perf's generic event names to roles in metrics. Lists the names that an expression accepts without
 //! quotes.
 //!
 //! Handles only names, not values.
@@ -6,7 +6,7 @@
 use crate::profile::counts::EventRole;
 use pmc_sys::abi::generic;
 
-/// Roles of perf's generic names.
+/// Roles of perf's generic event names.
 const ROLES: &[(&str, EventRole)] = &[
     ("task-clock", EventRole::TaskClock),
     ("cpu-clock", EventRole::CpuClock),

@@ -48,14 +48,14 @@ pub fn events(has: impl Fn(&str) -> bool) -> Option<&'static [&'static str]> {
 /// Analyzes one row.
 ///
 /// # Errors
-/// Returns the event that is missing, and why it is missing.
+/// Fails if an event is missing. Returns that event and the reason.
 pub(crate) fn level1(counts: &StatCounts, row: usize) -> Result<TopdownLevel1, MissingValueReason> {
     let get = |name: &str| number(counts, row, name);
     if counts.events.iter().any(|e| is(&e.name, SHARES[0])) {
         let [_, retiring, bad, frontend, backend] = SHARES;
         let (r, b, f, k) = (get(retiring)?, get(bad)?, get(frontend)?, get(backend)?);
-        // The four shares should add up to all slots. Dividing by their sum corrects the rounding in the
-        // register.
+        // The four shares should add up to all slots. Dividing by their sum corrects the rounding errors in
+        // the register.
         let all = r + b + f + k;
         return shares(all, r, b, f);
     }
@@ -65,7 +65,8 @@ pub(crate) fn level1(counts: &StatCounts, row: usize) -> Result<TopdownLevel1, M
     shares(total, retired, (get(issued)? - retired + get(recovery)?).max(0.0), get(bubbles)?)
 }
 
-/// Analyzes every row, in percent and as named metrics: the content of [`StatCounts::derived`].
+/// Analyzes every row and returns the shares as named metrics, in percent. The result is for
+/// [`StatCounts::derived`].
 pub fn derive(counts: &StatCounts) -> Vec<Vec<DerivedResult>> {
     let row = |row| {
         let level = level1(counts, row);
@@ -80,7 +81,7 @@ pub fn derive(counts: &StatCounts) -> Vec<Vec<DerivedResult>> {
             error: None,
             branch: Some(TopdownBranch { level: 1, ..TopdownBranch::default() }),
         };
-        // The thresholds in Intel's tables.
+        // These are the thresholds from Intel's tables.
         vec![
             part("retiring", 0.7, "useful work", |l| l.retiring),
             part("bad speculation", 0.15, "work discarded after wrong speculation", |l| l.bad_speculation),
@@ -92,7 +93,8 @@ pub fn derive(counts: &StatCounts) -> Vec<Vec<DerivedResult>> {
 }
 
 /// Returns the path from the top of a tree to its bottleneck. At each level, the path follows the largest
-/// metric that exceeds its threshold. The result contains indices into `tree`, which must cover only one PMU.
+/// metric that exceeds its threshold. The result contains indices into `tree`. All metrics in `tree` must
+/// belong to the same PMU.
 pub fn bottleneck(tree: &[&DerivedResult]) -> Vec<usize> {
     let mut path: Vec<usize> = Vec::new();
     loop {

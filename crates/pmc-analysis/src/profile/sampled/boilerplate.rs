@@ -1,11 +1,11 @@
 //! Start-up frames: the functions that start a program, its threads and their workers. Every stack begins
-//! with them, so their total cost is always the cost of everything, which is not useful.
+//! with them, so their total cost is always 100 %, which is not useful.
 //!
 //! ```text
 //!   _start ─ __libc_start_main ─ __libc_start_call_main ─ main ─ …      becomes  3 callers ─ main ─ …
 //! ```
-//! This module recognizes start-up frames by their names and the shape of the tree. It does not decide how a
-//! chain of callers is shown.
+//! This module recognizes start-up frames by their names and the shape of the tree. It does not decide how
+//! views show them.
 
 use super::{CallTree, Profile, RowCell, StringTable};
 
@@ -94,9 +94,9 @@ pub fn callers(tree: &CallTree, texts: &StringTable) -> Vec<StartupCallers> {
     tree.roots.iter().filter_map(chain).collect()
 }
 
-/// Returns the indices of the rows with start-up functions. `rows` has the cells and the own cost of each
-/// row; a start-up function's own cost must be 0. Returns none if there is only one matching row, or if rows
-/// have no totals.
+/// Returns the indices of the rows with start-up functions. `rows` yields the cells and the own cost of each
+/// row. Rows with an own cost are not start-up rows. Returns no indices if there is only one matching row, or
+/// if rows have no totals.
 pub fn caller_rows<'a>(profile: &Profile, rows: impl Iterator<Item = (&'a [RowCell], u64)>) -> Vec<usize> {
     let is_caller = |(cells, own): (&[RowCell], u64)| {
         let symbol = match cells.last() {
@@ -116,7 +116,7 @@ mod tests {
     use crate::profile::sampled::tree::CallNode;
     use pmc_sys::abi::CpuMode;
 
-    /// Makes a call chain; `own` contains the functions' own samples.
+    /// Builds a call chain. `own` contains each function's own samples.
     fn chain(names: &[&str], own: &[u64]) -> (CallTree, StringTable) {
         let mut texts = StringTable::default();
         let mut tree = CallTree { roots: vec![0], ..CallTree::default() };

@@ -1,7 +1,7 @@
 //! Modifies stacks by function name: `--ignore-callees` truncates them, `--parent` marks them.
 //!
-//! Receives resolved stacks and the calls at their locations. Modifies the stacks before tables and trees are
-//! made.
+//! Receives resolved stacks and the calls at their locations. Modifies the stacks before pmc builds tables
+//! and trees from them.
 //!
 //! ```text
 //!   main  f  g  h      --ignore-callees f:   main f          (f's callees count as f's own)
@@ -15,20 +15,21 @@ use crate::session::intern::{Interner, bytes, words};
 use crate::session::samples::SampleAttribute;
 use crate::session::{ResolvedStacks, StackStore};
 
-/// Name of the parent of stacks without a matching function.
+/// Parent name for stacks without a matching function.
 pub(crate) const OTHER: &str = "[other]";
 
 /// A function that returns whether a name matches the pattern.
 pub(crate) type NameMatcher<'a> = dyn Fn(&str) -> bool + 'a;
 
-/// For each call, whether its name matches. Checks each name once.
+/// Returns, for each call, whether its name matches. Checks each name only once.
 fn matching(code: &LocationCalls, texts: &StringTable, matches: &NameMatcher<'_>) -> Vec<bool> {
     let mut known: FxHashMap<StringId, bool> = FxHashMap::default();
     let mut ask = |id: StringId| *known.entry(id).or_insert_with(|| matches(texts.get(id)));
     code.calls().iter().map(|call| ask(call.symbol)).collect()
 }
 
-/// Removes the callees of matching functions: a stack then starts with its outermost matching function.
+/// Removes the callees of matching functions. The outermost matching function becomes the innermost frame of
+/// its stack.
 pub(crate) fn ignore_callees(
     resolved: &mut ResolvedStacks,
     code: &LocationCalls,
@@ -55,7 +56,7 @@ pub(crate) fn ignore_callees(
     resolved.rejoin();
 }
 
-/// Stores each row's parent in the row's attributes.
+/// Stores the name of each row's parent in the row's attributes.
 pub(crate) fn mark_parents(
     resolved: &mut ResolvedStacks,
     attributes: &mut Interner,
@@ -88,7 +89,7 @@ pub(crate) fn mark_parents(
     resolved.rejoin();
 }
 
-/// Removes the rows without a parent, and returns the sums of these rows by event.
+/// Removes the rows without a parent, and returns their sums per event.
 pub(crate) fn without_others(
     resolved: &mut ResolvedStacks,
     attributes: &Interner,

@@ -3,7 +3,7 @@
 use super::{SampleValue, StringId};
 use pmc_sys::abi::CpuMode;
 
-/// A function of a chain.
+/// A function in a call chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainLink {
     /// The function.
@@ -29,7 +29,7 @@ pub struct ChainNode {
     pub children: Vec<u32>,
 }
 
-/// The chains of a row.
+/// The call chains of a table row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChainTree {
     /// The nodes, by number; a node comes before its children.

@@ -1,9 +1,9 @@
 //! The call chains of each row of a table, as perf prints them below the rows.
 //!
 //! In caller order, a row's chains start at the row's function and lead to the sampled function. In callee
-//! order, they start at the row's function and lead outward to the root. Samples in the row's own function
-//! contribute their whole stack. Chains with a common prefix share a node. A node contains all functions that
-//! its chains have in common:
+//! order, they start at the row's function and lead outward to the root. In both orders, samples in the row's
+//! own function contribute their whole stack. Chains with a common prefix share a node. A node contains all
+//! functions that its chains have in common:
 //!
 //! ```text
 //!   main f g   3           row main, caller order        row g, callee order
@@ -27,11 +27,11 @@ pub struct ChainRequest {
     pub order: StackDirection,
     /// Whether direct recursion is collapsed to one function.
     pub collapse: bool,
-    /// Minimum share (0 to 1) of a branch; smaller branches are left out.
+    /// Minimum share (0 to 1) for a branch to be shown.
     pub limit: f64,
     /// Whether the limit is relative to the parent node instead of the total.
     pub relative: bool,
-    /// Minimum share (0 to 1) of a row in the total; smaller rows get no chains.
+    /// Minimum share (0 to 1) of the total for a row to have its chains shown.
     pub row_limit: f64,
 }
 
@@ -70,7 +70,7 @@ fn joined(mut tree: CallTree) -> ChainTree {
     chains
 }
 
-/// Adds call chains to the rows of each event. Rows whose cost is below a limit get none.
+/// Adds call chains to the rows of each event. Rows whose cost is below the row limit get no chains.
 pub(super) fn add_chains(
     input: &TableInput<'_>,
     table: TableRequest<'_>,
@@ -80,7 +80,7 @@ pub(super) fn add_chains(
     texts: &mut StringTable,
 ) {
     let of = table.share_of;
-    // perf rounds down here.
+    // Round down, as perf does.
     let least = |event: usize, part: f64| (part * of.cost(&totals[event]) as f64) as u64;
     let row_limit = match request.relative {
         true => request.row_limit,
@@ -101,7 +101,7 @@ pub(super) fn add_chains(
     }
 }
 
-/// Returns the parts of paths that form the chains of each row, by event and row.
+/// Returns the parts of stack paths that form each row's chains, by event and row.
 fn rests<'a>(
     input: &'a TableInput<'a>,
     table: TableRequest<'a>,

@@ -1,6 +1,7 @@
 //! The calls at each location, including inlined ones.
 //!
-//! Receives locations and the symbolizer's results. Decides what to show if a name or a module is missing.
+//! Receives locations and the symbolizer's results. Decides which placeholder to show if a name or a module
+//! is missing.
 
 use std::num::NonZeroU64;
 
@@ -24,13 +25,15 @@ pub struct LocationCall {
     pub line: u32,
     /// Size of the function's code in bytes; 0 if unknown.
     pub(crate) size: u32,
-    /// Start of the function's code, in the units of [`CodeLocation::offset`]; `None` if unknown or inlined.
+    /// Start address of the function's code, in the same address space as [`CodeLocation::offset`]; `None` if
+    /// unknown or inlined.
     pub start: Option<NonZeroU64>,
     /// CPU mode of the code.
     pub level: CpuMode,
     /// Whether the call is inlined into the next outer function.
     pub inlined: bool,
-    /// Whether the function's name comes from a symbol. Otherwise the name describes the function's location.
+    /// Whether the function's name comes from a symbol. Otherwise the name is a placeholder that describes
+    /// the function's location.
     pub named: bool,
 }
 
@@ -48,18 +51,18 @@ pub struct LocationCalls {
     /// For each location, the index range of its calls (end exclusive).
     ranges: Vec<(u32, u32)>,
     modules: Vec<Option<u32>>,
-    /// Whether names are shown as the compiler wrote them.
+    /// Whether names are shown in their mangled form.
     pub raw_names: bool,
     /// Cached strings that many locations share: the names of modules and the placeholders for their code.
-    /// The first entry is for unmapped code, followed by the modules by number.
+    /// The first entry is for unmapped code. The modules follow in the order of their numbers.
     of_module: Vec<Option<(StringId, Option<StringId>)>>,
     /// Cached names of functions.
     of_function: FxHashMap<FunctionId, StringId>,
 }
 
-/// Name of an unknown module.
+/// Name shown for an unknown module.
 pub const UNKNOWN: &str = "[unknown]";
-/// Name of unmapped code.
+/// Name shown for unmapped code.
 pub(crate) const UNMAPPED: &str = "[not mapped]";
 
 /// Returns the name of code whose module is known but whose function is not: the module's name in brackets.
@@ -69,7 +72,6 @@ fn placeholder(module: &Module) -> String {
 }
 
 impl LocationCalls {
-    /// Removes all locations.
     pub(crate) fn clear(&mut self) {
         self.calls.clear();
         self.ranges.clear();
@@ -79,8 +81,8 @@ impl LocationCalls {
     }
 
     /// Adds the next location. All locations must use the same lists of modules, names and strings. `frames`
-    /// come from the symbolizer, innermost first. `address` is the location's address in the module's own
-    /// address space, like the start addresses of functions.
+    /// are the frames from the symbolizer, innermost first. `address` is the location's address in the
+    /// module's own address space, like the start addresses of functions.
     pub(crate) fn add(
         &mut self,
         location: &CodeLocation,
@@ -130,7 +132,7 @@ impl LocationCalls {
         self.modules.push(location.module());
     }
 
-    /// Adds a location of data: a variable and the offset in it, or the address.
+    /// Adds a data location: a variable and the offset in it, or the address.
     pub(crate) fn add_data(
         &mut self,
         location: &CodeLocation,
@@ -154,7 +156,7 @@ impl LocationCalls {
         self.modules.push(location.module());
     }
 
-    /// Adds a location with known calls, innermost first. There must be at least one.
+    /// Adds a location whose calls are already known, innermost first. There must be at least one call.
     pub(crate) fn push(&mut self, calls: &[LocationCall], module: Option<u32>) {
         let start = self.calls.len() as u32;
         self.calls.extend_from_slice(calls);
@@ -188,7 +190,6 @@ impl LocationCalls {
         self.modules[location as usize]
     }
 
-    /// Returns the number of locations.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
     }
@@ -206,13 +207,13 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
-    /// Returns the kind for a row's letter and its module's short name.
+    /// Returns the kind for a row, given the letter of its CPU mode and its module's short name.
     pub fn of_row(letter: char, module: &str) -> Self {
         let level = if matches!(letter, 'k' | 'g' | 'H') { CpuMode::Kernel } else { CpuMode::User };
         Self::of(level, module)
     }
 
-    /// Returns the kind for a CPU mode and a module's short name.
+    /// Returns the kind for code, given its CPU mode and its module's short name.
     pub fn of(level: CpuMode, module: &str) -> Self {
         match level {
             CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor => Self::Kernel,
@@ -225,7 +226,7 @@ impl CodeKind {
 }
 
 /// Whether a module is memory for a runtime's generated code, or a file that `inject --jit` created from such
-/// code. Anonymous memory can have a name (`prctl(2)`), which V8 makes use of.
+/// code. V8 gives its anonymous memory a name (`prctl(2)`).
 pub(crate) fn is_generated_module(module: &str) -> bool {
     module.starts_with("[JIT]")
         || module.starts_with("[anon:")

@@ -16,7 +16,7 @@ use crate::session::intern::words;
 use crate::session::samples::{ANY_COMM, RowKey, SampleAttribute};
 use pmc_sys::abi::CpuMode;
 
-/// Selects the samples that count. If the rows do not distinguish threads, CPUs or times, a filter on that
+/// Selects the samples to include. If the rows do not distinguish threads, CPUs or times, a filter on that
 /// attribute excludes nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
@@ -89,7 +89,7 @@ pub(super) fn by_name<'a>(
     kept.into()
 }
 
-/// Result of each part of a filter for one row.
+/// Results of the filter's parts for one row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilterVerdict {
     pub(super) thread: bool,

@@ -1,8 +1,10 @@
-//! Interpreters in the samples: whether their languages' functions have names, and how to get names.
+//! Finds interpreters in the samples. Determines whether the functions of their languages have names, and how
+//! to get missing names.
 //!
-//! Receives the stacks and the calls at their locations, and returns facts for the trust line. An interpreter
-//! is recognized by its evaluator, the function that runs programs of the language. The language's functions
-//! have names only if a runtime generates code for them and writes the names to a file.
+//! Receives the stacks and the calls at their locations, and returns facts for the statement about data
+//! quality. An interpreter is recognized by its evaluator, the function that runs programs of the language.
+//! The language's functions have names only if a runtime generates code for them and writes the names to a
+//! file.
 
 use rustc_hash::FxHashSet;
 
@@ -16,10 +18,9 @@ struct Interpreter {
     /// Names of the interpreter's evaluator. While a program of the language runs, its stack contains one of
     /// them.
     evaluators: &'static [&'static str],
-    /// Whether the language's functions have no names, regardless of the stacks. Receives the module of the
-    /// evaluator.
+    /// Returns whether functions of the language never have names, given the module of the evaluator.
     is_nameless: fn(module: &str) -> bool,
-    /// Returns how to get names.
+    /// Returns a remedy for missing names.
     remedy: fn(module: &str) -> &'static str,
 }
 
@@ -81,8 +82,8 @@ pub struct NamelessLanguage {
     pub(crate) remedy: &'static str,
 }
 
-/// Returns the languages whose functions have no names. If there are no callers, returns only languages that
-/// can be recognized without stacks.
+/// Returns the languages whose functions have no names. If no callers were recorded, returns only languages
+/// whose functions never have names.
 pub(super) fn nameless(
     resolved: &ResolvedStacks,
     code: &LocationCalls,

@@ -1,9 +1,9 @@
-//! Costs of functions in languages whose runtimes generate code and name it: Python, JavaScript, Java,
-//! Erlang.
+//! Costs of functions in languages whose runtimes generate code and name its functions: Python, JavaScript,
+//! Java, Erlang.
 //!
 //! Receives rows of stacks and the calls at their locations, and returns one row per function. A function's
 //! own cost includes the native code that it runs, mainly its interpreter. In the table of all functions, in
-//! contrast, a Python function never has any own samples.
+//! contrast, a Python function never has own samples.
 //!
 //! ```text
 //!   stack  dict_lookup <- _PyEval_EvalFrameDefault <- py::f <- _PyEval_EvalFrameDefault <- py::main
@@ -30,7 +30,7 @@ pub struct LanguageFunction {
     pub total: SampleValue,
 }
 
-/// Prefixes of names that belong to a runtime instead of a program: V8, the JVM, BEAM.
+/// Prefixes of function names that belong to a runtime instead of a program: V8, the JVM, BEAM.
 const RUNTIME_STARTS: [&str; 8] = [
     "Builtin:",
     "BytecodeHandler:",
@@ -41,7 +41,7 @@ const RUNTIME_STARTS: [&str; 8] = [
     "global::",
     "erts_beamasm:",
 ];
-/// Suffixes of names that belong to a runtime.
+/// Suffixes of function names that belong to a runtime.
 const RUNTIME_ENDS: [&str; 5] = ["stub", "Blob", "-CodeInfoPrologue", "::codeHeader", "::codeFooter"];
 
 /// Whether a call is code that a runtime generated and named.
@@ -56,7 +56,7 @@ fn is_function(call: &LocationCall, texts: &StringTable) -> bool {
         && !RUNTIME_ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// For each call, whether the predicate holds. Checks each pair of module and function once.
+/// Returns, for each call, whether the predicate is true. Checks each pair of module and function only once.
 pub(super) fn marked(
     code: &LocationCalls,
     texts: &StringTable,

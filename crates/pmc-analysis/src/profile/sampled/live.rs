@@ -1,4 +1,4 @@
-//! The parts of a live result other than rows: overall facts, functions by name, and a placeholder for
+//! Data of the live view other than its rows: the header, functions identified by name, and a placeholder for
 //! pending names.
 //!
 //! Contains only plain data. `analysis` fills it in, and views and the screen show it.
@@ -32,7 +32,7 @@ pub struct LiveHeader {
     pub throttled: u64,
     /// Number of samples of unknown events.
     pub unknown: u64,
-    /// Shares of samples (0 to 1) in the kernel, in programs, and while idle.
+    /// Shares of samples (0 to 1) that are in the kernel, in programs, and in the idle task.
     pub split: Option<(f64, f64, f64)>,
     /// pmc's own CPU usage since the previous table; 1 is one full CPU.
     pub own_cpu: f64,

@@ -5,9 +5,9 @@
 //! Pure.
 //!
 //! ```text
-//!   rows (event, stack, name, attributes) --+--> table: own and total per sort key
-//!   Code: location -> calls ------------+--> tree:  caller or callee order
-//!                                       '--> quality: roots reached, frames without names; trust: in words
+//!   rows (event, stack, name, attributes) --+--> table:   own and total cost per sort key
+//!   location -> calls ----------------------+--> tree:    in caller or callee order
+//!                                           '--> quality: roots reached, frames without names
 //! ```
 
 pub mod boilerplate;
@@ -108,12 +108,12 @@ pub struct ProfileEvent {
     pub tree: Option<CallTree>,
     /// Functions of languages with a runtime, if they were requested.
     pub language_functions: Vec<LanguageFunction>,
-    /// Index of the group's leader; the event's own index if it is in no group.
+    /// Index of the group's leader; the event's own index if it does not belong to a group.
     pub leader: usize,
 }
 
 impl ProfileEvent {
-    /// Returns a value's contribution to a share.
+    /// Returns the cost of a value, from which shares are computed.
     pub fn cost(&self, value: &SampleValue) -> u64 {
         self.share_of.cost(value)
     }
@@ -123,7 +123,7 @@ impl ProfileEvent {
         share::share(cost, self.cost(&self.total))
     }
 
-    /// Returns a cost's share of all periods or all latencies, 0 to 1.
+    /// Returns a cost's share of all periods or of all latencies, 0 to 1.
     pub fn share_by(&self, of: ShareOf, cost: u64) -> f64 {
         share::share(cost, of.cost(&self.total))
     }
@@ -133,7 +133,7 @@ impl ProfileEvent {
         self.error_by(self.share_of, share)
     }
 
-    /// Returns half the width of the 95 % confidence interval for a share of all periods or all latencies.
+    /// Returns half the width of the 95 % confidence interval for a share of all periods or of all latencies.
     pub fn error_by(&self, of: ShareOf, share: f64) -> f64 {
         half_width(share, of.draws(&self.total))
     }

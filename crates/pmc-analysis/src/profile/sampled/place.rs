@@ -1,4 +1,4 @@
-//! Cells for branches and data accesses: the code or data at an address of a sample other than its
+//! Cells for branches and data accesses. They describe addresses in a sample other than the address of its
 //! instruction.
 
 use super::{LocationCall, LocationCalls, RowCell, SortKey, StringTable};
@@ -32,7 +32,7 @@ pub(super) fn line(of: &LocationCall, at: &LocationCall, offset: Option<u64>) ->
     }
 }
 
-/// Returns a cell for the source of a branch, or for its flags.
+/// Returns a cell for the source, target or flags of a branch.
 ///
 /// `offset` returns the address of a location in its module's own address space.
 pub(super) fn of_branch(
@@ -69,7 +69,7 @@ pub(super) fn of_branch(
     };
     let flags = BranchFlags(flags);
     let mut letter = |letter: &str| RowCell::Text(texts.add(letter));
-    // perf's letters.
+    // These are the letters that perf prints.
     match key {
         SortKey::Mispredict if flags.is_predicted() => letter("N"),
         SortKey::Mispredict if flags.is_mispredicted() => letter("Y"),
@@ -94,7 +94,7 @@ pub(super) fn of_data(key: SortKey, code: &LocationCalls, word: &RowAttribute<'_
     }
 }
 
-/// Returns a cell for the source of the data, in perf's wording.
+/// Returns a cell for the source of the accessed data, in perf's wording.
 pub(super) fn of_source(key: SortKey, word: u64, texts: &mut StringTable) -> RowCell {
     let source = DataSource(word);
     RowCell::Text(match key {

@@ -10,7 +10,7 @@ use super::{LocationCalls, StringId, StringTable};
 use crate::session::ResolvedStacks;
 use pmc_symbols::symbol::ModuleDataQuality;
 
-/// The facts of the trust line.
+/// The facts behind the statement about data quality.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProfileQuality {
     /// Number of samples read.
@@ -40,17 +40,17 @@ pub struct ProfileQuality {
     pub frames: u64,
     /// Number of frames without a symbol.
     pub unnamed: u64,
-    /// For stacks that do not reach a root: the module of the outermost frame and the number of samples,
+    /// For stacks that do not reach a root: the module of the outermost frame, with its number of samples,
     /// largest first.
     pub broken: Vec<(String, u64)>,
     /// How the unwinding of copied stacks ended.
     pub ends: UnwindEnds,
     /// Whether call chains exist but were not requested. Their quality is then unknown.
     pub chains_unread: bool,
-    /// Comparison of the recorded command's event count with its samples; `None` if unknown.
+    /// The event count of the recorded command, compared with its samples; `None` if unknown.
     pub unsampled: Option<UnsampledEvent>,
     /// How stacks were unwound during recording (`dwarf` or `auto`). In this case, the recorder has already
-    /// reported why they end.
+    /// reported why stacks end.
     pub unwound_live: Option<&'static str>,
     /// Whether stack copies had the kernel's maximum size.
     pub largest_copies: bool,
@@ -65,11 +65,11 @@ pub struct ProfileQuality {
 /// An event of a recorded command that was both counted and sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnsampledEvent {
-    /// The count.
+    /// Number of events counted.
     pub counted: u64,
     /// Sum of the periods of the samples.
     pub sampled: u64,
-    /// Whether both are nanoseconds of CPU time.
+    /// Whether both values are nanoseconds of CPU time.
     pub(crate) is_time: bool,
 }
 
@@ -87,8 +87,8 @@ pub struct UnwindEnds {
     pub long: u64,
     /// Number of samples of 32-bit Arm processes, which pmc does not unwind.
     pub compat: u64,
-    /// Modules whose code has no unwind tables, which stopped the unwinding, with the number of samples,
-    /// largest first. `None` means unmapped code.
+    /// Modules that stopped the unwinding because they have no unwind tables, each with its number of
+    /// samples, largest first. `None` means unmapped code.
     pub no_tables: Vec<(Option<String>, u64)>,
 }
 
@@ -103,7 +103,7 @@ impl UnwindEnds {
     }
 }
 
-/// A module with samples: its symbols, and which data is missing.
+/// A module with samples, its symbols, and its missing data.
 ///
 /// A recording may have a million modules, so the strings are shared.
 #[derive(Debug, Clone, PartialEq)]
@@ -183,7 +183,8 @@ const ROOTS: &[&str] = &[
     "erts_beamasm:normal_exit/0-CodeInfoPrologue",
 ];
 
-/// Counts the stacks and frames of the rows. If there are no callers, counts only the innermost functions.
+/// Counts the stacks and frames of the rows. If no callers were recorded, counts only the innermost
+/// functions.
 pub(crate) fn count(
     resolved: &ResolvedStacks,
     code: &LocationCalls,

@@ -1,14 +1,14 @@
-//! Queries on a profile, as plain data, and the code that answers them.
+//! Queries about a profile, as plain data, and the code that answers them.
 //!
 //! Receives rows of distinct stacks ([`TableInput`]), their events, and a [`Query`]. Filters the rows, joins
-//! rows that the query does not distinguish, and builds tables and trees from them. Everything that shows
-//! profiles uses this module: a report once, the screen after each key press, the live view at each refresh.
-//! The caller provides the rows, and the facts about modules and losses.
+//! rows that the query does not distinguish, and builds tables and trees from them. All views of profiles use
+//! this module. A report uses it once, the screen after each key press, and the live view at each refresh.
+//! The caller provides the rows. It also adds the facts about modules and losses.
 //!
 //! ```text
 //!   rows ── filter ──+── join rows with equal keys ── tables, trees
-//!                    +── all filters but time:    sums by slice of time    (the strip to choose a slice)
-//!                    '── all filters but threads: sums by thread           (the list to choose a thread)
+//!                    +── all filters but time:    sums by slice of time    (to choose a time slice)
+//!                    '── all filters but threads: sums by thread           (to choose a thread)
 //! ```
 
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ use pmc_sys::sort;
 /// A query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// The event of the tables and trees; `None` means all events.
+    /// The event that tables and trees show; `None` means all events.
     pub event: Option<usize>,
     /// The sort keys that distinguish rows.
     pub keys: Vec<SortKey>,
@@ -49,20 +49,20 @@ pub struct Query {
     pub tree: Option<StackDirection>,
     /// Whether direct recursion is collapsed to one node.
     pub collapse: bool,
-    /// Minimum share (0 to 1) of a branch in the event's periods; smaller branches are left out.
+    /// Minimum share (0 to 1) of the event's cost for a branch to be shown.
     pub limit: f64,
-    /// Minimum share (0 to 1) of a row; smaller rows are left out.
+    /// Minimum share (0 to 1) for a row to be shown.
     pub row_limit: f64,
     /// Options for the call chains of rows; `None` means no chains.
     pub chains: Option<ChainRequest>,
     /// The function at the tree's root. The tree shows its callees in caller order, and its callers in callee
     /// order.
     pub root: Option<String>,
-    /// Whether events have [`LanguageFunction`](super::LanguageFunction)s.
+    /// Whether the answer includes [`LanguageFunction`](super::LanguageFunction)s.
     pub language_functions: bool,
     /// Whether shares refer to the filtered samples instead of all samples.
     pub relative: bool,
-    /// Selects the samples that count.
+    /// Selects the samples to include.
     pub filter: Filter,
 }
 
@@ -94,11 +94,11 @@ impl Default for Query {
 pub(crate) struct EventTotals {
     /// The event's name; untrusted text.
     pub(crate) name: String,
-    /// Index of the group's leader; the event's own index if it is in no group.
+    /// Index of the group's leader; the event's own index if it does not belong to a group.
     pub(crate) leader: usize,
     /// Sum of all samples.
     pub(crate) total: SampleValue,
-    /// Sum of the samples that were excluded before rows were made.
+    /// Sum of the samples that were excluded before rows were built.
     pub(crate) filtered: SampleValue,
 }
 
@@ -113,7 +113,7 @@ pub struct TimeSums {
     pub sums: Vec<u64>,
 }
 
-/// A thread and its cost.
+/// A thread, with its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadSum {
     /// The process id.
@@ -122,7 +122,7 @@ pub struct ThreadSum {
     pub tid: i32,
     /// The thread's name.
     pub comm: StringId,
-    /// Sum of the thread's samples.
+    /// Sum of the samples of the thread.
     pub value: SampleValue,
 }
 
@@ -134,10 +134,10 @@ pub struct QueryAnswer {
     /// Tables and trees. The facts about modules and losses are not filled in.
     pub profile: Profile,
     /// The periods of the query's event over time, ignoring the query's time filter. If the query is for all
-    /// events, the periods of the first event. `None` if rows have no time.
+    /// events, contains the periods of the first event. `None` if rows have no time.
     pub times: Option<TimeSums>,
-    /// The samples of the same event by thread, ignoring the query's thread filters, largest first. Empty if
-    /// rows have no threads.
+    /// The cost of each thread for the same event, ignoring the query's thread filters, largest first. Empty
+    /// if rows have no threads.
     pub threads: Vec<ThreadSum>,
     /// Names of the threads' processes, by process id.
     pub process_names: FxHashMap<i32, StringId>,
@@ -146,7 +146,7 @@ pub struct QueryAnswer {
 /// Maximum number of slices in [`TimeSums`]; longer recordings have longer slices.
 const SLICES: u64 = 2000;
 
-/// Answers a query. `texts` contains the strings that the input's code refers to.
+/// Answers a query. `texts` contains the strings of the calls in `input`.
 pub(crate) fn answer(
     input: &TableInput<'_>,
     events_totals: &[EventTotals],
@@ -264,8 +264,8 @@ fn grown(
     grown
 }
 
-/// Returns the costs of threads, largest first, and the names of their processes. `by_attributes` has the
-/// samples by their attributes and the name of their thread.
+/// Returns the costs of threads, largest first, and the names of their processes. `by_attributes` contains
+/// sums by sample attributes and thread name.
 fn threads(
     input: &TableInput<'_>,
     by_attributes: FxHashMap<(u32, u32), SampleValue>,
@@ -351,7 +351,7 @@ fn joined<'a>(rows: Cow<'a, [(RowKey, SampleValue)]>, keys: &[SortKey]) -> Cow<'
     }
     let mut joined: Vec<(RowKey, SampleValue)> = Vec::new();
     for (key, value) in rows.iter() {
-        // Keep the attributes of the first row, because no key reads them.
+        // Keep the first row's attributes. No key reads them.
         let same = joined.last_mut().filter(|(last, _)| plain(last) == plain(key));
         match same {
             Some((_, sum)) => *sum += value,

@@ -1,7 +1,7 @@
 //! Cells that describe samples: threads, CPUs, times, and the values that the kernel recorded.
 //!
-//! Receives the attributes of a row and its sort keys. The cells of code are in `table`, and those of
-//! branches and data addresses in `place`.
+//! Receives the attributes of a row and its sort keys. `table` creates the cells that describe code. `place`
+//! creates the cells that describe branches and data addresses.
 
 use super::table_input::{ENDED_NAME, TableInput};
 use super::{RowCell, SortKey, StringId, StringTable, place};
@@ -134,7 +134,7 @@ pub(super) fn sample_cells(
                 _ => RowCell::Text(texts.add(super::callers::OTHER)),
             },
             SortKey::Period => number(word(|e| *e == SampleAttribute::Period)),
-            // Properties of the code: see [`CodeCells`].
+            // These keys are properties of the code: see [`CodeCells`].
             SortKey::Dso
             | SortKey::Symbol
             | SortKey::SymbolSize

@@ -13,7 +13,7 @@ pub enum ShareOf {
 }
 
 impl ShareOf {
-    /// Returns a value's contribution to a share.
+    /// Returns the cost of a value: its period or its latency.
     pub fn cost(self, value: &SampleValue) -> u64 {
         match self {
             Self::Period => value.period,
@@ -36,8 +36,8 @@ pub(super) fn share(cost: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { cost as f64 / all as f64 }
 }
 
-/// Returns half the width of Wilson's 95 % interval for a share estimated from this number of draws. Returns
-/// 1 if there are no draws. The interval is also valid near 0 and 1.
+/// Returns half the width of Wilson's 95 % confidence interval for a share that was estimated from this
+/// number of draws. Returns 1 if there are no draws. The interval is also valid near 0 and 1.
 pub fn half_width(share: f64, draws: f64) -> f64 {
     if draws <= 0.0 {
         return 1.0;

@@ -8,9 +8,9 @@ use crate::session::samples::SampleAttribute;
 #[allow(missing_docs, reason = "perf's names")]
 pub enum SortKey {
     Comm,
-    /// A thread by its ID and name; perf's `pid`.
+    /// A thread, identified by its ID and name; perf's `pid`.
     Thread,
-    /// A process by its ID and name; perf's `tgid`.
+    /// A process, identified by its ID and name; perf's `tgid`.
     Process,
     Tid,
     Dso,
@@ -70,7 +70,7 @@ pub enum SortKey {
     TraceField(u8),
 }
 
-/// The name to type, the key, and perf's heading.
+/// The name that the user types, the key, and perf's column heading.
 const KEYS: &[(&str, SortKey, &str)] = &[
     ("comm", SortKey::Comm, "Command"),
     ("pid", SortKey::Thread, "Pid:Command"),
@@ -162,7 +162,7 @@ impl SortKey {
         KEYS.iter().map(|(name, ..)| *name)
     }
 
-    /// Returns the name to use in documents, which is the first of the key's names.
+    /// Returns the name that output documents use, which is the first of the key's names.
     pub fn name(self) -> &'static str {
         KEYS.iter().find(|(_, key, _)| *key == self).map_or("period", |(name, ..)| name)
     }
@@ -176,7 +176,7 @@ impl SortKey {
         }
     }
 
-    /// Returns the heading.
+    /// Returns the key's column heading.
     pub fn heading(self) -> &'static str {
         KEYS.iter().find(|(_, key, _)| *key == self).map_or("Period", |(.., heading)| heading)
     }
@@ -210,13 +210,13 @@ impl SortKey {
         )
     }
 
-    /// Whether the key needs line information.
+    /// Whether the key needs source lines.
     pub fn needs_lines(self) -> bool {
         matches!(self, Self::SrcLine | Self::SrcFile | Self::SrcLineFrom | Self::SrcLineTo)
     }
 
-    /// Returns the attribute that pass 2 must keep for this key; `None` for properties of the code and the
-    /// thread's name.
+    /// Returns the sample attribute that pass 2 over the recording must keep for this key. Returns `None` if
+    /// the key is a property of the code or of the thread's name.
     pub(crate) fn attribute(self, slice: u64) -> Option<SampleAttribute> {
         Some(match self {
             Self::Comm | Self::CommNoDigit => return None,
@@ -252,7 +252,7 @@ impl SortKey {
     }
 }
 
-/// Returns the attributes that pass 2 must keep for these keys, without duplicates.
+/// Returns the sample attributes that pass 2 over the recording must keep for these keys, without duplicates.
 pub fn attributes(keys: &[SortKey], slice: u64) -> Vec<SampleAttribute> {
     let mut attributes = Vec::new();
     for attribute in keys.iter().filter_map(|key| key.attribute(slice)) {

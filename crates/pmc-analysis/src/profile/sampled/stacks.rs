@@ -1,8 +1,8 @@
-//! Stacks with their weights by thread: the common source of all export formats.
+//! Weighted stacks of each thread: the common source of all export formats.
 //!
-//! Receives the input of tables and trees ([`TableInput`]) and a [`Query`], of which only the filter and the
-//! event are used. Returns rows with thread, time and stack. For formats with addresses and inlined calls, a
-//! stack is a list of locations. For all other formats, a stack is the node at the end of a path through
+//! Receives the same input as tables and trees ([`TableInput`]), and a [`Query`]. Uses only the query's
+//! filter and event. Returns rows with thread, time and stack. For formats with addresses and inlined calls,
+//! a stack is a list of locations. For all other formats, a stack is the node at the end of a path through
 //! functions.
 //!
 //! ```text
@@ -45,7 +45,7 @@ pub fn is_clock(event: &str) -> bool {
     event.contains("cpu-clock") || event.contains("task-clock")
 }
 
-/// A thread under one of its names.
+/// A thread, under one of its names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StackThread {
     /// The process id, if rows contain it.
@@ -58,7 +58,7 @@ pub struct StackThread {
     pub process: Option<String>,
 }
 
-/// Samples that agree in all attributes that rows distinguish.
+/// Samples whose attributes are equal, as far as rows distinguish them.
 #[derive(Debug, Clone)]
 pub struct StackRow {
     /// Index of the event.
@@ -70,7 +70,7 @@ pub struct StackRow {
     /// Start of the row's time slice in nanoseconds of the recording's clock, if rows contain times. See
     /// [`StackProfile::slice`].
     pub time: Option<u64>,
-    /// A tracepoint's payload: a number for [`StackProfile::payload`].
+    /// Number of a tracepoint's payload; an argument for [`StackProfile::payload`].
     pub payload: Option<u64>,
     /// Sum of the samples.
     pub value: SampleValue,
@@ -79,7 +79,7 @@ pub struct StackRow {
 /// Stacks with weights.
 pub struct StackProfile<'a> {
     input: TableInput<'a>,
-    /// The strings of calls.
+    /// The strings to which calls refer.
     pub texts: &'a StringTable,
     /// The modules, by the number in locations.
     pub modules: &'a [Module],
@@ -94,8 +94,8 @@ pub struct StackProfile<'a> {
 }
 
 impl<'a> StackProfile<'a> {
-    /// Selects the rows that pass a query's filter and belong to the query's event, or to any event if the
-    /// query has none.
+    /// Selects the rows that pass a query's filter and belong to the query's event. If the query has no
+    /// event, selects the rows of all events.
     pub(crate) fn new(
         input: &TableInput<'a>,
         modules: &'a [Module],
@@ -161,7 +161,7 @@ impl<'a> StackProfile<'a> {
         self.input.resolved.stack(number)
     }
 
-    /// Returns the calls at locations.
+    /// Returns the calls at all locations.
     pub fn code(&self) -> &'a LocationCalls {
         self.input.code
     }
@@ -176,7 +176,7 @@ impl<'a> StackProfile<'a> {
         self.input.words.payload(number)
     }
 
-    /// Returns the default event: the first with samples.
+    /// Returns the index of the default event, which is the first event with samples.
     pub fn first_event(&self) -> usize {
         self.events.iter().position(|event| event.kept.samples > 0).unwrap_or(0)
     }
@@ -224,14 +224,14 @@ fn thread(input: &TableInput<'_>, pid: Option<u64>, tid: Option<u64>, comm: u32)
     }
 }
 
-/// Marks that a function has no caller.
+/// Marks a function without a caller.
 const NONE: u32 = u32::MAX;
 
 /// Functions, and the stacks' paths through them.
 #[derive(Debug, Default)]
 pub struct Paths {
-    /// For each function, the index of one of its calls. A function that is inlined and the same function
-    /// when it is called normally are different entries.
+    /// For each function, the index of one of its calls. A function has one entry for its inlined calls and
+    /// another entry for its normal calls.
     pub functions: Vec<usize>,
     /// The nodes, by number; callers come before their callees.
     pub nodes: Vec<PathNode>,

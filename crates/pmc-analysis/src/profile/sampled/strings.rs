@@ -1,7 +1,7 @@
 //! The string table: names of functions, modules, threads and files, without duplicates, by number.
 //!
-//! All strings are stored in one buffer, so a copy takes only a few memory blocks. The live view makes a copy
-//! every second.
+//! All strings are stored in one buffer, so a copy of the table needs only a few allocations. The live view
+//! copies it every second.
 
 use std::hash::BuildHasher;
 

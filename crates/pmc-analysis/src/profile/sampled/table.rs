@@ -71,7 +71,7 @@ pub struct RowSelection {
     pub dsos: Option<Vec<String>>,
     /// Keep these functions.
     pub symbols: Option<Vec<String>>,
-    /// Keep functions whose name contains this text. The placeholders for unknown names do not count.
+    /// Keep functions whose name contains this text. Placeholders for unknown names never match.
     pub part: Option<String>,
     /// Keep only functions with a known name.
     pub named: bool,
@@ -85,12 +85,11 @@ impl RowSelection {
         *self == Self::default()
     }
 
-    /// Whether the call's module is selected, which means that samples in the module's code may count.
+    /// Whether the call's module is selected, and the call has a name if the selection requires names.
     pub(super) fn has_module(&self, call: &LocationCall, texts: &StringTable) -> bool {
         is_listed(&self.dsos, texts.get(call.dso)) && (call.named || !self.named)
     }
 
-    /// Whether the function is selected.
     pub(super) fn has_function(&self, call: &LocationCall, texts: &StringTable) -> bool {
         let name = texts.get(call.symbol);
         let has_part = |part: &String| call.named && name.contains(part.as_str());
@@ -106,7 +105,7 @@ fn is_listed(list: &Option<Vec<String>>, name: &str) -> bool {
 pub(super) const NOT_WANTED: u32 = u32::MAX;
 /// Part number of calls that have not occurred in a row yet.
 const NOT_ASKED: u32 = u32::MAX - 1;
-/// Marks an offset into a function with an unknown start.
+/// Marks an offset into a function whose start is unknown.
 const UNKNOWN_OFFSET: u64 = u64::MAX;
 
 /// Assigns numbers to lists of cells of the same length. A numbered list is called a part.
@@ -143,7 +142,7 @@ impl CellInterner {
 /// The properties of a call that keys depend on: function, line, offset in the function, module, address.
 type CallProperties = (LocationCall, (Option<StringId>, u32), u64, Option<u32>, Option<u64>);
 
-/// Maximum number of cached parts. A hostile recording may have a different one for each sample.
+/// Maximum number of cached parts. In a hostile recording, each sample may have a different part.
 const MOST_KNOWN: usize = 1 << 14;
 
 /// The part number of each call and each leaf, computed when a row first needs it.
@@ -155,8 +154,8 @@ pub(super) struct CodeCells<'a> {
     of_call: Vec<u32>,
     of_leaf: Vec<u32>,
     cells: Vec<RowCell>,
-    /// Part numbers by the properties that keys depend on. Most calls are found in this map, without making
-    /// cells. It is a cache, which is cleared when it reaches [`MOST_KNOWN`] entries.
+    /// Part numbers by the properties that keys depend on. Most calls are found in this map, so their cells
+    /// are not built again. It is a cache, which is cleared when it reaches [`MOST_KNOWN`] entries.
     known: FxHashMap<CallProperties, u32>,
     innermost: bool,
     has_files: bool,
@@ -186,7 +185,7 @@ impl<'a> CodeCells<'a> {
         }
     }
 
-    /// Returns the call at a location to whose row a sample at this location belongs.
+    /// Returns the call that receives the own cost of samples at a location.
     pub(super) fn own_call(&self, location: u32) -> usize {
         let range = self.input.code.range(location);
         if self.innermost { range.start } else { range.end - 1 }
@@ -199,8 +198,9 @@ impl<'a> CodeCells<'a> {
         self.of_call[call]
     }
 
-    /// Returns the part of a sample at a location. Its function is the function that contains the code, or
-    /// the innermost function. Its line is always the line in the innermost function, inlined or not.
+    /// Returns the part for a sample at a location. The part's function is the one that contains the code, or
+    /// the innermost function if requested. The part's line is always the line in the innermost function,
+    /// inlined or not.
     pub(super) fn leaf(&mut self, location: u32, texts: &StringTable) -> u32 {
         if self.of_leaf[location as usize] == NOT_ASKED {
             let range = self.input.code.range(location);
@@ -213,8 +213,8 @@ impl<'a> CodeCells<'a> {
         self.of_leaf[location as usize]
     }
 
-    /// Returns the part for the function of the call `call` and the line of the call `at`, both at the
-    /// location.
+    /// Returns the part for the function of the call `call` and the source line of the call `at`. Both calls
+    /// are at the location.
     fn part(&mut self, call: usize, at: usize, location: u32, texts: &StringTable) -> u32 {
         let (call, at) = (&self.input.code.calls()[call], &self.input.code.calls()[at]);
         // Clear the fields that do not affect the part.
@@ -262,19 +262,19 @@ impl<'a> CodeCells<'a> {
     }
 }
 
-/// The rows of samples that agree in all cells except those of the code, by part. Cleared and reused, because
-/// most of these groups have few parts.
+/// The rows of one group of samples, by part. All samples in a group have the same cells, except for the
+/// cells that describe code. The lists are cleared and reused, because most groups have few parts.
 #[derive(Default)]
 struct PartRows {
     /// The index of each part's row, or [`NO_ROW`].
     row_of: Vec<u32>,
     /// The parts that have rows, in the order of the rows.
     touched: Vec<u32>,
-    /// The last row of the input that was added to each part's total.
+    /// The last input row that was added to each part's total.
     counted: Vec<u32>,
 }
 
-/// Index of the row of a part without samples.
+/// Marks a part that has no row.
 const NO_ROW: u32 = u32::MAX;
 
 impl PartRows {
@@ -293,8 +293,8 @@ impl PartRows {
         &mut rows[self.row_of[at] as usize]
     }
 
-    /// Adds a row of the input to a part's total. It counts once, even if its stack contains the part several
-    /// times.
+    /// Adds an input row to a part's total. The row counts only once, even if its stack contains the part
+    /// several times.
     fn total(&mut self, part: u32, (row, value): (u32, &SampleValue), rows: &mut Vec<TableRow>) {
         if part == NOT_WANTED || self.counted.get(part as usize) == Some(&row) {
             return;
@@ -319,18 +319,18 @@ pub(crate) struct TableRequest<'a> {
     pub(crate) with_totals: bool,
     /// Whether rows split their own costs by CPU mode.
     pub(crate) by_mode: bool,
-    /// Whether a sample counts for its innermost function, inlined or not, or for the function that contains
-    /// the code.
+    /// Whether a sample counts for its innermost function, inlined or not. Otherwise it counts for the
+    /// function that contains the code.
     pub(crate) innermost: bool,
     /// Selects the rows to keep.
     pub(crate) only: &'a RowSelection,
     /// Criteria for the order of rows, most important first. Ties are ordered by total.
     pub(crate) ranks: &'a [RowRank],
-    /// The cost by which these ties are ordered.
+    /// The cost by which ties are ordered.
     pub(crate) share_of: ShareOf,
 }
 
-/// Makes the tables of all events. Sorts rows by the request's ranks, and ties by descending total.
+/// Builds the tables of all events. Sorts rows by the requested criteria, and ties by descending total.
 pub(crate) fn tables(
     input: &TableInput<'_>,
     request: TableRequest<'_>,
@@ -360,7 +360,7 @@ pub(crate) fn tables(
                 }
             }
             if with_totals {
-                // The function of the leaf counts only once, at the line that was sampled.
+                // The leaf's function counts only once, at the sampled line.
                 let counted = (grouped.row, value);
                 part_rows.total(own, counted, rows);
                 let mut others = input.code.range(leaf);
@@ -422,11 +422,11 @@ pub(super) fn cells(
     let mut from_sample = of_sample.get(sample_part).iter();
     let mut from_code = code_cells.parts.get(code_part).iter();
     let mut next = |key: &SortKey| if key.is_of_code() { from_code.next() } else { from_sample.next() };
-    // The number of cells is known, so that the list takes only their size.
+    // The iterator's length is known, so the list allocates no spare capacity.
     keys.iter().map(|key| next(key).copied().unwrap_or(RowCell::Unknown)).collect()
 }
 
-/// A row of the input. `part` is the number of its list of cells that do not depend on code.
+/// An input row. `part` is the number of the list of its cells that do not depend on code.
 pub(super) struct GroupedRow {
     pub(super) event: u32,
     pub(super) part: u32,
@@ -462,7 +462,7 @@ pub(super) fn by_sample(
     (parts, order)
 }
 
-/// Orders rows with equal costs by their text. Equal inputs therefore always produce equal tables.
+/// Orders rows with equal costs by their text, so equal inputs always produce equal tables.
 pub(in crate::profile) fn compare(a: &[RowCell], b: &[RowCell], texts: &StringTable) -> Ordering {
     let word = |cell: &RowCell| match cell {
         RowCell::Text(id) | RowCell::Symbol(_, id) | RowCell::Line(id, _) | RowCell::Offset(_, id, _) => {

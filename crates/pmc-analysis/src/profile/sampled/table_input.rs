@@ -1,4 +1,5 @@
-//! The input of tables: rows of sums with numbers, and what resolves the numbers.
+//! The input for tables: rows of sums that refer to strings by number, and the trait that provides these
+//! strings.
 
 use super::LocationCalls;
 use super::SampleValue;
@@ -6,7 +7,7 @@ use crate::session::ResolvedStacks;
 use crate::session::intern::Interner;
 use crate::session::samples::{RowKey, SampleAttribute};
 
-/// Shown instead of the name and number of ended processes and threads: see
+/// Shown instead of the names and ids of ended processes and threads; see
 /// [`ENDED`](crate::session::live::ENDED).
 pub(crate) const ENDED_NAME: &str = "(ended)";
 
@@ -20,18 +21,18 @@ pub(crate) trait RowStrings {
     /// Returns the path of a cgroup.
     fn cgroup(&self, id: u64) -> String;
     fn socket(&self, cpu: u64) -> Option<i64>;
-    /// Returns the number of bytes of a module that were mapped by the first process with this module.
+    /// Returns how many bytes of a module were mapped by the first process that uses it.
     fn mapped(&self, module: u32) -> Option<u64>;
-    /// Returns a payload as text.
+    /// Returns a tracepoint's payload as text.
     fn payload(&self, number: u64) -> String;
-    /// Returns a field of a payload, given its index in
+    /// Returns a field of a tracepoint's payload, given its index in
     /// [`Profile::trace_fields`](super::Profile::trace_fields).
     fn payload_field(&self, _number: u64, _field: usize) -> Option<String> {
         None
     }
 }
 
-/// The input of tables and trees.
+/// The input for tables and trees.
 #[derive(Clone, Copy)]
 pub(crate) struct TableInput<'a> {
     /// The sums by stack, sorted by event and stack: all rows of `resolved`, or the rows that passed a
@@ -41,7 +42,7 @@ pub(crate) struct TableInput<'a> {
     pub(crate) attributes: &'a Interner,
     pub(crate) attribute_kinds: &'a [SampleAttribute],
     pub(crate) code: &'a LocationCalls,
-    /// Strings for numbers.
+    /// Provides the strings for the numbers in rows.
     pub(crate) words: &'a dyn RowStrings,
 }
 

@@ -1,4 +1,4 @@
-//! The call tree: all stacks of an event merged, from the root or from the leaf.
+//! The call tree: all stacks of an event, merged from the root or from the leaf.
 //!
 //! ```text
 //!   stacks                 caller order              callee order
@@ -58,7 +58,7 @@ pub struct CallTree {
 }
 
 impl CallTree {
-    /// Returns a node's contribution to a share, including its children.
+    /// Returns a node's cost, including its children.
     pub fn cost(&self, node: u32) -> u64 {
         self.share_of.cost(&self.nodes[node as usize].total)
     }
@@ -72,7 +72,7 @@ pub(crate) struct TreeOptions {
     pub(crate) share_of: ShareOf,
     /// Whether direct recursion is collapsed to one node.
     pub(crate) collapse: bool,
-    /// Minimum share (0 to 1) of a branch in the event's periods; smaller branches are left out.
+    /// Minimum share (0 to 1) of the event's cost for a branch to be kept.
     pub(crate) limit: f64,
     /// The root function. The tree contains only stacks with this function. In caller order it shows the
     /// function's callees, in callee order its callers. If the function is recursive, its outermost call is
@@ -88,18 +88,18 @@ struct StackPath {
     value: SampleValue,
 }
 
-/// The remaining part of a path after its first functions were skipped.
+/// The remaining part of a path after skipping its first functions.
 #[derive(Clone, Copy)]
 pub(super) struct PathRest {
     pub(super) path: u32,
     pub(super) skipped: u32,
 }
 
-/// Minimum cost of a branch.
+/// Minimum cost for a branch to be kept.
 #[derive(Clone, Copy)]
 pub(super) enum MinimumCost {
     Cost(u64),
-    /// A share (0 to 1) of the cost of all branches with the same parent.
+    /// A share (0 to 1) of the combined cost of all branches with the same parent.
     Part(f64),
 }
 
@@ -198,7 +198,7 @@ impl<'a> StackPaths<'a> {
         of_event.len() as u32 - 1
     }
 
-    /// Starts a new path for the next row, even if its stack is the same.
+    /// Starts a new path for the next row, even if the row has the same stack.
     pub(super) fn part(&mut self) {
         self.last = None;
     }
@@ -216,7 +216,7 @@ impl<'a> StackPaths<'a> {
     /// Merges an event's call chains, or parts of them, into a tree.
     ///
     /// Starts at the root: chains that share a node are split by their next function. Expands only branches
-    /// above the limit, so the many small branches need no nodes.
+    /// above the limit, so no nodes are created for the many small branches.
     pub(super) fn grow(
         &self,
         event: usize,
@@ -227,7 +227,7 @@ impl<'a> StackPaths<'a> {
         let paths = &self.of_event[event];
         let mut tree = CallTree { share_of: of, ..CallTree::default() };
         let call = |function: u32| &self.input.code.calls()[self.functions.example[function as usize]];
-        // Breaks ties as perf does: the last function in a file comes first. Equal inputs therefore always
+        // Break ties as perf does: the last function in a file comes first. Equal inputs therefore always
         // produce equal trees.
         let place = |function: u32| {
             let call = call(function);

@@ -1,10 +1,10 @@
 //! The data quality statement. `report`, `profile`, `top`, `annotate`, `diff`, the screen and the HTML page
-//! all print it with the same wording.
+//! all show it with the same wording.
 //!
 //! Receives the counts of [`ProfileQuality`] and [`ModuleQuality`]. Decides which problems are worth a
-//! remark, and suggests remedies. For copied stacks, the unwinder's reason for stopping is known. For the
-//! kernel's own chains, only the module of the last frame is known; it was usually built without frame
-//! pointers.
+//! remark, and suggests remedies. For copied stacks, the unwinder's reason for stopping is known. For call
+//! chains from the kernel, only the module of the last frame is known. That module was usually built without
+//! frame pointers.
 
 use super::code::is_generated_module;
 use super::{ModuleQuality, ProfileQuality};
@@ -13,21 +13,21 @@ use pmc_sys::sort;
 use pmc_sys::text::clean;
 use pmc_sys::units::{duration, thousands};
 
-/// Percentage of broken stacks below which no explanation is needed.
+/// Percentage of broken stacks below which there is no explanation.
 const WORTH: f64 = 1.0;
 /// Maximum number of modules named in a remark about stacks.
 const MOST: usize = 3;
 /// Maximum number of modules without symbols that get a remark.
 const MOST_NAMELESS: usize = 5;
-/// Percentage of the count that may be missing from the samples without a remark.
+/// Percentage of the event count that the samples may miss without a remark.
 const MOST_UNSAMPLED: f64 = 5.0;
 /// Percentage of samples below which an interpreter needs no remark.
 const INTERPRETED: f64 = 5.0;
 
-/// The statement: clean text without a trailing full stop.
+/// The data quality statement: clean text without a trailing full stop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustStatement {
-    /// Samples, losses, complete stacks and names, in one line.
+    /// One line about samples, losses, complete stacks and names.
     pub summary: String,
     /// The remarks, most important first.
     pub remarks: Vec<TrustRemark>,
@@ -58,7 +58,7 @@ pub fn losses(samples: u64, lost: u64, is_damaged: bool) -> String {
     }
 }
 
-/// Describes the quality of the data.
+/// Returns the statement about the quality of the data.
 pub fn statement(quality: &ProfileQuality, modules: &[ModuleQuality]) -> TrustStatement {
     let mut remarks: Vec<TrustRemark> = unsampled(quality).into_iter().collect();
     if quality.ends.copied > 0 {
@@ -130,7 +130,7 @@ fn summary(quality: &ProfileQuality) -> String {
     if quality.stacks > 0 {
         parts.push(format!("{:.1}% of the stacks reach a root", share(quality.rooted, quality.stacks)));
     }
-    // Without callers, each sample has one frame.
+    // If no callers were recorded, each sample has one frame.
     let frames = match (quality.stacks > 0, are_many_cut_off(quality)) {
         (false, _) => "samples",
         (true, false) => "frames",

@@ -1,4 +1,4 @@
-//! Statistics of repeated runs: summary, outliers, and whether two sets of runs differ.
+//! Statistics for repeated runs: summary, outliers, and a test of whether two sets of runs differ.
 //!
 //! Receives plain numbers and returns [`MeasurementSummary`] and [`WelchTest`]. Does not decide any wording.
 //! The distributions behind the intervals are in [`distribution`].
@@ -8,8 +8,8 @@ pub mod proportions;
 
 use distribution::{t_quantile, t_two_sided};
 
-/// Significance level: a difference is reported only if the probability of it occurring by chance is below
-/// this.
+/// Significance level: a difference is reported only if the probability that it occurs by chance is below
+/// this level.
 pub const SIGNIFICANCE: f64 = 0.05;
 
 /// Summary of repeated measurements.
@@ -27,8 +27,8 @@ pub struct MeasurementSummary {
     pub max: f64,
     /// Sample standard deviation (divisor n − 1); 0 for a single value.
     pub stdev: f64,
-    /// The 95 % confidence interval of the mean (Student's t), limited to 0 and above if no value is
-    /// negative; `None` for a single value.
+    /// The 95 % confidence interval of the mean (Student's t). Limited to 0 and above if no value is
+    /// negative. `None` for a single value.
     pub interval: Option<(f64, f64)>,
     /// Indices of outliers, in ascending order.
     pub outliers: Vec<usize>,
@@ -102,9 +102,9 @@ fn median_of_sorted(sorted: &[f64]) -> f64 {
     }
 }
 
-/// Returns the indices of values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5 (Iglewicz
-/// and Hoaglin, *How to Detect and Handle Outliers*, 1993). Returns no outliers for fewer than four values,
-/// or if more than half of the values are equal.
+/// Returns the indices of values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5. The method
+/// is from Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993. Returns no outliers for fewer
+/// than four values, or if more than half of the values are equal.
 pub(crate) fn outliers(values: &[f64]) -> Vec<usize> {
     if values.len() < 4 {
         return Vec::new();
@@ -126,7 +126,7 @@ pub(crate) fn outliers(values: &[f64]) -> Vec<usize> {
 pub struct WelchTest {
     /// The test statistic: `(mean a − mean b) ÷ standard error`.
     pub t: f64,
-    /// Degrees of freedom after Welch and Satterthwaite.
+    /// Degrees of freedom according to Welch and Satterthwaite.
     pub df: f64,
     /// Two-sided probability of a difference at least this large if the means are equal.
     pub p: f64,

@@ -1,10 +1,10 @@
 //! Compares two shares obtained by sampling: their difference, its confidence interval, and the correction
 //! for many such tests.
 //!
-//! Receives shares with the number of draws behind them and returns a [`ShareDifference`]. The interval is
-//! Newcombe's (1998, method 10), which combines the Wilson intervals of both shares. The test is the pooled
-//! score test or, if few samples are expected, the exact test conditional on the total. [`adjusted`] is the
-//! correction of Benjamini and Hochberg (1995).
+//! Receives two shares, each with the number of draws from which it was estimated. Returns a
+//! [`ShareDifference`]. The interval is Newcombe's (1998, method 10), which combines the Wilson intervals of
+//! both shares. The test is the pooled score test or, if few samples are expected, the exact test conditional
+//! on the total. [`adjusted`] is the correction of Benjamini and Hochberg (1995).
 
 use super::distribution::{incomplete_beta, t_two_sided};
 use pmc_sys::sort;
@@ -23,7 +23,7 @@ pub struct SampledShare {
     pub(crate) draws: f64,
 }
 
-/// Difference of two shares.
+/// Difference between two shares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShareDifference {
     /// The second share minus the first.
@@ -62,7 +62,6 @@ impl SampledShare {
     }
 }
 
-/// Compares two shares.
 pub(crate) fn difference(first: SampledShare, second: SampledShare) -> ShareDifference {
     let value = second.share - first.share;
     let ((low1, high1), (low2, high2)) = (first.interval(), second.interval());
@@ -96,7 +95,7 @@ fn probability(first: SampledShare, second: SampledShare) -> f64 {
     normal_two_sided(z)
 }
 
-/// Returns the two-sided probability of `hits` or a less likely number among `all` draws, where each draw
+/// Returns the two-sided probability of `hits` or a less likely number of hits among `all` draws. Each draw
 /// hits with probability `chance`. The result is twice the smaller tail.
 pub(crate) fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
     let misses = all - hits;
@@ -107,14 +106,14 @@ pub(crate) fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
 
 /// Returns the probability that a normal variable is further from 0 than `z`, on either side.
 pub(crate) fn normal_two_sided(z: f64) -> f64 {
-    // With this many degrees of freedom, Student's distribution equals the normal distribution to six digits
-    // in the relevant range.
+    // With 1e6 degrees of freedom, Student's t distribution equals the normal distribution to six digits in
+    // the relevant range.
     t_two_sided(z, 1e6)
 }
 
-/// Adjusts the probabilities of many tests. Among the tests whose adjusted probability is below a level, at
-/// most that fraction is expected to be due to chance. If there are no real differences, the level is also
-/// the probability that any test falls below it.
+/// Adjusts the probabilities of many tests. Among the tests whose adjusted probability is below a level, the
+/// expected fraction of chance results is at most that level. If there are no real differences, the level is
+/// also the probability that any test falls below it.
 pub(crate) fn adjusted(all: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     sort::by(&mut order, |a, b| all[*b].total_cmp(&all[*a]));
@@ -167,7 +166,7 @@ mod tests {
 
     #[test]
     fn multiple_test_correction_matches_the_paper() {
-        // Benjamini and Hochberg (1995), section 3.2: the first four of these 15 pass at 0.05.
+        // Benjamini and Hochberg (1995), section 3.2: the first four of these 15 tests pass at 0.05.
         let all = [
             0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719,
             0.6528, 0.7590, 1.0,
