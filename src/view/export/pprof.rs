@@ -6,8 +6,8 @@
 //!      '── values: samples and periods per event;  labels: thread, pid, tid
 //! ```
 //!
-//! The fields: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All strings are indexes into
-//! the string table, whose first entry is empty.
+//! Format: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All strings are indexes into the
+//! string table, whose first entry is empty.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -276,7 +276,7 @@ impl<'a> PprofBuilder<'a> {
         }
     }
 
-    /// Returns the address of a location in the memory of its module's first process.
+    /// Returns the address of a location in the address space of its module's first process.
     fn address(&self, number: u32) -> u64 {
         let location = self.stacks.location(number);
         let module = location.module().map(|module| &self.stacks.modules[module as usize]);

@@ -149,8 +149,8 @@ fn perfs_width(column: ReportColumn) -> usize {
     }
 }
 
-/// Returns the widths of the columns. A width of 0 omits a column because its cells are equal in all rows and
-/// names need the space.
+/// Returns the widths of the columns. A width of 0 omits a column whose cells are all equal, to make room for
+/// names.
 fn widths(columns: &[ReportColumn], lines: &[Vec<String>], layout: &ReportLayout) -> Vec<usize> {
     let given = |at: usize| layout.widths.get(at).copied().filter(|given| *given > 0);
     let mut widths: Vec<usize> = (0..columns.len())
@@ -209,7 +209,7 @@ fn table(
     }));
     let widths = widths(&columns, &lines, layout);
     for (at, width) in widths.iter().enumerate() {
-        // Name the common value of an omitted column once.
+        // Print the common value of an omitted column once.
         if *width == 0 && lines.len() > 1 && !layout.is_quiet && !lines[1][at].is_empty() {
             writeln!(out, "  {} of all rows: {}", lines[0][at], lines[1][at])?;
         }
