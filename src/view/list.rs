@@ -24,7 +24,6 @@ use pmc_analysis::profile::catalog::{
 use pmc_sys::text::{padded, width, wrap};
 use pmc_sys::units::thousands;
 
-/// Writes the list.
 pub(crate) struct ListWriter<'o> {
     out: &'o mut dyn Write,
     /// Width of the terminal in columns; `None` disables wrapping.

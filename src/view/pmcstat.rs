@@ -50,12 +50,10 @@ pub(crate) enum LeafName {
     Address,
 }
 
-/// An event in the log.
 #[derive(Debug, Clone)]
 pub(crate) struct LoggedEvent {
     /// The event's name; untrusted text.
     pub(crate) name: String,
-    /// The kind of the event's samples.
     pub(crate) kind: LoggedKind,
 }
 
@@ -70,7 +68,6 @@ pub(crate) enum LoggedKind {
     Switches,
 }
 
-/// Writes a log.
 #[derive(Debug)]
 pub(crate) struct LogWriter<'a> {
     form: PmcstatFormat,

@@ -112,7 +112,7 @@ pub(crate) fn operands(listing: &Listing, instruction: &Instruction) -> String {
 }
 
 /// Returns the arrows of all rows. Each jump is recorded only at its two ends; running sums fill in the rows
-/// between.
+/// in between.
 fn all_arrows(listing: &Listing) -> Vec<String> {
     if listing.lanes == 0 {
         return Vec::new();

@@ -121,8 +121,7 @@ fn row(out: &mut dyn Write, page: &ListingPage<'_>, row: &ListingRow, wide: usiz
     }
 }
 
-/// Returns an instruction's operands with the names of the addresses they refer to, as in objdump: `jle 1200
-/// <inner+0x60>`.
+/// Returns operands with the names of their addresses, as in objdump: `jle 1200 <inner+0x60>`.
 fn operands(instruction: &Instruction) -> String {
     let place = |target: &InstructionTarget| match &target.name {
         Some((name, 0)) => format!("{:x} <{}>", target.address, clean(name)),

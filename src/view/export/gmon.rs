@@ -58,7 +58,7 @@ pub(crate) fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) ->
     let mut files: BTreeMap<(u32, u32), GmonFile> = BTreeMap::new();
     let empty = |event: u32, module: u32| {
         let (event, of) = (&stacks.events[event as usize], &stacks.modules[module as usize]);
-        // Samples per second, from their periods in nanoseconds.
+        // Compute samples per second from the periods in nanoseconds.
         let rate = u128::from(event.total.samples) * u128::from(S) / u128::from(event.total.period.max(1));
         GmonFile {
             event: event.name.clone(),

@@ -7,7 +7,7 @@
 //! ```text
 //!   rows with stacks ──┬── paths of functions:  folded ── svg;  html, speedscope
 //!                      └── locations:           pprof, firefox, callgrind, gmon (a folder)
-//!   answer of a report ── json, csv
+//!   result of a report ── json, csv
 //! ```
 
 mod callgrind;

@@ -251,7 +251,7 @@ impl<'a> PprofBuilder<'a> {
         for number in modules {
             let module = &stacks.modules[number as usize];
             let (first, last, _) = ends[&number];
-            // Use the mapping of the module's first process, extended to cover other used parts of the file.
+            // Use the mapping of the module's first process, extended to cover all used parts of the file.
             let mapped = module.mapping.filter(|_| module.kind == ModuleKind::File);
             let start = mapped.map_or(first & !0xfff, |mapping| mapping.start.0.min(first & !0xfff));
             let limit = mapped.map_or(0, |mapping| mapping.start.0.saturating_add(mapping.len));

@@ -356,7 +356,8 @@ struct ReportLine<'a> {
     callers: usize,
 }
 
-/// Returns the events in the table of this event; empty if this event is shown in its leader's table.
+/// Returns the events in the table led by the event at `index`; empty if its own leader's table shows that
+/// event.
 fn side_by_side<'a>(profile: &'a Profile, layout: &ReportLayout, index: usize) -> Vec<&'a ProfileEvent> {
     let events = &profile.events;
     let has_groups = events.iter().enumerate().any(|(at, event)| event.leader != at);
@@ -368,7 +369,7 @@ fn side_by_side<'a>(profile: &'a Profile, layout: &ReportLayout, index: usize) -
     (0..events.len()).filter(|&at| leader(at) == index).map(|at| &events[at]).collect()
 }
 
-/// Returns the lines of a table that reach `row_limit`, at most `layout.rows`, and the number of all such
+/// Returns up to `layout.rows` lines of a table whose share reaches the limit, and the number of all such
 /// lines. The group leader's lines come first. For a human reader, start-up functions are combined into one
 /// line.
 fn lines<'a>(

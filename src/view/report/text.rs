@@ -23,7 +23,7 @@ use pmc_sys::units::{duration, thousands};
 
 /// Maximum width of each text column except the last, if the line width is unlimited.
 const WIDEST: usize = 40;
-/// Width to which names in a pipe are padded. Longer names are not truncated; they shift only their own line.
+/// Width to which names in a pipe are padded. Longer names are not truncated; they only shift their own line.
 const PADDED: usize = 80;
 /// Minimum width of the last column, even if numbers fill the line.
 const NARROWEST: usize = 16;

@@ -28,7 +28,6 @@ const RAILS: [&str; 2] = ["           ", "|          "];
 /// Maximum depth; protects against damaged recordings.
 const DEEPEST: usize = 1024;
 
-/// Writes the chains of rows.
 pub(super) struct ChainWriter<'a> {
     profile: &'a Profile,
     event: &'a ProfileEvent,
