@@ -1,7 +1,7 @@
 //! `pmc list` as text: one event per line. Numbers refer to reasons that are explained at the end.
 //!
-//! Receives one [`CatalogEntry`] at a time and only formats it. The lines under a heading are written
-//! together as soon as they are complete. Their name column is as wide as the longest name. On a terminal,
+//! Receives one [`CatalogEntry`] at a time and only formats it. The lines under a heading form a section,
+//! which is written as soon as it is complete. Its name column is as wide as the longest name. On a terminal,
 //! names get at most half of the width, and long lines wrap within their column. In a file or pipe, each
 //! event takes one line, which is easy to `grep`.
 //!

@@ -119,8 +119,8 @@ fn all_arrows(listing: &Listing) -> Vec<String> {
     }
     let count = listing.rows.len();
     let mut cells = vec![ArrowCells::default(); count];
-    // For each lane and row, two changes from the previous row: in the number of arrows that come from above,
-    // and in the number of arrows that continue below.
+    // Changes from row to row in each lane: in the number of arrows that come from above, and in the number
+    // that continue below.
     let mut steps = vec![vec![(0i32, 0i32); count + 1]; listing.lanes];
     for jump in listing.jumps.iter().filter(|jump| jump.span().1 < count) {
         let (top, bottom) = jump.span();

@@ -138,7 +138,7 @@ pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'
     };
 }
 
-/// Appends the fields of a record that perf itself wrote, rather than the kernel.
+/// Appends the fields of a record that was written by perf itself, not by the kernel.
 fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
     match record {
         Record::EventType(event) => writeln!(out, " id: {} name: {}", event.id, text_of(event.name)),

@@ -30,7 +30,7 @@ use pmc_sys::units::seconds;
 /// Version of the format, for readers to check.
 pub(crate) const FORMAT: u32 = 2;
 
-/// A [`Warning`] in the document. `remedy` is empty if there is none.
+/// A [`Warning`] in the document. `remedy` is empty for a warning without a remedy.
 #[derive(Serialize)]
 struct WarningJson {
     what: String,
@@ -169,7 +169,7 @@ struct PartJson<'a> {
     elapsed_s: f64,
     user_s: Option<f64>,
     system_s: Option<f64>,
-    /// Seconds during which the hardware counters were yielded to another program's reservation.
+    /// Seconds for which the hardware counters were off because another program had reserved them.
     #[serde(skip_serializing_if = "Option::is_none")]
     yielded_s: Option<f64>,
     rows: Vec<RowJson<'a>>,

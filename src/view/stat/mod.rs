@@ -171,8 +171,8 @@ fn mean_digits(summary: &MeasurementSummary, fractional: bool) -> usize {
     }
 }
 
-/// Returns the time unit that best suits the smallest of `means`, and the factor that converts `unit`, the
-/// unit of the means, to that unit. `None` if `unit` is not a unit of time.
+/// Returns the time unit that best suits the smallest of `means`, and the factor that converts the means to
+/// it. `unit` is the unit of the means. Returns `None` if `unit` is not a unit of time.
 fn fitting_unit(unit: &str, means: impl Iterator<Item = f64>) -> Option<(f64, &'static str)> {
     let seconds = match unit {
         "s" => 1.0,
