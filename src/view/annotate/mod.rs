@@ -219,7 +219,7 @@ pub(crate) fn source_line(text: &str) -> String {
     out
 }
 
-/// Returns a file's full path or only its last component.
+/// Returns a file's full path, or only the last component if `full` is false.
 fn file_name(path: &str, full: bool) -> String {
     let shown = if full { path } else { path.rsplit('/').next().unwrap_or(path) };
     clean(shown).into_owned()

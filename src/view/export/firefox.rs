@@ -7,8 +7,8 @@
 //!   frame: function, in a category (program, library, kernel, …) with its module as subcategory
 //! ```
 //!
-//! The format supports one kind of sample. For each further sampled event, the profile therefore has separate
-//! threads, named after the event.
+//! The format supports one kind of sample. Each further sampled event therefore gets its own threads, which
+//! are named after it.
 
 use std::io::{self, Write};
 

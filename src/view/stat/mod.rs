@@ -234,7 +234,7 @@ fn share_percent(value: &StatValue) -> f64 {
     }
 }
 
-/// Returns the standard error over the runs of `-r N`, in percent, if there were several runs.
+/// Returns the standard error of the mean over the runs of `-r N`, in percent; `None` for a single run.
 fn variance(counts: &StatCounts, value: &StatValue) -> Option<f64> {
     if counts.runs.len() < 2 && value.runs().len() < 2 {
         return None;
