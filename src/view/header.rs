@@ -13,7 +13,7 @@ use pmc_sys::units::thousands;
 pub(crate) fn write(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     writeln!(out, "# ========")?;
     for (label, value) in &recording.facts {
-        // perf aligns the colons of facts about the file itself.
+        // As in perf, align the colons in lines about the file itself.
         let wide = if ["captured on", "data offset", "data size"].contains(&label.as_str()) { 14 } else { 0 };
         writeln!(out, "# {:wide$} : {}", clean(label), clean(value))?;
     }
@@ -30,7 +30,7 @@ fn attr(event: &RequestedEvent, is: &str) -> String {
     fields.join(", ")
 }
 
-/// The details shown for each event.
+/// Details to show for each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventDetail {
     /// The event's name.
@@ -87,7 +87,7 @@ fn groups(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a build-id and file name per line; only the build-id if the name is empty.
+/// Writes one build-id per line, followed by the file name unless that is empty.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.

@@ -37,7 +37,8 @@ pub(crate) fn write(out: &mut dyn Write, machine: &MachineReport) -> io::Result<
     verdicts(out, &machine.verdicts)
 }
 
-/// Writes a table of the hardware counters, the generic events' states, and the processes that use counters.
+/// Writes a table of the hardware counters, the state of each generic event, and the processes that use
+/// counters.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -313,8 +314,8 @@ fn user(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     entries(out, &ENTRY, rows)
 }
 
-/// Describes which programs can read counters without a system call: x86's `rdpmc`, arm64's
-/// `perf_user_access`.
+/// Describes which programs can read counters without a system call (`rdpmc` on x86, `perf_user_access` on
+/// arm64).
 fn user_reads(user_access: Option<u32>) -> &'static str {
     match user_access {
         None => "no PMU supports direct counter reads by programs",
@@ -385,7 +386,7 @@ fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
     hanging(out, "", "    ", title)
 }
 
-/// Column shapes of a label and its text.
+/// Column shapes for a label and its text.
 const ENTRY: [ColumnShape; 2] = [left(2, 13), left(2, 0)];
 
 fn entries(out: &mut dyn Write, shapes: &[ColumnShape; 2], rows: Vec<(&str, String)>) -> io::Result<()> {
@@ -397,7 +398,7 @@ fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
     hanging(out, indent, &format!("{indent}  "), text)
 }
 
-/// Writes `text`, cleaned and wrapped. The first line begins with `first`, and all other lines begin with
+/// Cleans, wraps and writes `text`. The first line begins with `first`, and all other lines begin with
 /// `rest`.
 fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
     wrap(first, rest, text, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))

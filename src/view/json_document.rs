@@ -19,7 +19,7 @@ pub(super) fn list(out: &mut dyn Write, items: impl IntoIterator<Item = impl Ser
     list_with(out, items, |out, item| write!(out, "{}", as_json(&item)))
 }
 
-/// Writes a list, one item per line; `write` writes an item.
+/// Writes a list, one item per line. `write` writes a single item.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -36,7 +36,7 @@ pub(super) fn list_with<T>(
     write!(out, "]")
 }
 
-/// A list whose items are computed while they are written.
+/// A list whose items are computed as they are written.
 pub(super) struct Streamed<I>(pub(super) I);
 
 impl<I: Iterator<Item: Serialize> + Clone> Serialize for Streamed<I> {

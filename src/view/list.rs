@@ -1,10 +1,9 @@
-//! `pmc list` as text: one event per line, written as soon as it is known, with numbered reasons that are
-//! explained at the end.
+//! `pmc list` as text: one event per line. Numbers refer to reasons that are explained at the end.
 //!
-//! Receives one [`CatalogEntry`] at a time and only formats it. The lines under one heading are written
-//! together, with a name column as wide as the longest name. On a terminal, names get at most half of the
-//! width, and long lines wrap within their column. Otherwise each event takes one line, which makes it easy
-//! to `grep`.
+//! Receives one [`CatalogEntry`] at a time and only formats it. The lines under a heading form a section,
+//! which is written as soon as it is complete. Its name column is as wide as the longest name. On a terminal,
+//! names get at most half of the width, and long lines wrap within their column. In a file or pipe, each
+//! event takes one line, which is easy to `grep`.
 //!
 //! ```text
 //! software
@@ -25,17 +24,16 @@ use pmc_analysis::profile::catalog::{
 use pmc_sys::text::{padded, width, wrap};
 use pmc_sys::units::thousands;
 
-/// Writes the list.
 pub(crate) struct ListWriter<'o> {
     out: &'o mut dyn Write,
     /// Width of the terminal in columns; `None` disables wrapping.
     columns: Option<usize>,
     long: bool,
     heading: String,
-    /// Lines of the current heading that are not written yet.
+    /// Lines under the current heading that have not been written yet.
     lines: Vec<ListLine>,
     notes: Vec<MissingReason>,
-    /// Kinds of events of which pmc tried only one event for all; a note explains each.
+    /// Kinds of events for which pmc tried only one event instead of all. A note explains each kind.
     as_another: Vec<&'static str>,
     user_only: Option<MissingReason>,
 }
@@ -87,7 +85,7 @@ impl<'o> ListWriter<'o> {
             name.push_str(alias);
         }
         let state = self.state(entry);
-        // The kernel has no text for the events of its PMUs; show their terms instead.
+        // The kernel does not describe PMU events, so show their terms instead.
         let mut text = match (&entry.means, entry.text.is_empty()) {
             (Some(means), true) => means.clone(),
             _ => entry.text.clone(),
@@ -106,7 +104,7 @@ impl<'o> ListWriter<'o> {
         Ok(())
     }
 
-    /// Writes the lines of the current heading.
+    /// Writes the lines under the current heading.
     fn section(&mut self) -> io::Result<()> {
         let lines = std::mem::take(&mut self.lines);
         let longest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0).max(NAME);
@@ -208,14 +206,14 @@ impl<'o> ListWriter<'o> {
         self.hanging(&indent, &format!("{indent}     "), &format!("try: {}", why.remedy))
     }
 
-    /// Writes `text` after `first`. If lines are wrapped, further lines start with `rest`.
+    /// Writes `text` after `first`. If lines are wrapped, continuation lines start with `rest`.
     fn hanging(&mut self, first: &str, rest: &str, text: &str) -> io::Result<()> {
         let lines = wrap(first, rest, text, self.columns.unwrap_or(usize::MAX));
         lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
     }
 }
 
-/// Returns perf's label for a kind of event, which scripts search for.
+/// Returns perf's label for a kind of event. Scripts search for these labels.
 fn perf_kind(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "hardware" => "[Hardware event]",

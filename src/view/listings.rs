@@ -25,8 +25,8 @@ pub(crate) fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) 
     Ok(())
 }
 
-/// Writes the addresses of kernel symbols in the format of `perf kallsyms`, in the order of `names`. Symbols
-/// of modules also get the address relative to the module's start.
+/// Writes the addresses of kernel symbols in the format of `perf kallsyms`, in the order of `names`. For
+/// symbols in modules, also writes the address relative to the module's start.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -67,7 +67,7 @@ pub(crate) fn kernel_maps(out: &mut dyn Write, maps: &[KernelMap]) -> io::Result
     })
 }
 
-/// Writes tasks below their parents, with their mappings.
+/// Writes a tree of tasks, each below its parent, with their mappings.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -102,12 +102,13 @@ pub(crate) fn tasks(out: &mut dyn Write, tasks: &[RecordedTask]) -> io::Result<(
     }
 }
 
-/// Like perf 7.2, counts the idle task as the parent of each task without a recorded parent.
+/// Returns the indentation depth of a root. Like perf 7.2, treats the idle task as the parent of each task
+/// without a recorded parent.
 fn root_depth(task: &RecordedTask) -> usize {
     usize::from(task.tid != 0)
 }
 
-/// Maximum indented depth; deeper tasks are not indented further.
+/// Maximum indentation depth; deeper tasks are not indented further.
 const DEEPEST: usize = 40;
 
 fn one(out: &mut dyn Write, task: &RecordedTask, depth: usize) -> io::Result<()> {

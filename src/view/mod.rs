@@ -1,5 +1,5 @@
-//! Results as text: tables for people; CSV, JSON and OpenMetrics for programs. Reads the data of `profile`
-//! and measures nothing.
+//! Results as text: tables for human readers; CSV, JSON and OpenMetrics for programs. Formats data from
+//! `profile` and measures nothing.
 
 pub(crate) mod annotate;
 pub(crate) mod diff;

@@ -96,7 +96,7 @@ const YIELDED: MetricFamily = MetricFamily {
     help: "Time during which the hardware events were off because of a reservation.",
 };
 
-/// Returns an event's family and the factor from its count to the family's unit.
+/// Returns an event's family, and the factor that converts its count to the family's unit.
 fn family(event: &StatEvent) -> (&'static MetricFamily, f64) {
     if event.snapshot {
         return (&LEVEL, event.scale);
@@ -185,7 +185,8 @@ pub fn exposition(counts: &StatCounts) -> String {
     out
 }
 
-/// Returns the labels `event`, `cgroup`, and, for a repeated event, `position`: label sets must be unique.
+/// Returns the labels `event` and `cgroup`. Adds `position` for a repeated event, because label sets must be
+/// unique.
 fn event_labels(counts: &StatCounts, index: usize) -> String {
     let event = &counts.events[index];
     let mut labels = String::new();
@@ -231,7 +232,7 @@ fn label(labels: &mut String, name: &str, value: &str) {
     }
 }
 
-/// Escapes backslash, quote and line feed, and replaces other control characters.
+/// Escapes backslashes, quotes and newlines, and replaces other control characters.
 fn escaped(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     pmc_sys::text::clean(&escaped).into_owned()

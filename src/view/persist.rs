@@ -101,7 +101,7 @@ pub(crate) fn entry(out: &mut dyn Write, entry: &PersistentEntry) -> io::Result<
     table::write(out, &[left(0, 0), left(2, 0)], None, rows)
 }
 
-/// Index of the attr word with the read format.
+/// Index of the attr word that holds the read format.
 const READ_FORMAT: usize = 4;
 
 /// Writes the counts of an entry.
@@ -110,7 +110,7 @@ const READ_FORMAT: usize = 4;
 /// Fails if writing to `out` fails.
 pub(crate) fn counts(out: &mut dyn Write, entry: &PersistentEntry, counts: &EntryCounts) -> io::Result<()> {
     let head = ["CPU", "COUNT", "COUNTED", "LOST RECORDS"].map(str::to_owned).to_vec();
-    // An event opened by a recording may lack the enabled and running times in its read format.
+    // The read format of an event opened by a recording may lack the enabled and running times.
     let format = entry
         .attr
         .get(READ_FORMAT)
@@ -163,8 +163,8 @@ fn sum<'a>(rows: impl Iterator<Item = &'a CpuCounts>) -> CpuCounts {
     })
 }
 
-/// Writes one row per counter, with a column for each CPU and for the sum. Counts of multiplexed counters are
-/// scaled.
+/// Writes one row per counter, with one column per CPU and one for the sum. Counts of multiplexed counters
+/// are scaled.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.

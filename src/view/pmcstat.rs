@@ -1,5 +1,5 @@
-//! The output of `pmcstat` for a log, in FreeBSD's formats: individual records (only `-R`), the sampled
-//! functions (`-m`), source lines (`-a`), and callers (`-G`).
+//! The output of `pmcstat` for a log, in FreeBSD's formats: individual records (`-R` only), sampled functions
+//! (`-m`), source lines (`-a`), and callers (`-G`).
 //!
 //! ```text
 //! records     callchain 4711 0x0 1 2 u        -m   0x401136 leaf 0x401126 0x401150
@@ -21,9 +21,9 @@ use pmc_analysis::profile::script::{AddressFunction, AddressFunctions, ScriptEnt
 use pmc_perfdata::record::{Record, kind};
 use pmc_sys::text::clean;
 
-/// Default depth of callers of a function, as in pmcstat.
+/// Default depth of a caller tree, as in pmcstat.
 pub(crate) const DEPTH: usize = 16;
-/// Maximum depth of callers, because callers are printed recursively.
+/// Maximum depth of a caller tree; limits the recursion that prints it.
 const GREATEST_DEPTH: usize = 1024;
 
 /// Kind of output.
@@ -31,9 +31,9 @@ const GREATEST_DEPTH: usize = 1024;
 pub(crate) enum PmcstatFormat {
     /// The log's records.
     Records,
-    /// Sampled addresses with the function and its bounds.
+    /// Each sampled address, with its function and the function's bounds.
     Functions(LeafName),
-    /// Each address of each call chain, with function and line.
+    /// Each address in each call chain, with its function and source line.
     Lines,
     /// Callers of each function, up to this depth.
     Callers(LeafName, usize),
@@ -50,12 +50,10 @@ pub(crate) enum LeafName {
     Address,
 }
 
-/// An event of the log.
 #[derive(Debug, Clone)]
 pub(crate) struct LoggedEvent {
     /// The event's name; untrusted text.
     pub(crate) name: String,
-    /// The kind of the event's samples.
     pub(crate) kind: LoggedKind,
 }
 
@@ -64,26 +62,25 @@ pub(crate) struct LoggedEvent {
 pub(crate) enum LoggedKind {
     /// Ordinary samples.
     Sampled,
-    /// Counts of a thread from one context switch to the next (`-W`).
+    /// A thread's counts from one context switch to the next (`-W`).
     Counted,
-    /// Context switches, at which the counts of threads (`-W`) are read.
+    /// Context switches, at which thread counts (`-W`) are read.
     Switches,
 }
 
-/// Writes a log.
 #[derive(Debug)]
 pub(crate) struct LogWriter<'a> {
     form: PmcstatFormat,
     events: Vec<LoggedEvent>,
     places: &'a AddressFunctions,
-    /// Counts of processes at their exit, by event.
+    /// Counts of each process at exit, by event.
     exits: BTreeMap<i32, BTreeMap<usize, u64>>,
     /// One tree of callers per event.
     callers: Vec<CallerNode>,
 }
 
 impl<'a> LogWriter<'a> {
-    /// Returns a writer for this format. `exits` has the counts of each process at its exit, by event.
+    /// Returns a writer for this format. `exits` holds the counts of each process at exit, by event.
     pub(crate) fn new(
         form: PmcstatFormat,
         events: Vec<LoggedEvent>,

@@ -1,4 +1,4 @@
-//! Text around table rows: headlines, the quality of the data, advice.
+//! Text around table rows: headlines, data quality, advice.
 //!
 //! Wraps lines for a human reader, or writes them as comments for a program.
 

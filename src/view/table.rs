@@ -11,7 +11,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Wi
 pub(super) struct ColumnShape {
     /// Number of blanks before the column.
     pub(super) gap: u16,
-    /// Minimum width in columns of the terminal.
+    /// Minimum width in terminal columns.
     pub(super) least: u16,
     /// Whether cells are right-aligned.
     pub(super) to_right: bool,
@@ -27,7 +27,8 @@ pub(super) const fn right(gap: u16, least: u16) -> ColumnShape {
     ColumnShape { gap, least, to_right: true }
 }
 
-/// Writes rows with one cell per shape. With `width`, the last column wraps to keep lines within it.
+/// Writes rows with one cell per shape. If `width` is set, the last column wraps to keep lines within that
+/// width.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.

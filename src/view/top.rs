@@ -17,7 +17,7 @@ use pmc_sys::units::{bytes, seconds, thousands};
 /// Version of the JSON format; increases when the meaning of a field changes.
 const VERSION: u32 = 1;
 
-/// Writes one interval as a JSON object on a single line. It contains the sampling's rates and losses, and
+/// Writes one interval as a JSON object on a single line. The object contains the sample rate and losses, and
 /// each event's rows in the format of `report --json`. docs/top.md explains the fields.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub(crate) fn write_json(
     });
     let mut events = Vec::new();
     report::write_events_json(&mut events, profile, layout)?;
-    // Line ends within strings are escaped, so a plain line end always separates rows.
+    // Newlines within strings are escaped, so an unescaped newline always separates rows.
     events.retain(|&byte| byte != b'\n');
     let (facts, events) = (as_json(&facts).to_string(), String::from_utf8_lossy(&events));
     let facts = facts.trim_start_matches('{').trim_end_matches('}');

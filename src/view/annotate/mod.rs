@@ -112,15 +112,15 @@ pub(crate) fn operands(listing: &Listing, instruction: &Instruction) -> String {
 }
 
 /// Returns the arrows of all rows. Each jump is recorded only at its two ends; running sums fill in the rows
-/// between.
+/// in between.
 fn all_arrows(listing: &Listing) -> Vec<String> {
     if listing.lanes == 0 {
         return Vec::new();
     }
     let count = listing.rows.len();
     let mut cells = vec![ArrowCells::default(); count];
-    // For each lane and row: how many more arrows come from above, and how many more continue below, than in
-    // the previous row.
+    // Changes from row to row in each lane: in the number of arrows that come from above, and in the number
+    // that continue below.
     let mut steps = vec![vec![(0i32, 0i32); count + 1]; listing.lanes];
     for jump in listing.jumps.iter().filter(|jump| jump.span().1 < count) {
         let (top, bottom) = jump.span();
@@ -219,7 +219,7 @@ pub(crate) fn source_line(text: &str) -> String {
     out
 }
 
-/// Returns a file's full path or only its last component.
+/// Returns a file's full path, or only the last component if `full` is false.
 fn file_name(path: &str, full: bool) -> String {
     let shown = if full { path } else { path.rsplit('/').next().unwrap_or(path) };
     clean(shown).into_owned()

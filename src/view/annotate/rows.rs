@@ -1,5 +1,5 @@
 //! Listings in perf's format, for `grep` and `awk`: one row per instruction, one table per event or group of
-//! events. Additional remarks by pmc are comment lines.
+//! events. pmc's own remarks are comment lines.
 //!
 //! ```text
 //!  Percent |\tSource code & Disassembly of prog for cpu-clock (1234 samples, percent: local period)
@@ -121,7 +121,7 @@ fn row(out: &mut dyn Write, page: &ListingPage<'_>, row: &ListingRow, wide: usiz
     }
 }
 
-/// Returns the operands with names of targets, as objdump writes them: `jle 1200 <inner+0x60>`.
+/// Returns operands with the names of their addresses, as in objdump: `jle 1200 <inner+0x60>`.
 fn operands(instruction: &Instruction) -> String {
     let place = |target: &InstructionTarget| match &target.name {
         Some((name, 0)) => format!("{:x} <{}>", target.address, clean(name)),

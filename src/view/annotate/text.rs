@@ -163,7 +163,7 @@ impl<'a> ListingPage<'a> {
         " ".repeat((self.column() + 2) * self.events.len())
     }
 
-    /// Returns the width of one event's costs in columns.
+    /// Returns the width in columns of one event's costs.
     fn column(&self) -> usize {
         12 + if self.layout.show_period { 16 } else { 0 } + if self.layout.show_samples { 10 } else { 0 }
     }
@@ -244,8 +244,7 @@ impl<'a> ListingPage<'a> {
         let size = self.layout.rows;
         let mut sum: u128 = (0..size).map(period).sum();
         let (mut best, mut start) = (sum, 0);
-        // If several windows have the same cost, choose the middle window, because its hot rows are in the
-        // middle.
+        // If consecutive windows have the same cost, choose the middle one, which centres the hot rows.
         let mut last = 0;
         for at in 1..=count - size {
             sum = sum + period(at + size - 1) - period(at - 1);
@@ -347,7 +346,7 @@ pub(super) fn is_code(row: &ListingRow) -> bool {
     matches!(row.kind, RowContent::Instruction(_) | RowContent::Address(_))
 }
 
-/// Returns a line number, with the file name if the layout asks for it.
+/// Returns a line number, prefixed with the file name if the layout requests it.
 pub(super) fn place(listing: &Listing, layout: &AnnotateLayout, file: usize, line: u32) -> String {
     match listing.files.get(file).filter(|_| layout.file_names) {
         Some(file) => format!("{}:{line}", file_name(&file.path, layout.full_paths)),

@@ -110,8 +110,8 @@ fn words(comparison: &Diff, cells: &[RowCell]) -> Map<String, Json> {
     object
 }
 
-/// Returns each node after its parent and with the parent's index. Omits the subtree of a node whose share is
-/// below the limit in all recordings.
+/// Returns the nodes with the indexes of their parents. Each node follows its parent. Omits the subtree of a
+/// node whose share is below the limit in all recordings.
 fn nodes<'a>(
     comparison: &'a Diff,
     event: &'a DiffEvent,

@@ -94,7 +94,7 @@ fn delta(compute: Compute, change: Option<&DiffChange>) -> String {
     )
 }
 
-/// Returns the widths of two columns: one recording's value, and a difference.
+/// Returns the widths of two columns of the tree: a recording's value, and a difference.
 fn tree_widths(comparison: &Diff) -> (usize, usize) {
     if comparison.compute == Compute::Time { (7, 17) } else { (6, 12) }
 }

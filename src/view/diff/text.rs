@@ -29,7 +29,7 @@ use pmc_sys::units::{duration, thousands};
 const WIDEST: usize = 40;
 /// Minimum width of the last column, even if numbers fill the line.
 const NARROWEST: usize = 16;
-/// Maximum indented depth of the tree. More indentation would not fit on any screen.
+/// Maximum indentation depth of the tree. More indentation would not fit on any screen.
 const DEEPEST: u32 = 60;
 /// Maximum number of functions in one line of the tree.
 const CHAIN: usize = 8;
@@ -129,8 +129,8 @@ struct DiffTableRow<'a> {
     cells: &'a [RowCell],
 }
 
-/// Widths of the sort key columns, without the two blanks before each. A width of 0 omits the column because
-/// all its rows are equal.
+/// Widths of the sort key columns, without the two blanks before each. A width of 0 omits a column whose
+/// cells are all equal.
 struct FittedWidths {
     widths: Vec<usize>,
     /// Whether a column is narrower than its contents.
@@ -144,8 +144,8 @@ impl DiffTable<'_> {
         numbers.chain([width(&self.titles[at].0)]).max().unwrap_or(0)
     }
 
-    /// Returns widths for the key columns that let them fit next to the numbers in a line of `most` columns.
-    /// `leaves_out` allows omitting keys that are equal in all rows.
+    /// Returns widths at which the key columns fit next to the numbers in a line of `most` columns.
+    /// `leaves_out` allows omitting keys whose values are the same in all rows.
     fn fitted(&self, most: Option<usize>, leaves_out: bool) -> FittedWidths {
         let widest = |at: usize| {
             let words = self.rows.iter().map(|row| width(&row.words[at]));
@@ -229,7 +229,7 @@ impl DiffTable<'_> {
         [heading].into_iter().chain(rows).map(|line| line.trim_end().to_owned()).collect()
     }
 
-    /// Returns a row's key, truncated to `columns` if that is given.
+    /// Returns one key of a row, truncated to `columns` if set.
     fn words(&self, diff: &Diff, row: &DiffTableRow<'_>, at: usize, columns: Option<usize>) -> StyledWords {
         let is_last = at + 1 == self.keys.len();
         match (&row.cells[at], columns) {
@@ -266,7 +266,8 @@ fn word(diff: &Diff, cell: &RowCell, layout: &DiffLayout) -> String {
     words(&diff.texts, cell, CellSpelling::read(layout.width.is_some()))
 }
 
-/// Whether shares are shown. A tight layout omits shares that can be computed from base and difference.
+/// Whether shares are shown. A tight layout omits shares that can be computed from the base and the
+/// difference.
 fn has_shares(diff: &Diff, is_tight: bool) -> bool {
     !is_tight || !matches!(diff.compute, Compute::Delta | Compute::DeltaAbs | Compute::Time)
 }
@@ -436,7 +437,7 @@ fn tree(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayo
     Ok(())
 }
 
-/// Returns the largest change of a branch.
+/// Returns the size of a branch's largest change.
 fn size(node: &DiffNode) -> f64 {
     node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max)
 }
@@ -453,7 +454,7 @@ fn amounts(diff: &Diff, event: &DiffEvent, node: &DiffNode) -> String {
     text
 }
 
-/// Returns a function's name. For a human reader it is shortened to `columns`.
+/// Returns a function's name. For a human reader, the name is shortened to `columns`.
 fn name(diff: &Diff, node: &DiffNode, layout: &DiffLayout, columns: usize) -> StyledWords {
     let symbol = diff.texts.get(node.symbol);
     match layout.width {

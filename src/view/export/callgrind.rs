@@ -63,7 +63,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     writeln!(out, "\ntotals: {}", costs(&totals))
 }
 
-/// Returns an example call to each function and the function's costs, both indexed by function number.
+/// Returns, for each function number, an example call to the function and the function's costs.
 fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<LocationCall>, Vec<CallgrindFunction>) {
     let code = stacks.code();
     let mut numbers: FxHashMap<CallgrindIdentity, u32> = FxHashMap::default();
@@ -75,7 +75,7 @@ fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<LocationCall>, Vec<
             costs.resize(used.len(), 0);
             costs[event] += row.value.period;
         };
-        // Outermost first: function and line.
+        // Fill `stack` with function numbers and lines, outermost first.
         stack.clear();
         for location in stacks.stack(row.stack).rev() {
             for call in code.calls()[code.range(location)].iter().rev() {
@@ -114,7 +114,7 @@ struct CallgrindNames {
 }
 
 impl CallgrindNames {
-    /// Writes a function's location, with the keywords for the function's own lines or for calls to it.
+    /// Writes the location of a function. `words` are the keywords for its module, file and name.
     fn place(
         &mut self,
         out: &mut dyn Write,

@@ -7,8 +7,8 @@
 //!   frame: function, in a category (program, library, kernel, …) with its module as subcategory
 //! ```
 //!
-//! The format supports one kind of sample. A second sampled event therefore gets separate threads that are
-//! named after it.
+//! The format supports one kind of sample. Each further sampled event therefore gets its own threads, which
+//! are named after it.
 
 use std::io::{self, Write};
 
@@ -87,7 +87,7 @@ enum ThreadKey {
     Number(u32),
 }
 
-/// A thread of the profile and the number of its latest name. A thread that is renamed is still one thread.
+/// A thread in the profile and the number of its latest name. Renaming a thread does not create a new one.
 #[derive(Clone, Copy)]
 struct NamedThread {
     handle: ThreadHandle,
@@ -140,7 +140,7 @@ impl<'a> FirefoxBuilder<'a> {
             let stack = self.profile.intern_stack_frames(thread, frames.into_iter());
             let event = &self.stacks.events[row.event as usize];
             let cpu = if event.is_clock() { row.value.period } else { 0 };
-            // If times were not recorded, place the samples directly after each other.
+            // If times were not recorded, place the samples one directly after another.
             let so_far = elapsed.entry(thread).or_default();
             let at = row.time.map_or(*so_far, |time| time - self.first);
             *so_far += cpu.max(1_000_000);

@@ -25,8 +25,8 @@ pub(crate) fn write(out: &mut dyn Write, stacks: &StackProfile<'_>, event: usize
     each(stacks, event, false, &mut |path, period| writeln!(out, "{path} {period}"))
 }
 
-/// Returns an event's stacks with their periods. Function names end in the marks by which flame graphs
-/// recognize kernel, inlined and generated code.
+/// Returns an event's stacks with their periods. Function names end in marks that tell flame graph tools
+/// which code is kernel, inlined or generated.
 pub(crate) fn with_marks(stacks: &StackProfile<'_>, event: usize) -> Vec<(String, u64)> {
     let mut lines = Vec::new();
     let _ = each(stacks, event, true, &mut |path, period| {
@@ -79,7 +79,7 @@ fn each(
         ends.sort_unstable_by_key(|(node, _)| node.map(|node| ranks[node as usize]));
         let mut next = ends.into_iter().peekable();
         while let Some((node, mut sum)) = next.next() {
-            // Functions of different modules may have the same name.
+            // Functions in different modules may have the same name.
             let rank = |node: Option<u32>| node.map(|node| ranks[node as usize]);
             while let Some((_, more)) = next.next_if(|(other, _)| rank(*other) == rank(node)) {
                 sum += more;

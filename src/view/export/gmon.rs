@@ -1,4 +1,4 @@
-//! The `gmon.out` files of programs built for gprof(1): one file per event and program.
+//! Files in the `gmon.out` format of gprof(1): one file per event and program.
 //!
 //! Receives stacks and a mapping from file offsets to the addresses assigned by the linker. Returns
 //! [`GmonFile`]s, which the caller stores in a folder. Samples are counted by address. Each call in a stack
@@ -10,7 +10,7 @@
 //! 0  …            the same range again, with counts in excess of 16 bits; readers add them up
 //! 1  arc          the caller's address, the function's, a count
 //! ```
-//! Sources: `gmon_out.h` of glibc, `hist.c` of binutils.
+//! Sources: `gmon_out.h` in glibc, `hist.c` in binutils.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ use pmc_sys::units::S;
 
 /// gprof's unit of code in bytes; the size of a bin is a multiple of this unit.
 const UNIT: u64 = 2;
-/// Maximum number of bins of a histogram; larger code gets wider bins.
+/// Maximum number of bins in a histogram. Larger code gets wider bins.
 const MOST_BINS: u64 = 1 << 20;
 
 /// Converts file offsets to link-time addresses.
@@ -49,7 +49,7 @@ pub(crate) struct GmonFile {
     width: usize,
     /// Samples by address.
     samples: BTreeMap<u64, u64>,
-    /// Samples by the addresses of a call and of the called function.
+    /// Samples by the address of a call and the address of the called function.
     arcs: BTreeMap<(u64, u64), u64>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) ->
     let mut files: BTreeMap<(u32, u32), GmonFile> = BTreeMap::new();
     let empty = |event: u32, module: u32| {
         let (event, of) = (&stacks.events[event as usize], &stacks.modules[module as usize]);
-        // Samples per second, from their periods in nanoseconds.
+        // Compute samples per second from the periods in nanoseconds.
         let rate = u128::from(event.total.samples) * u128::from(S) / u128::from(event.total.period.max(1));
         GmonFile {
             event: event.name.clone(),
@@ -95,7 +95,7 @@ pub(crate) fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) ->
                 let file = files.entry((row.event, module)).or_insert_with(|| empty(row.event, module));
                 *file.arcs.entry((address, to)).or_default() += row.value.samples;
             }
-            // At each location, the outermost function is the function that was called; the others are
+            // At each location, the outermost function is the called function. The inner functions are
             // inlined.
             let start = code.calls()[code.range(number)].last().and_then(|call| call.start);
             let start = start.map(|start| location.at(start.get()));

@@ -1,4 +1,4 @@
-//! A self-contained HTML page: the format for sharing a recording with other people.
+//! A self-contained HTML page, for sharing a recording with other people.
 //!
 //! ```text
 //!   page/page.html ── page/page.css, page/page.js ── data
@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The page must not load anything; its content security policy enforces this in the browser. Untrusted text
-//! is either in the data, which the script inserts only as text, or is escaped by this module (the title).
+//! is either part of the data, which the script inserts only as text, or the title, which this module
+//! escapes.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};

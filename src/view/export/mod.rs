@@ -1,13 +1,13 @@
 //! Exports of a recording to the formats of other programs, and to web pages.
 //!
 //! Receives a [`StackProfile`], the result of a report and facts about the recording ([`ExportContents`]).
-//! Defines each format: its name, file extensions and contents, and the detail that it needs in rows. Does
-//! not open files.
+//! Defines each format's name, file extensions and contents, and the detail that it needs in rows. Does not
+//! open files.
 //!
 //! ```text
 //!   rows with stacks ──┬── paths of functions:  folded ── svg;  html, speedscope
 //!                      └── locations:           pprof, firefox, callgrind, gmon (a folder)
-//!   answer of a report ── json, csv
+//!   result of a report ── json, csv
 //! ```
 
 mod callgrind;
@@ -64,7 +64,7 @@ pub(crate) enum RowDetail {
 
 struct FormatProperties {
     format: ExportFormat,
-    /// Name in `--format`.
+    /// Name for `--format`.
     name: &'static str,
     /// File extensions, starting with the usual extension.
     endings: &'static [&'static str],
@@ -175,15 +175,15 @@ pub(crate) struct ExportContents<'a> {
     /// Tables and trees, for [`ExportFormat::is_table`]; the quality of the data, for
     /// [`ExportFormat::is_whole`].
     pub(crate) answer: &'a Profile,
-    /// Layout of these tables and trees.
+    /// Layout of the tables and trees in `answer`.
     pub(crate) layout: &'a report::ReportLayout,
-    /// The title: a file name.
+    /// The title of the export: a file name.
     pub(crate) title: &'a str,
     /// Metadata and times of the recording.
     pub(crate) recording: &'a RecordingCircumstances,
     /// The code of the most expensive functions.
     pub(crate) listings: &'a [Listing],
-    /// Folded stacks of another recording, to show the difference from it: each path with its periods.
+    /// Folded stacks of the recording to compare with: each path and its sum of periods.
     pub(crate) before: Option<&'a [(String, u64)]>,
 }
 

@@ -6,8 +6,8 @@
 //!      '── values: samples and periods per event;  labels: thread, pid, tid
 //! ```
 //!
-//! The fields: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All strings are indexes into
-//! the string table, whose first entry is empty.
+//! Format: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All strings are indexes into the
+//! string table, whose first entry is empty.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -251,7 +251,7 @@ impl<'a> PprofBuilder<'a> {
         for number in modules {
             let module = &stacks.modules[number as usize];
             let (first, last, _) = ends[&number];
-            // Use the mapping of the module's first process, extended to cover other used parts of the file.
+            // Use the mapping of the module's first process, extended to cover all used parts of the file.
             let mapped = module.mapping.filter(|_| module.kind == ModuleKind::File);
             let start = mapped.map_or(first & !0xfff, |mapping| mapping.start.0.min(first & !0xfff));
             let limit = mapped.map_or(0, |mapping| mapping.start.0.saturating_add(mapping.len));
@@ -276,7 +276,7 @@ impl<'a> PprofBuilder<'a> {
         }
     }
 
-    /// Returns the address of a location in the memory of its module's first process.
+    /// Returns the address of a location in the address space of its module's first process.
     fn address(&self, number: u32) -> u64 {
         let location = self.stacks.location(number);
         let module = location.module().map(|module| &self.stacks.modules[module as usize]);

@@ -6,7 +6,7 @@
 //!   profiles       one per event and thread: lists of frames, outermost first, with their weights
 //! ```
 //!
-//! The schema: <https://www.speedscope.app/file-format-schema.json>.
+//! Schema: <https://www.speedscope.app/file-format-schema.json>.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

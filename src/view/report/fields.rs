@@ -8,13 +8,12 @@ use super::{
 use pmc_analysis::profile::sampled::{Profile, ProfileEvent};
 use pmc_sys::text::clean;
 
-/// Writes the lines that perf prints before all tables.
+/// Writes the lines about lost samples that perf prints before all tables.
 pub(super) fn lost(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
     writeln!(out, "#\n# Total Lost Samples: {}\n#", profile.trust.lost_samples)
 }
 
-/// Writes the lines that perf prints above all tables for columns with a single value. The rows omit these
-/// columns.
+/// Writes perf's lines about columns with a single value, before all tables. The rows omit these columns.
 pub(super) fn single_values(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     for (key, value) in layout.elided(profile) {
         writeln!(out, "# {}: {}", key.name(), clean(value))?;

@@ -1,6 +1,6 @@
-//! Nested rows (`--hierarchy`). The first level sums up rows that agree in the first sort key. The next level
-//! sums the rows that also have the same second key, and so on. Rows show own costs; the call tree includes
-//! callees. Column titles are the same as in perf.
+//! Nested rows (`--hierarchy`). The first level sums rows with the same first sort key. The second level sums
+//! rows that also have the same second key, and so on. Rows show own costs; the call tree includes callees.
+//! Column titles are the same as in perf.
 //!
 //! ```text
 //!  Overhead  Command / Shared Object / Symbol
@@ -23,11 +23,11 @@ const NUMBER: usize = 12;
 /// Minimum width of the text of deep rows.
 const NARROWEST: usize = 16;
 
-/// Rows that agree in their first cells.
+/// One level of nesting: the sum of all rows that have the same sort keys up to this level.
 #[derive(Default)]
 struct HierarchyBranch {
     cell: Option<RowCell>,
-    /// The sum of the rows, without their cells and totals.
+    /// The sum of the rows. Its cells and totals are not set.
     sum: TableRow,
     below: Vec<usize>,
 }

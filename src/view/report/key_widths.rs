@@ -5,13 +5,13 @@ use pmc_analysis::profile::sampled::SortKey;
 /// Minimum width to which a column shrinks to make room for the last column.
 const NARROWEST: usize = 6;
 
-/// Fits `widths`, the preferred widths of the columns of `keys`, into `room`, with `gap` blanks after each
-/// column.
+/// Fits the columns for `keys` into `room`, with `gap` blanks after each column. `widths` holds the preferred
+/// widths and receives the result.
 ///
-/// The last column gets the remaining width. Other columns shrink, widest first, until the last one is wide
-/// enough: `half` for function names, otherwise its preferred width or an equal part of the room, whichever
-/// is smaller. To make room for function names, columns whose cells are all equal (`is_mute`) are removed
-/// first: their width becomes 0.
+/// The last column gets the remaining width. The other columns shrink, widest first, until the last column is
+/// wide enough. Function names need `half`. Any other key needs its preferred width or an equal share of
+/// `room`, whichever is smaller. If function names need more room, columns whose cells are all equal
+/// (`is_mute`) are removed first: their width becomes 0.
 pub(crate) fn fit_keys(
     widths: &mut [usize],
     keys: &[SortKey],

@@ -1,5 +1,5 @@
-//! Functions of languages with a runtime, for human readers: own cost, including the interpreter, and total
-//! cost.
+//! Functions in languages with a runtime, for human readers: own cost and total cost. The own cost includes
+//! the interpreter.
 //!
 //! ```text
 //!   Functions by name of their runtime; Self includes the native code that they run

@@ -45,7 +45,7 @@ pub(crate) enum ReportFormat {
 }
 
 impl ReportFormat {
-    /// Whether the format has only rows and no place for notes about the recording.
+    /// Whether the format has only rows and cannot contain notes about the recording.
     pub(crate) fn is_bare(&self) -> bool {
         matches!(self, Self::Separated(_) | Self::Csv)
     }
@@ -87,7 +87,7 @@ impl ReportColumn {
 /// How call chains are drawn in text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ChainShape {
-    /// A tree with percentages of the whole.
+    /// A tree with percentages of the total.
     #[default]
     Tree,
     /// A tree with percentages of the parent branch.
@@ -118,8 +118,8 @@ pub(crate) enum ChainPosition {
     Below,
     /// Each row's chains below the row, as in perf.
     UnderRows {
-        /// Whether to omit the first function if all chains of a row start with it, because the row already
-        /// names it.
+        /// Whether to omit the first function if all chains of a row start with it. The row already names
+        /// that function.
         omits_first: bool,
     },
 }
@@ -131,7 +131,7 @@ pub(crate) struct ReportLayout {
     pub(crate) form: ReportFormat,
     /// The requested columns; `None` for the default.
     pub(crate) columns: Option<Vec<ReportColumn>>,
-    /// Columns to add to the default columns, after the default numbers.
+    /// Columns to add to the default columns, after the numeric ones.
     pub(crate) added: Vec<ReportColumn>,
     /// Whether to show a column with the number of samples.
     pub(crate) show_samples: bool,
@@ -139,7 +139,7 @@ pub(crate) struct ReportLayout {
     pub(crate) show_period: bool,
     /// Maximum number of rows.
     pub(crate) rows: usize,
-    /// Minimum percentage of a row.
+    /// Minimum percentage for a row to be shown.
     pub(crate) row_limit: f64,
     /// Minimum percentage for a branch of the tree to be shown.
     pub(crate) branch_limit: f64,
@@ -147,7 +147,7 @@ pub(crate) struct ReportLayout {
     pub(crate) tree_lines: Option<usize>,
     /// Which events are shown side by side.
     pub(crate) grouping: EventGrouping,
-    /// Explicit widths of the columns. A width of 0, or a missing width, is chosen automatically.
+    /// Explicit column widths. If a width is 0 or missing, pmc chooses it.
     pub(crate) widths: Vec<usize>,
     /// Whether the sampled functions are the roots of the tree.
     pub(crate) callee: bool,
@@ -167,19 +167,19 @@ pub(crate) struct ReportLayout {
     pub(crate) full_names: bool,
     /// Whether to show times in nanoseconds.
     pub(crate) nanoseconds: bool,
-    /// The member of a group that determines the order of its table.
+    /// Index of the group member by which a group's table is sorted.
     pub(crate) sort_member: usize,
     /// Maximum line width of the text in columns; `None` for no limit.
     pub(crate) width: Option<usize>,
     /// Text styles.
     pub(crate) paint: Paint,
-    /// Whether the text is written to a pipe, for a program: rows in perf's format, everything else in
-    /// comments.
+    /// Whether the text is written to a pipe, for a program. If so, rows are in perf's format, and all other
+    /// lines are comments.
     pub(crate) is_piped: bool,
     /// Whether to write only rows, without headlines, headings and remarks.
     pub(crate) is_quiet: bool,
-    /// Sort keys that a filter restricts to one value. As in perf's text, a line above the table shows the
-    /// value, and the table omits the column.
+    /// Sort keys that a filter restricts to one value. As in perf, a line above the table shows the value,
+    /// and the table omits the column.
     pub(crate) single_values: Vec<(SortKey, String)>,
 }
 
@@ -190,7 +190,7 @@ pub(crate) enum EventGrouping {
     Apart,
     /// Events that were recorded as a group share a table.
     Recorded,
-    /// As [`Self::Recorded`]; if no group was recorded, all events share a table.
+    /// Like [`Self::Recorded`], but if no group was recorded, all events share a table.
     All,
 }
 
@@ -258,7 +258,7 @@ impl ReportLayout {
         columns
     }
 
-    /// Returns the sort keys that a filter restricts to one value; none if that would remove all keys.
+    /// Returns the sort keys that a filter restricts to one value; empty if that would omit all keys.
     fn elided(&self, profile: &Profile) -> Vec<&(SortKey, String)> {
         let columns = self.all_columns(profile);
         let is_same = |key: SortKey| {
@@ -319,7 +319,7 @@ pub(crate) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
     }
 }
 
-/// Writes the tables and trees of the text, without the quality of the data.
+/// Writes the tables and trees of the text, without the data quality.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -327,7 +327,7 @@ pub(crate) fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &Repo
     text::tables(out, profile, layout)
 }
 
-/// Writes the quality of the data: the trust line and related notes.
+/// Writes the data quality: the trust line and related notes.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -347,16 +347,17 @@ pub(crate) fn write_events_json(
     json::events(out, profile, layout)
 }
 
-/// A line of a table: one row for each event of the table, all with the same cells.
+/// A line of a table. It combines the rows that have the same cells, one per event.
 struct ReportLine<'a> {
     cells: &'a [RowCell],
-    /// For each event of the table, its row, if it has one.
+    /// The row for each event in the table; `None` if the event has no such row.
     rows: Vec<Option<&'a TableRow>>,
     /// Number of start-up functions that the line summarizes, such as `_start`; 0 for an ordinary row.
     callers: usize,
 }
 
-/// Returns the events in the table of this event; empty if this event is shown in its leader's table.
+/// Returns the events in the table led by the event at `index`; empty if its own leader's table shows that
+/// event.
 fn side_by_side<'a>(profile: &'a Profile, layout: &ReportLayout, index: usize) -> Vec<&'a ProfileEvent> {
     let events = &profile.events;
     let has_groups = events.iter().enumerate().any(|(at, event)| event.leader != at);
@@ -368,8 +369,9 @@ fn side_by_side<'a>(profile: &'a Profile, layout: &ReportLayout, index: usize) -
     (0..events.len()).filter(|&at| leader(at) == index).map(|at| &events[at]).collect()
 }
 
-/// Returns at most `rows` lines of a table that exceed the limit, and the number of all lines that exceed it.
-/// The group leader's lines come first. For a human reader, start-up functions are combined into one line.
+/// Returns up to `layout.rows` lines of a table whose share reaches the limit, and the number of all such
+/// lines. The group leader's lines come first. For a human reader, start-up functions are combined into one
+/// line.
 fn lines<'a>(
     profile: &Profile,
     events: &[&'a ProfileEvent],
@@ -468,7 +470,7 @@ pub(crate) fn cell_words(profile: &Profile, cell: &RowCell) -> String {
     words(&profile.texts, cell, CellSpelling::default())
 }
 
-/// How to spell the cells of a row.
+/// How to format the cells of a row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CellSpelling {
     /// Whether to show source files with their directories.
@@ -480,7 +482,7 @@ pub(super) struct CellSpelling {
 }
 
 impl CellSpelling {
-    /// Returns the default spelling, with function names shortened if `reads` is true.
+    /// Returns the default format, but shortens function names if `reads` is true.
     pub(super) fn read(reads: bool) -> Self {
         Self { reads, ..Self::default() }
     }
@@ -553,7 +555,7 @@ fn share_of(column: ReportColumn, row: &TableRow) -> Option<(ShareOf, u64)> {
     })
 }
 
-/// Formats a number of a row: with thousands separators for a human reader, with digits only for a program.
+/// Formats a number in a row: with thousands separators for a human reader, or as digits only for a program.
 fn number(event: &ProfileEvent, row: &TableRow, column: ReportColumn, layout: &ReportLayout) -> String {
     if let Some(share) = share_of(column, row) {
         return percent(event, share, layout);
@@ -573,7 +575,7 @@ fn average_weight(row: &TableRow, which: usize) -> String {
     format!("{:.1}", row.own.weights()[which] as f64 / row.own.samples.max(1) as f64)
 }
 
-/// Formats a percentage: with its error for a human reader, with perf's two decimals for a program.
+/// Formats a percentage: with its error for a human reader, or with perf's two decimals for a program.
 fn percent(event: &ProfileEvent, (of, cost): (ShareOf, u64), layout: &ReportLayout) -> String {
     let share = event.share_by(of, cost);
     if layout.is_for_program() {

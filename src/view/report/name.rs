@@ -16,7 +16,7 @@ impl StyledWords {
         Self(vec![(role, words.into())])
     }
 
-    /// Returns a function's name in at most `columns` columns. `plain` is the mark of ordinary functions.
+    /// Returns a function's name in at most `columns` columns. `plain` is the mark for ordinary functions.
     pub(in crate::view) fn of_function(
         name: &str,
         (kind, is_inlined): (CodeKind, bool),
@@ -48,13 +48,13 @@ impl StyledWords {
         self.0.extend_from_slice(&others.0);
     }
 
-    /// Returns the text in the style for less important text.
+    /// Returns the text in a subdued style.
     pub(in crate::view) fn quiet(self) -> Self {
         Self(self.0.into_iter().map(|(_, words)| (TextRole::Quiet, words)).collect())
     }
 
     /// Returns the styled text as a table cell of `columns` columns, right-aligned if `to_right`. Wider text
-    /// stays whole.
+    /// is not truncated.
     pub(in crate::view) fn aligned(&self, paint: Paint, columns: usize, to_right: bool) -> String {
         let blanks = " ".repeat(columns.saturating_sub(self.width()));
         let text = self.painted(paint);

@@ -23,7 +23,7 @@ use pmc_sys::units::{duration, thousands};
 
 /// Maximum width of each text column except the last, if the line width is unlimited.
 const WIDEST: usize = 40;
-/// Width to which names in a pipe are padded. Longer names are not truncated; they shift only their own line.
+/// Width to which names in a pipe are padded. Longer names are not truncated; they only shift their own line.
 const PADDED: usize = 80;
 /// Minimum width of the last column, even if numbers fill the line.
 const NARROWEST: usize = 16;
@@ -149,8 +149,8 @@ fn perfs_width(column: ReportColumn) -> usize {
     }
 }
 
-/// Returns the widths of the columns. A width of 0 omits a column because its cells are equal in all rows and
-/// names need the space.
+/// Returns the widths of the columns. A width of 0 omits a column whose cells are all equal, to make room for
+/// names.
 fn widths(columns: &[ReportColumn], lines: &[Vec<String>], layout: &ReportLayout) -> Vec<usize> {
     let given = |at: usize| layout.widths.get(at).copied().filter(|given| *given > 0);
     let mut widths: Vec<usize> = (0..columns.len())
@@ -209,7 +209,7 @@ fn table(
     }));
     let widths = widths(&columns, &lines, layout);
     for (at, width) in widths.iter().enumerate() {
-        // Name the common value of an omitted column once.
+        // Print the common value of an omitted column once.
         if *width == 0 && lines.len() > 1 && !layout.is_quiet && !lines[1][at].is_empty() {
             writeln!(out, "  {} of all rows: {}", lines[0][at], lines[1][at])?;
         }

@@ -1,5 +1,6 @@
-//! The call tree for human readers: percentage, own percentage, bar. A chain of functions with a single
-//! callee each is folded into one line. This applies to trees in caller order and in callee order.
+//! The call tree for human readers: percentage, own percentage, bar. If each function in a chain passes
+//! nearly all of its cost to one callee, the chain is folded into one line. This applies to trees in caller
+//! order and in callee order.
 //!
 //! ```text
 //!   Total    Self
@@ -60,7 +61,7 @@ pub(super) fn write(
     let mut open: Vec<PendingBranch<'_>> = Vec::new();
     push(&mut open, &shown(&tree.roots), "", 0, &event.total);
     while let Some(PendingBranch { number, rails, is_last, depth, above }) = open.pop() {
-        // Start-up functions, such as `_start`, cost as much as their callee.
+        // Combine start-up functions, such as `_start`, which cost as much as their callees.
         let callers = folded.iter().find(|callers| callers.first == number);
         let mut node = &tree.nodes[callers.map_or(number, |callers| callers.last) as usize];
         let whole = &node.total;
@@ -90,7 +91,7 @@ pub(super) fn write(
             Some(callers) => StyledWords::new(TextRole::Quiet, format!("{} callers", callers.count)),
             None => name(profile, node, layout, room),
         }];
-        // A function that passes all of its cost to one callee is not a separate branch.
+        // A function that passes nearly all of its cost to one callee is not a separate branch.
         let mut below = shown(&node.children);
         while let [only] = below[..] {
             let next = &tree.nodes[only as usize];
@@ -120,14 +121,14 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Whether a function passes all of its cost to one callee. If so, both are printed on one line.
+/// Whether a function passes nearly all of its cost to one callee. If so, both are printed on one line.
 fn passes_on(event: &ProfileEvent, node: &CallNode, next: &CallNode) -> bool {
     let share = |value: &SampleValue| event.share(event.cost(value));
     share(&next.total) >= 0.998 * share(&node.total) && share(&node.own) <= 0.001 * share(&node.total)
 }
 
-/// Returns the minimum cost of a shown branch. With this limit, the tree fits into the available lines.
-/// Returns 0 for no limit.
+/// Returns the minimum cost for a branch to be shown, so that the tree fits into the available lines; 0 for
+/// no limit.
 fn least(event: &ProfileEvent, tree: &CallTree, layout: &ReportLayout) -> u64 {
     let Some(lines) = layout.tree_lines else { return 0 };
     let cost = |number: &u32| event.cost(&tree.nodes[*number as usize].total);
@@ -223,7 +224,7 @@ pub(super) fn amount(
     }
 }
 
-/// Returns a function's name. For a human reader it is shortened to `columns`.
+/// Returns a function's name. For a human reader, the name is shortened to `columns`.
 pub(super) fn name(
     profile: &Profile,
     link: impl Into<ChainLink>,

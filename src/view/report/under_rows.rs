@@ -1,4 +1,4 @@
-//! The call chains of each row below it, in perf's layout, for scripts that parse perf's output.
+//! Call chains below each row, in perf's layout, for scripts that parse perf's output.
 //!
 //! ```text
 //!     39.71%    39.53%  calls    calls  [.] leaf
@@ -10,8 +10,8 @@
 //!                 --4.33%--middle
 //!                           main
 //! ```
-//! Percentages refer to the total. With `fractal` they refer to the parent, and a last branch `[...]` has the
-//! cost of omitted branches. `flat` and `folded` print separate chains.
+//! Percentages refer to the total. With `fractal`, they refer to the parent, and a final branch `[...]` shows
+//! the cost of omitted branches. `flat` and `folded` print separate chains.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -22,13 +22,12 @@ use pmc_sys::sort;
 
 /// Margin before all chains except folded chains.
 const MARGIN: &str = "            ";
-/// Text to the left of a branch for each level of the tree: a finished level and an unfinished one.
+/// Text to the left of a branch: for a finished level of the tree, and for an unfinished one.
 const RAILS: [&str; 2] = ["           ", "|          "];
 
 /// Maximum depth; protects against damaged recordings.
 const DEEPEST: usize = 1024;
 
-/// Writes the chains of rows.
 pub(super) struct ChainWriter<'a> {
     profile: &'a Profile,
     event: &'a ProfileEvent,
@@ -72,7 +71,7 @@ impl<'a> ChainWriter<'a> {
         node.links.iter().copied().map(name).collect()
     }
 
-    /// Formats the number in front of a chain; a percentage is `cost` in proportion to `all`.
+    /// Formats the number in front of a chain. Percentages are `cost` relative to `all`.
     fn amount(&self, value: &SampleValue, cost: u64, all: u64) -> String {
         match self.layout.unit {
             ChainUnit::Period => value.period.to_string(),
@@ -113,11 +112,11 @@ impl<'a> ChainWriter<'a> {
         };
         let place = BranchStart { margin: &margin, all, above: &above };
         self.branches(out, chains, roots, &place, &mut vec![true])?;
-        // A row without chains has no empty line.
+        // Write no empty line if the row has no chains.
         if has_printed || !roots.is_empty() { writeln!(out) } else { Ok(()) }
     }
 
-    /// Writes the branches that start here, with all their descendants. `rails` holds, for each level,
+    /// Writes the branches that start at `place`, with all their descendants. For each level, `rails` tells
     /// whether its vertical line continues.
     fn branches(
         &self,
@@ -211,12 +210,12 @@ fn joint(drawn: &str) -> &str {
     &drawn[..drawn.len() - RAILS[0].len() + 1]
 }
 
-/// A point in the tree where branches start.
+/// Margin and costs shared by sibling branches.
 struct BranchStart<'a> {
     margin: &'a str,
     /// The total that percentages refer to.
     all: u64,
-    /// Cost of all branches that start here, including omitted branches.
+    /// Cost of all sibling branches, including omitted branches.
     above: &'a SampleValue,
 }
 
@@ -226,8 +225,8 @@ mod tests {
     use pmc_analysis::profile::sampled::chain_tree::ChainLink;
     use pmc_sys::abi::CpuMode;
 
-    /// Writes a tree in which `main` calls `work` and `idle` and has own samples; one of its branches was too
-    /// small.
+    /// Writes a tree in which `main` has own samples and calls `work` and `idle`. Another branch was too
+    /// small to keep.
     fn written(shape: ChainShape, unit: ChainUnit, omits_first: bool) -> String {
         let mut profile = Profile::default();
         let dso = profile.texts.add("app");

@@ -173,8 +173,8 @@ fn words(out: &mut dyn Write, first: usize, words: impl Iterator<Item = u64>) ->
     Ok(())
 }
 
-/// Returns the kernel's name of a context marker. Other values among the last 4095 addresses come from broken
-/// frame pointers, and return `None`.
+/// Returns the kernel's name for a context marker. Returns `None` for any other value among the last 4095
+/// addresses: such values come from broken frame pointers.
 fn name(context: Context) -> Option<&'static str> {
     Some(match context {
         Context::Hypervisor => "PERF_CONTEXT_HV",
@@ -260,7 +260,7 @@ fn sample_read(out: &mut dyn Write, values: &ReadValues<'_>, sample: &Sample<'_>
     Ok(())
 }
 
-/// Writes the count of a thread at its exit.
+/// Writes a thread's count at exit.
 fn read(out: &mut Vec<u8>, event: &str, values: &ReadValues<'_>) -> io::Result<()> {
     let first = values.iter().next();
     writeln!(out, " {} {}", clean(event), first.map_or(0, |value| value.value))?;

@@ -31,10 +31,10 @@ use pmc_perfdata::record::Record;
 use pmc_sys::abi::misc;
 use pmc_sys::text::clean;
 
-/// Which time is printed.
+/// Time to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ScriptClock {
-    /// The recording's clock.
+    /// Time on the recording's clock.
     #[default]
     Absolute,
     /// Time since the first line.
@@ -300,8 +300,8 @@ impl<'a> ScriptWriter<'a> {
         }
     }
 
-    /// Writes perf's letters for a record's `misc` bits. perf tests the bits of each mode separately, so 3
-    /// prints `K`, `U` and `H`.
+    /// Writes perf's letters for a record's `misc` bits. perf tests the bits of each mode separately, so the
+    /// value 3 prints `K`, `U` and `H`.
     fn misc(&mut self, bits: u16, kind: Option<u32>) {
         use pmc_perfdata::record::kind as k;
         let start = self.out.len();

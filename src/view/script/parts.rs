@@ -236,7 +236,7 @@ pub(super) fn disassembly(instruction: &Instruction) -> String {
     format!("{mnemonic} {operands}").trim_end().to_owned()
 }
 
-/// Returns perf's name of a register.
+/// Returns perf's name for a register.
 pub(super) fn register(number: u32, is_aarch64: bool) -> String {
     const X86: [&str; 24] = [
         "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS", "GS",

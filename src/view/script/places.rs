@@ -9,7 +9,7 @@ use pmc_analysis::profile::script::{
 };
 use pmc_sys::text::clean;
 
-/// Formatted text of each address for each choice of fields.
+/// Cache of the formatted text of each address, for each choice of fields.
 ///
 /// ```text
 ///   made   (start, length) of address 0 in choice 0, choice 1, address 1 in choice 0, …; length 0: none yet
@@ -21,7 +21,7 @@ pub(super) struct AddressLines {
     made: Vec<(usize, u32)>,
     text: Vec<u8>,
     full_paths: bool,
-    /// Whether a chain is cut off after this address, by address number.
+    /// Whether chains are cut off after an address, by address number.
     stops: Vec<bool>,
 }
 

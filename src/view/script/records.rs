@@ -20,7 +20,7 @@ pub(super) fn hex(number: u64) -> String {
     if number == 0 { "0".to_owned() } else { format!("{number:#x}") }
 }
 
-/// Appends the record's line.
+/// Appends a record's kind and fields.
 pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'_>) {
     let name = kind::name(number).unwrap_or("UNKNOWN");
     let _ = write!(out, "PERF_RECORD_{name}");
@@ -138,7 +138,7 @@ pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'
     };
 }
 
-/// Appends the fields of records written by perf itself rather than by the kernel.
+/// Appends the fields of a record that was written by perf itself, not by the kernel.
 fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
     match record {
         Record::EventType(event) => writeln!(out, " id: {} name: {}", event.id, text_of(event.name)),

@@ -1,10 +1,11 @@
-//! `-x SEP`: perf 6.1's fields in perf's order, one line per event and place.
+//! `-x SEP`: the same fields in the same order as in perf 6.1, one line per event and place.
 //!
 //! ```text
 //! [time,][place,[cpus,]]value,unit,event[,cgroup][,variance%],running ns,share %,metric,metric unit
 //! ```
-//! Receives [`StatCounts`]; decides only quoting. A field that contains the separator, a quote or a line end
-//! is quoted as in RFC 4180. perf does not quote them, so such lines of perf cannot be parsed.
+//! Receives [`StatCounts`]; decides only quoting. A field that contains the separator, a quote or a newline
+//! is quoted as in RFC 4180. perf does not quote such fields, so perf's lines that contain them cannot be
+//! parsed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -31,8 +32,8 @@ pub fn write(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io:
     derived(out, counts, style)
 }
 
-/// Writes the column titles of `--metric-only`: once, before the run or the first interval. Other modes have
-/// no titles.
+/// Writes the column titles for `--metric-only`. They appear once, before the run or the first interval.
+/// Other modes have no titles.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -109,7 +110,7 @@ fn fields(counts: &StatCounts, variance: bool) -> usize {
     5 + usize::from(counts.has_cgroups()) + usize::from(variance)
 }
 
-/// Writes named and user-defined metrics: lines with empty event fields.
+/// Writes named and user-defined metrics, as lines with empty event fields.
 fn derived(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     let separator = &style.separator;
     for (row, derived) in counts.derived.iter().enumerate().take(counts.rows.len()) {
@@ -136,7 +137,7 @@ fn derived(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::R
     Ok(())
 }
 
-/// Returns the field, quoted if a reader could not find its end otherwise.
+/// Returns the field, quoted if readers could not find its end otherwise.
 pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
     let splits = !separator.is_empty() && field.contains(separator);
     if splits || field.contains(['"', '\n', '\r']) {

@@ -1,5 +1,5 @@
-//! `--json=2`: one versioned document for a whole run, with JSON numbers, and `null` with a reason for a
-//! missing number.
+//! `--json=2`: one versioned document for a whole run. Values are JSON numbers. A missing value is `null` and
+//! has a reason.
 //!
 //! ```text
 //! begin     {"pmc": {"format": 2, ...}, "target": ..., "events": [...], "intervals": [
@@ -30,7 +30,7 @@ use pmc_sys::units::seconds;
 /// Version of the format, for readers to check.
 pub(crate) const FORMAT: u32 = 2;
 
-/// A [`Warning`] in the document. If there is no remedy, that field is empty.
+/// A [`Warning`] in the document. `remedy` is empty for a warning without a remedy.
 #[derive(Serialize)]
 struct WarningJson {
     what: String,
@@ -169,7 +169,7 @@ struct PartJson<'a> {
     elapsed_s: f64,
     user_s: Option<f64>,
     system_s: Option<f64>,
-    /// Seconds during which the hardware counters were yielded to another program's reservation.
+    /// Seconds for which the hardware counters were off because another program had reserved them.
     #[serde(skip_serializing_if = "Option::is_none")]
     yielded_s: Option<f64>,
     rows: Vec<RowJson<'a>>,
@@ -213,7 +213,8 @@ struct RowJson<'a> {
     metrics: Vec<DerivedJson<'a>>,
 }
 
-/// The CPU, core, thread or other place that a row counts, with only the fields that the aggregation uses.
+/// The place that a row counts, such as a CPU, core or thread. Contains only the fields that the aggregation
+/// uses.
 #[derive(Serialize)]
 struct PlaceJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -261,7 +262,7 @@ impl<'a> From<&'a PlaceLabel> for PlaceJson<'a> {
 struct ValueJson<'a> {
     /// Index into `events`.
     event: usize,
-    /// Scaled value in the event's unit; with several runs, their mean. `null` with a reason if missing.
+    /// Scaled value in the event's unit, or the mean of several runs; `null` with a reason if missing.
     value: Option<f64>,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -331,7 +332,7 @@ struct DerivedJson<'a> {
     reason: Option<ReasonJson<'a>>,
 }
 
-/// A [`MeasurementSummary`] in the format of the documents.
+/// A [`MeasurementSummary`] as it appears in JSON documents.
 #[derive(Serialize)]
 pub(super) struct StatisticsJson {
     count: usize,

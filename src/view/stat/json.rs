@@ -1,4 +1,4 @@
-//! `-j`: perf 6.1's JSON lines with the same keys: one object per event and place.
+//! `-j`: JSON lines with the same keys as in perf 6.1, one object per event and place.
 //!
 //! ```text
 //! {"interval" : 0.050127508, "core" : "S0-D0-C0", "aggregate-number" : 1, "counter-value" : "50.300492",

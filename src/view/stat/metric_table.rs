@@ -1,8 +1,8 @@
 //! `--metric-only`: one line per place, one column per metric, no counts.
 //!
-//! perf omits rates and "CPUs utilized" from its columns. CSV and JSON do the same; the table for people
-//! keeps "CPUs utilized". A column exists if any row has a value for this metric, or would have a value if
-//! the event had been counted.
+//! perf omits rates and "CPUs utilized" from its columns. CSV and JSON do the same; the human-readable table
+//! keeps "CPUs utilized". A metric has a column if any row has a value for it, or would have one if the event
+//! had been counted.
 
 use std::io::{self, Write};
 
@@ -97,7 +97,7 @@ pub(super) fn for_programs(unit: &str) -> bool {
     !unit.contains("/sec") && unit != "CPUs utilized"
 }
 
-/// Writes the table for people; `headline` says whether to write the titles.
+/// Writes the human-readable table, with titles if `headline` is set.
 pub(super) fn text(out: &mut dyn Write, counts: &StatCounts, headline: bool) -> io::Result<()> {
     let columns = columns(counts, |unit| !unit.contains("/sec"));
     let time = counts.timestamp_ns.map(|t| format!("{:16.9} ", PerfTime(t)));

@@ -5,7 +5,7 @@
 //! 6.1. For cases where perf's output is broken, `docs/output-formats.md` describes pmc's behaviour.
 //!
 //! ```text
-//! text      the table for people, with notes        versus    several commands side by side
+//! text      human-readable table with notes         versus    several commands side by side
 //! csv       -x SEP, perf's fields                   runs      statistics of -r N runs
 //! json      -j, perf's lines                        document  --json=2, one document with numbers
 //! ```
@@ -42,7 +42,7 @@ pub struct StatStyle {
     pub metric_only: bool,
     /// Whether to show perf's table of the individual runs of `-r N` (`--table`).
     pub table: bool,
-    /// Whether the counts are the summary after intervals (`--summary`). CSV marks lines of the summary.
+    /// Whether the counts are the summary after intervals (`--summary`). CSV marks summary lines.
     pub summary: bool,
     /// The tree of the top-down analysis, if that was requested.
     pub tree: Option<TopdownTree>,
@@ -50,8 +50,7 @@ pub struct StatStyle {
     pub paint: Paint,
     /// Whether to colour alarming ratios and missing counts.
     pub colour: bool,
-    /// Maximum line width of the table in columns; `None` for no limit: columns have the same widths as in
-    /// perf.
+    /// Maximum line width of the table in columns. If `None`, the columns have the same widths as in perf.
     pub width: Option<usize>,
     /// Separator of CSV fields (`-x`).
     pub separator: String,
@@ -123,11 +122,11 @@ impl StatSubject {
     }
 }
 
-/// Returns the row and event of every cell, in print order. Omits cells of events that were not opened in a
+/// Returns the row and event of every cell, in print order. Omits a cell if its event was not opened in that
 /// place.
 ///
-/// As in perf, CPUs and threads are grouped by event, with the busiest thread first. Events are grouped by
-/// core, die, socket or node.
+/// The order is the same as in perf. CPUs and threads are grouped by event, with the busiest thread first. If
+/// counts are summed by core, die, socket or node, they are grouped by place instead.
 fn cells(counts: &StatCounts) -> Vec<(usize, usize)> {
     let (rows, events) = (counts.rows.len(), counts.events.len());
     let of_event = |event| {
@@ -148,12 +147,12 @@ fn cells(counts: &StatCounts) -> Vec<(usize, usize)> {
     cells
 }
 
-/// Returns the number of decimals: perf shows two if the scale has a fraction.
+/// Returns the number of decimals for an event's value. As in perf, two if the event's scale has a fraction.
 fn decimals(event: &StatEvent) -> usize {
     if event.scale.fract() == 0.0 { 0 } else { 2 }
 }
 
-/// Returns the number of decimals that show an error with two significant digits: perf's rule for `+-`.
+/// Returns the number of decimals that show an error with two significant digits, as perf does after `+-`.
 fn precision(error: f64) -> usize {
     match error {
         e if e > 1.0 => 2,
@@ -172,8 +171,8 @@ fn mean_digits(summary: &MeasurementSummary, fractional: bool) -> usize {
     }
 }
 
-/// Returns the time unit best suited to the smallest of these means, and the factor that converts from `unit`
-/// (the unit of the means) to it. `None` if `unit` is not a unit of time.
+/// Returns the time unit that best suits the smallest of `means`, and the factor that converts the means to
+/// it. `unit` is the unit of the means. Returns `None` if `unit` is not a unit of time.
 fn fitting_unit(unit: &str, means: impl Iterator<Item = f64>) -> Option<(f64, &'static str)> {
     let seconds = match unit {
         "s" => 1.0,
@@ -218,7 +217,7 @@ fn metric_number(metric: &ComputedMetric) -> String {
     }
 }
 
-/// Formats a metric's number as in perf's CSV: only digits and point.
+/// Formats a metric's number as in perf's CSV: only digits and the decimal point.
 fn metric_digits(metric: &ComputedMetric) -> String {
     let text = metric_number(metric);
     let digits = text.trim_start();
@@ -226,7 +225,8 @@ fn metric_digits(metric: &ComputedMetric) -> String {
     digits[..end].to_owned()
 }
 
-/// Returns the percentage of an event's enabled time on a counter; 100 if never enabled, like perf.
+/// Returns the percentage of an event's enabled time during which it was counted. Like perf, returns 100 if
+/// the event was never enabled.
 fn share_percent(value: &StatValue) -> f64 {
     match value {
         StatValue::Counted { count, .. } => 100.0 * count.share(),
@@ -234,7 +234,7 @@ fn share_percent(value: &StatValue) -> f64 {
     }
 }
 
-/// Returns the standard error of `-r N` in percent if there were several runs.
+/// Returns the standard error of the mean over the runs of `-r N`, in percent; `None` for a single run.
 fn variance(counts: &StatCounts, value: &StatValue) -> Option<f64> {
     if counts.runs.len() < 2 && value.runs().len() < 2 {
         return None;

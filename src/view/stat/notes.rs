@@ -19,7 +19,7 @@ pub(super) struct TableNotes {
 }
 
 impl TableNotes {
-    /// Returns the number of the note for this reason, counted from 1.
+    /// Returns the number of the note for this reason, starting at 1.
     pub(super) fn number(&mut self, words: &'static str, reason: &MissingValueReason, event: &str) -> usize {
         let known = self.reasons.iter().position(|(w, r, _)| *w == words && r == reason);
         let at = known.unwrap_or_else(|| {

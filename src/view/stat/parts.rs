@@ -15,7 +15,7 @@ use pmc_analysis::profile::counts::{StatCounts, StatRow, StatValue};
 use pmc_analysis::profile::metrics::shadow;
 use pmc_sys::text;
 
-/// Minimum width of a part in columns.
+/// Minimum width of a part's column.
 const LEAST: usize = 12;
 
 struct LineContents {

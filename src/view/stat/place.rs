@@ -5,7 +5,7 @@ use std::fmt::Write;
 use pmc_analysis::profile::counts::{Aggregation, EventRole, PlaceLabel, StatCounts, StatRow};
 use pmc_sys::text;
 
-/// Returns the place in one word; empty without aggregation.
+/// Returns the place as one word; empty without aggregation.
 pub(super) fn word(place: &PlaceLabel, aggregation: Aggregation) -> String {
     let number = |n: Option<u32>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
     let (socket, die) = (number(place.socket), number(place.die));
@@ -31,13 +31,13 @@ pub(super) fn word(place: &PlaceLabel, aggregation: Aggregation) -> String {
     }
 }
 
-/// Whether rows of this aggregation show the number of CPUs that they aggregate.
+/// Whether rows with this aggregation show the number of CPUs that they sum.
 pub(super) fn is_summed(aggregation: Aggregation) -> bool {
     use Aggregation::{Children, Cpu, Global, Levels, Thread};
     !matches!(aggregation, Global | Cpu | Thread | Children | Levels)
 }
 
-/// Returns the number of CPUs summed up for this event. Wall-clock time counts as one CPU, because it is read
+/// Returns the number of CPUs summed for this event. Wall-clock time counts as one CPU, because it is read
 /// only once.
 pub(super) fn summed(counts: &StatCounts, row: &StatRow, event: Option<usize>) -> u32 {
     match event {

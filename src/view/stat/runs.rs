@@ -1,7 +1,7 @@
 //! Statistics of `-r N` runs: perf's last line and table, and a block with the spread of each measure.
 //!
 //! Receives [`StatCounts`] with runs; `profile` computes the statistics. The block is shown only if there is
-//! a single row, because many blocks would be useless.
+//! a single row, because a block for each row would be unreadable.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use pmc_analysis::profile::counts::StatCounts;
 use pmc_analysis::profile::statistics::MeasurementSummary;
 use pmc_sys::units::seconds;
 
-/// Maximum length of a run's bar in the table: for a very short run, perf would print millions of `#`.
+/// Maximum length of a run's bar in the table. For a very short run, perf prints millions of `#`.
 const LONGEST_BAR: usize = 60;
 
 /// Returns the elapsed seconds of the runs.
@@ -22,7 +22,7 @@ fn elapsed(counts: &StatCounts) -> Vec<f64> {
 }
 
 /// Writes `0.0011339 +- 0.0000572 seconds time elapsed  ( +-  5.04% )`, and the table of individual runs if
-/// that was requested.
+/// it was requested.
 pub(super) fn footer(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     let times = elapsed(counts);
     let Some(summary) = MeasurementSummary::of(&times) else { return Ok(()) };
@@ -33,7 +33,7 @@ pub(super) fn footer(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle
         let indent = " ".repeat(mean_text.len() - mean_text.trim_start().len());
         writeln!(out, "{indent}# Table of individual measurements:")?;
         for run in &times {
-            // As in perf, the bar has one `#`, plus another `#` for each 5 % of distance from the mean.
+            // As in perf, the bar has one `#`, plus another `#` for each 5 % of difference from the mean.
             let away = if *run > 0.0 { (100.0 * (run - mean) / run).abs() as usize / 5 } else { LONGEST_BAR };
             let bar = "#".repeat((1 + away).min(LONGEST_BAR));
             writeln!(out, " {run:17.digits$} ({:+.digits$}) {bar}", run - mean)?;

@@ -13,8 +13,8 @@
 //!      try: …
 //!  ^ 18 columns, unit, event [cgroup], # metric, variance, share
 //! ```
-//! Receives [`StatCounts`]; decides widths and notes. Names are cleaned; columns are aligned by their width
-//! on a terminal.
+//! Receives [`StatCounts`]; decides widths and notes. Cleans names, and aligns columns by their width on a
+//! terminal.
 
 use std::io::{self, Write};
 
@@ -100,8 +100,8 @@ pub fn interval(
     }
     let time = counts.timestamp_ns.unwrap_or(counts.elapsed_ns);
     let mut table = CountTable::new(counts, Some(time), headline, style);
-    // Explain unsupported events only once. The set of events that were not counted may change with each
-    // interval.
+    // Explain unsupported events only in the first interval. Explain uncounted events in every interval,
+    // because they may change.
     let lines = table.body(|value| match value {
         StatValue::NotSupported(reason) if number == 0 => Some(reason.cause.as_str()),
         StatValue::NotCounted(reason) => Some(reason.cause.as_str()),
@@ -126,7 +126,7 @@ pub fn interval(
     Ok(())
 }
 
-/// Ways to make lines fit into the width. Each way includes all previous ways.
+/// Ways to make lines fit into the width. Each includes all previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CompactionLevel {
     /// Columns with perf's widths.
@@ -152,7 +152,7 @@ struct ColumnWidths {
     metric: usize,
 }
 
-/// Widths of the columns, and the notes for the rows.
+/// A table of counts, with its column widths and notes.
 struct CountTable<'a> {
     counts: &'a StatCounts,
     style: &'a StatStyle,
@@ -182,7 +182,7 @@ impl<'a> CountTable<'a> {
             let (time, headline) = (self.time(), self.headline);
             return parts::lines(counts, style, &time, headline, &mut self.notes, &why);
         }
-        // Consecutive intervals must align, even if their counts differ.
+        // The columns of consecutive intervals must align, even if their counts differ.
         let ColumnWidths { value, unit, name, cgroup, metric, .. } = self.widths;
         let usual = self.time().len() + value + 1 + unit + 1 + name + cgroup + metric;
         let is_narrow = self.time.is_some() && style.width.is_some_and(|most| most < usual);
@@ -239,8 +239,8 @@ impl<'a> CountTable<'a> {
         }
     }
 
-    /// Returns one line of the table, and the accuracy of the count, to be appended to the line. If the count
-    /// is missing, the line shows `why`; without `why`, a note below the table explains it.
+    /// Returns one line of the table, and the accuracy of the count, which the caller appends to the line. If
+    /// the count is missing, the line shows `why`; without `why`, a note below the table explains it.
     fn line(
         &mut self,
         row: usize,
@@ -313,8 +313,8 @@ impl<'a> CountTable<'a> {
         }
     }
 
-    /// Formats a metric in perf's width: ` # 0.486 CPUs utilized`. `~` marks a ratio of two events that were
-    /// counted at different times.
+    /// Formats a metric in perf's width: ` # 0.486 CPUs utilized`. `~` marks a ratio between two events that
+    /// were counted at different times.
     fn metric(&mut self, metric: &ComputedMetric) -> String {
         self.notes.inexact |= metric.inexact;
         let mark = if metric.inexact { " #~" } else { " # " };

@@ -19,7 +19,7 @@ use pmc_sys::sort;
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{cut, width};
 
-/// Facts about the tree in addition to its values.
+/// Facts about the top-down tree in addition to its values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TopdownTree {
     /// Number of measured levels.

@@ -1,4 +1,4 @@
-//! `--vs`: several commands side by side, as a table and as a document.
+//! `--vs`: several commands side by side, as a table and as a JSON document.
 //!
 //! Receives a [`CommandComparison`], which has all results and verdicts; decides only the layout.
 //!
@@ -38,7 +38,7 @@ pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatSty
         writeln!(out, "   {}  '{}'", letter(at), safe(command))?;
     }
     writeln!(out)?;
-    // All commands use the same unit for a measure.
+    // For each measure, use the same unit for all commands.
     let lines: Vec<ComparedMeasure> = comparison.lines.iter().map(in_fitting_unit).collect();
     let title =
         |line: &ComparedMeasure| format!("{} {}", safe(&line.name), safe(&line.unit)).trim_end().to_owned();
@@ -52,7 +52,7 @@ pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatSty
         })
     });
     let rows: Vec<Vec<String>> = rows.collect();
-    // If space is short, put measures on separate lines; in the last step, omit p from the verdict.
+    // If space is short, put measure names on separate lines. If that is not enough, also omit p.
     let texts = (0..4).map(|fit| {
         let (mut rows, mut own_lines) = (rows.clone(), Vec::new());
         for row in &mut rows {
@@ -82,7 +82,7 @@ pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatSty
     writeln!(out)
 }
 
-/// Converts a measure of time to a unit that suits all of its sides; returns other measures unchanged.
+/// Converts a measure of time to a unit that suits all commands; returns other measures unchanged.
 fn in_fitting_unit(line: &ComparedMeasure) -> ComparedMeasure {
     let means = line.sides.iter().filter_map(|side| side.summary.as_ref()).map(|summary| summary.mean);
     let Some((factor, unit)) = fitting_unit(&line.unit, means) else { return line.clone() };
@@ -109,8 +109,8 @@ fn cells(line: &ComparedMeasure, side: &ComparedSide, style: &StatStyle) -> [Str
         "not counted".clone_into(&mut row[0]);
         return row;
     };
-    // Use the same number of digits for all sides, because that makes them easy to compare. For times, use
-    // the smallest number of digits that any side justifies; for counts, the largest.
+    // Use the same number of digits for all commands, because that makes them easy to compare. For times, use
+    // the smallest number of digits that any command justifies. For counts, use the largest.
     let summaries = line.sides.iter().filter_map(|s| s.summary.as_ref());
     let digits = summaries.map(|s| mean_digits(s, line.fractional));
     let digits = if line.fractional { digits.min() } else { digits.max() }.unwrap_or(0);
@@ -134,8 +134,8 @@ fn cells(line: &ComparedMeasure, side: &ComparedSide, style: &StatStyle) -> [Str
     [mean, half, difference, p, word]
 }
 
-/// Returns the ratio of two means, with half the width of its 95 % interval: the relative widths of both,
-/// combined in quadrature. The error determines the number of digits.
+/// Returns the ratio of two means and its error: half the width of the 95 % interval. The relative errors of
+/// both means are combined in quadrature. The error determines the number of digits.
 fn ratio(of: &MeasurementSummary, to: &MeasurementSummary) -> String {
     let ratio = of.mean / to.mean;
     let part = |side: &MeasurementSummary| side.interval.map(|(_, high)| (high - side.mean) / side.mean);

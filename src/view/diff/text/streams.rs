@@ -11,8 +11,8 @@ use pmc_analysis::profile::diff::{Diff, DiffEvent, DiffRow};
 use pmc_analysis::profile::sampled::{RowCell, SampleValue};
 use pmc_sys::units::thousands;
 
-/// Writes the hottest call chains: first the chains in both the base and a new recording, then the chains
-/// only in the base, then the chains only in new recordings.
+/// Writes the hottest call chains in three groups: chains in the base and a new recording, chains only in the
+/// base, and chains only in new recordings.
 pub(super) fn write(
     out: &mut Remarks<'_>,
     diff: &Diff,
