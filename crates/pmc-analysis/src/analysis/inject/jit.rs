@@ -1,5 +1,5 @@
-//! Generated code as files: writes each piece of code in a jitdump as a shared library next to the jitdump.
-//! The library is mapped from the time at which the compiler created the code.
+//! Extracts generated code to files: writes each piece of code in a jitdump as a shared library next to the
+//! jitdump. The new recording maps the library from the time at which the compiler created the code.
 //!
 //! ```text
 //!   jit-77.dump  | load main | lines | load loop | move main | …
@@ -150,7 +150,7 @@ fn check_clock(session: &Session) -> Result<()> {
     }
 }
 
-/// Writes a file in one step. Replaces any existing file and follows no symlink.
+/// Writes a file atomically. Replaces an existing file, and does not follow symlinks.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = Replacement::new(path);
     new.create(0o600)?.write_all(bytes)?;
