@@ -4,10 +4,10 @@
 //! Receives samples; returns equal words for equal chains. The caller's [`Unwind`] unwinds the stacks.
 //!
 //! ```text
-//!   kernel's words | user marker | sampled address, callers          as recorded
-//!                                | the walk through the stack's copy  if there is one
-//!                                | sampled address, branches' origins, callers behind the last of them
-//!                                | the same of any branches           if their history is asked for
+//!   kernel's words | user marker | sampled address, callers                       as recorded
+//!                                | frames unwound from the stack copy             with a stack copy
+//!                                | sampled address, call origins, outer callers   with recorded calls
+//!                                | sampled address, branch origins, outer callers with branch history
 //! ```
 
 use super::Epoch;
@@ -32,11 +32,11 @@ pub(crate) struct UnwindSample<'a> {
 
 /// Unwinds registers and copied stacks to call chains, and completes hardware-recorded calls.
 pub(crate) trait Unwind {
-    /// Stores one chain for each of these samples in `chains`, which is empty for `None`. The samples are
-    /// later than those of all previous calls. Chains are innermost first and contain unmodified return
-    /// addresses. Callers after a second marker (`PERF_CONTEXT_USER`) come from an earlier stack. For
-    /// hardware-recorded calls, the chain contains the outer calls from earlier samples of the thread, if
-    /// enabled. These are addresses of call instructions.
+    /// Stores one chain per sample in `chains`; the chain is empty for `None`. The samples are later than
+    /// those of all previous calls. Chains are innermost first and contain unmodified return addresses.
+    /// Callers after a second marker (`PERF_CONTEXT_USER`) come from an earlier stack. For hardware-recorded
+    /// calls, the chain contains the outer calls from earlier samples of the thread, if enabled. These are
+    /// addresses of call instructions.
     fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut CallChains);
 }
 

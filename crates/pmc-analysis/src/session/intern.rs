@@ -111,7 +111,8 @@ const PARTS: usize = 64;
 /// An interner for several threads. The first bytes of a list determine which part to lock while adding the
 /// list.
 ///
-/// The order of threads is random, but the final numbers are not: see [`finish`](Self::finish).
+/// The order in which threads add lists is random, but the final numbers are not: see
+/// [`finish`](Self::finish).
 #[derive(Debug)]
 pub(crate) struct SharedInterner {
     keys: HashKeys,

@@ -1,7 +1,7 @@
 //! Maps addresses to modules and offsets.
 //!
-//! Receives recorded addresses, each with its epoch; returns [`CodeLocation`]s. Knows which words of a raw
-//! chain are addresses, and their CPU modes.
+//! Receives recorded addresses, each with its epoch; returns [`CodeLocation`]s. Determines which words of a
+//! raw chain are addresses, and their CPU modes.
 
 use std::hash::{Hash, Hasher};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -11,7 +11,7 @@ use pmc_perfdata::record::{ChainEntry, RecordWords};
 use pmc_symbols::address::Avma;
 use pmc_sys::abi::{CpuMode, context};
 
-/// A position in code. Packed, since there are many thousands of them.
+/// A position in code or data. Packed, because a recording has many thousands of positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CodeLocation {
     /// File offset for modules with a file (and the vdso), otherwise the memory address. For a caller's
@@ -53,7 +53,7 @@ pub(crate) struct SampledAddress {
     /// The CPU mode in which the address was recorded.
     pub(crate) level: CpuMode,
     pub(crate) address: u64,
-    /// Whether the address is that of data instead of code.
+    /// Whether the address is a data address.
     pub(crate) is_data: bool,
     /// Whether the address is a return address. The lookup must then use the call before it.
     pub(crate) in_call: bool,

@@ -4,9 +4,9 @@
 //! round. All records of a round are later than all records of the round before the previous one:
 //!
 //! ```text
-//!   round 1   | cpu0: 1 3 7 | cpu1: 2 6 8 | end: nothing is sure yet; 8 is the youngest
-//!   round 2   | cpu0: 9 12  | cpu1: 10 11 | end: all up to 8 can go, in order
-//!   round 3   …                             end: all up to 12 can go
+//!   round 1   | cpu0: 1 3 7 | cpu1: 2 6 8 | end: nothing is certain yet; 8 is the latest
+//!   round 2   | cpu0: 9 12  | cpu1: 10 11 | end: pass on all records up to 8, in order
+//!   round 3   …                             end: pass on all records up to 12
 //! ```
 //! So pmc buffers two rounds at a time. Records with equal times stay in file order. Without times, pmc uses
 //! file order. Without markers, it buffers all records.
@@ -77,7 +77,7 @@ impl BufferedRecords {
         RawRecord::first(self.bytes.get(start..)?)
     }
 
-    /// Removes the first `count` records, and compacts the others.
+    /// Removes the first `count` records, and compacts the remaining records.
     fn forget(&mut self, count: usize) {
         self.order.drain(..count);
         self.order.sort_unstable_by_key(|(.., start)| *start);

@@ -1,9 +1,9 @@
 //! The running processes and their code, for unwinding samples as they arrive.
 //!
 //! Receives side-band records in time order. Keeps only the current state of a [`History`], so memory use
-//! depends on the number of processes and not on the length of the recording. Returns each process's code
-//! with a version. While the version is unchanged, every mapped address keeps its meaning. A forked process
-//! shares its parent's version.
+//! depends on the number of processes, not on the length of the recording. Returns each process's code with a
+//! version. While the version is unchanged, every mapped address keeps its meaning. A forked process shares
+//! its parent's version.
 
 use rustc_hash::FxHashMap;
 

@@ -37,7 +37,7 @@ pub enum SampleAttribute {
     BranchFlags,
     /// The data: an address in the sample, and the number of a location after resolving.
     Data,
-    /// The data's cache line, represented in the same way.
+    /// The data's cache line, represented like `Data`.
     DataLine,
     /// The origin of a branch as a plain address.
     FromAddr,

@@ -219,7 +219,7 @@ pub(crate) struct RowKey {
 pub struct Samples {
     pub(crate) rows: Vec<(RowKey, SampleValue)>,
     /// The stacks: the tag is the epoch, the words are as in a record (context markers and addresses,
-    /// innermost first). Numbers run through all parts.
+    /// innermost first). Stack numbers continue from part to part.
     pub(crate) stacks: Vec<InOrder>,
     /// Whether stacks consist only of the sampled address, because callers are ignored.
     pub(crate) are_leaves: bool,

@@ -46,7 +46,7 @@ impl OwnedNodes {
 pub struct MappedModule {
     /// The mapped range.
     pub mapping: Mapping,
-    /// The caller's number of the module.
+    /// The module's number, chosen by the caller.
     pub module: u32,
 }
 

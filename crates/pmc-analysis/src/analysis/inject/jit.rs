@@ -25,7 +25,7 @@ use pmc_sys::units::PerfTime;
 /// `CLOCK_MONOTONIC`, the clock that JIT compilers use by convention.
 const MONOTONIC: i32 = 1;
 
-/// Mappings of generated code that are not yet written.
+/// Mappings of generated code that have not been written yet.
 #[derive(Debug, Default)]
 pub(super) struct JitCodes {
     /// Time of each record and its range in `records`, latest first. The next record to write is therefore

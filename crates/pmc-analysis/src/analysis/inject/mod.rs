@@ -288,7 +288,7 @@ impl RecordEditor<'_> {
         let was = self.session.reader.form();
         match raw.kind {
             kind::HEADER_ATTR | kind::HEADER_EVENT_TYPE => was != RecordingLayout::Pipe,
-            // simpleperf writes this record to files too, with the data inside.
+            // simpleperf also writes this record to files, with the data in the record.
             kind::HEADER_TRACING_DATA => was != RecordingLayout::Pipe,
             kind::HEADER_FEATURE => {
                 let is_compression = matches!(raw.parse(), Some(Record::HeaderFeature(section))

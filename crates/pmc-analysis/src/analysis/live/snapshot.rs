@@ -90,8 +90,8 @@ pub struct SnapshotOptions {
     pub ignore_callees: Option<NamePattern>,
 }
 
-/// Minimum time between returns of freed memory to the kernel. Frequent returns are slow, because the kernel
-/// must zero memory before it is allocated again.
+/// Minimum time between returns of freed memory to the kernel. Returning memory often is slow, because the
+/// kernel zeroes memory before allocating it again.
 const GIVE_BACK: Duration = Duration::from_secs(8);
 
 /// Takes snapshots, and answers queries from them.

@@ -79,7 +79,7 @@ pub(super) struct BlockLines<'a> {
     /// Module and start address of the function that was last named.
     function: Option<(ModuleId, u64)>,
     total_cycles: u32,
-    /// Number of bytes of code that may still be read; `None` after the limit was reached.
+    /// Number of bytes of code that may still be read; `None` once the limit has been reached.
     budget: Option<u64>,
 }
 

@@ -48,9 +48,9 @@ pub struct ScriptRequest {
     pub joins: bool,
     /// Whether to complete hardware-recorded call stacks (LBR) from earlier samples of the same thread.
     pub stitches: bool,
-    /// Names of the functions whose samples to include; empty for all.
+    /// Only samples in functions with these names; all if empty.
     pub functions: Vec<String>,
-    /// Paths or short names of the modules whose samples to include; empty for all.
+    /// Only samples in modules with these paths or short names; all if empty.
     pub dsos: Vec<String>,
     /// Whether to show inlined functions. `None` shows them if stacks were copied or lines are shown.
     pub inlines: Option<bool>,

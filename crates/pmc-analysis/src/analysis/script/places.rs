@@ -1,4 +1,4 @@
-//! Names for all addresses of a recording, each looked up once, before the first line is printed.
+//! Names for all addresses in a recording, each looked up once, before the first line is printed.
 
 use std::sync::Arc;
 

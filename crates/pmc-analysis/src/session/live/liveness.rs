@@ -17,7 +17,7 @@ const LINGER_NS: u64 = 500_000_000;
 /// of lost or wrong records.
 const ASKING: u32 = 32;
 
-/// The processes and threads that run, and the rows that belong to them.
+/// The processes and threads that have ended, and the positions of their ids in rows.
 #[derive(Debug, Default)]
 pub(super) struct Liveness {
     /// Exit times of threads.

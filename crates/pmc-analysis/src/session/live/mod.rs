@@ -62,7 +62,8 @@ pub(crate) struct LiveCounts {
 
 /// Maximum size of the caches of raw stacks and addresses, in bytes. A cached stack needs no lookup.
 const REMEMBERED: usize = 2 << 20;
-/// Size of stacks in bytes, and number of rows, above which rare rows represent others like them.
+/// Size of stacks in bytes, and number of rows, above which some rare rows are dropped and others represent
+/// them.
 const MOST_STACKS: usize = 4 << 20;
 const MOST_ROWS: usize = 30_000;
 /// Growth of the history that triggers a cleanup; small enough to fit in a CPU's cache.
@@ -226,7 +227,7 @@ impl Live {
         }
     }
 
-    /// Ends the synthesized records.
+    /// Completes the initial state after the last synthesized record.
     pub fn end_synthesized(&mut self) {
         self.history.complete();
         self.burden = self.history.burden();

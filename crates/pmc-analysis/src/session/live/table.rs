@@ -266,7 +266,7 @@ impl DecayingTable {
         self.rows.iter().filter(|(_, weight)| weight.samples != 0.0)
     }
 
-    /// Returns the rows by event and stack; rows that share both are adjacent in some order.
+    /// Returns the rows by event and stack; rows that share both are adjacent, in no particular order.
     pub(super) fn by_stack(&self) -> Vec<(RowKey, SampleValue)> {
         // Sorts small elements instead of whole rows.
         let mut order: Vec<(u64, u32)> = Vec::with_capacity(self.rows.len());

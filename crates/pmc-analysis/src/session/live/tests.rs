@@ -141,7 +141,7 @@ fn decayed_rows_are_removed_and_others_keep_their_ids() {
     }
     assert!(live.resolver.stacks().len() < stacks / 4, "{} of {stacks} stacks", live.resolver.stacks().len());
     let rows = modules(&live);
-    // 100 rows of 8 per round converge to 8 / (1 − 7/8) each; of 40,000 samples hardly one survives 40
+    // 100 rows of 8 per round converge to 8 / (1 − 7/8) each; hardly any of the 40,000 samples survive 40
     // rounds.
     assert!(rows.iter().filter(|(_, period)| (50..=66).contains(period)).count() >= 100);
     assert!(rows.iter().filter(|(name, _)| name != "a").count() < 300, "{}", rows.len());
