@@ -34,7 +34,7 @@ pub struct RecordedCounts {
     pub threads: Vec<(u32, String)>,
     /// The counted CPUs; empty if threads were counted on any CPU.
     pub cpus: Vec<u32>,
-    /// Topology of the CPUs, as far as it was recorded.
+    /// Recorded CPU topology; may be incomplete.
     pub topology: Topology,
     /// The recorded counting time in nanoseconds. If it is missing, the time from the first timestamp to the
     /// last.
@@ -95,7 +95,7 @@ pub fn holds_slices(session: &Session) -> bool {
     !session.reads.is_empty() && session.reader.events().iter().any(|event| leads_slices(&event.attr))
 }
 
-/// Whether the event's samples are context switches at which the counts of its group are read.
+/// Whether the event samples every context switch and reads the counts of its group in each sample.
 pub fn leads_slices(attr: &Attr) -> bool {
     let is_switch = (attr.kind(), attr.config()) == (SOFTWARE, CONTEXT_SWITCHES);
     is_switch && attr.period() == 1 && attr.sample_type() & sample_type::READ != 0

@@ -18,7 +18,7 @@ use pmc_sys::abi::branch_sample_type;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sort;
 
-/// Minimum number of samples for which several threads are faster than one.
+/// Minimum number of samples for unwinding on several threads. For fewer samples, a single thread is faster.
 const WORTHWHILE: usize = 32;
 /// Maximum number of address spaces to keep. A recording may contain thousands of short-lived processes.
 const MOST_SPACES: usize = 256;

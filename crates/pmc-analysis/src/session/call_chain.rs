@@ -32,8 +32,8 @@ pub(crate) struct UnwindSample<'a> {
 
 /// Unwinds registers and copied stacks to call chains, and completes hardware-recorded calls.
 pub(crate) trait Unwind {
-    /// Stores one chain per sample in `chains`; the chain is empty for `None`. The samples are later than
-    /// those of all previous calls. Chains are innermost first and contain unmodified return addresses.
+    /// Stores one chain per sample in `chains`; the chain is empty for `None`. The samples are later than the
+    /// samples of all previous calls. Chains are innermost first and contain unmodified return addresses.
     /// Callers after a second marker (`PERF_CONTEXT_USER`) come from an earlier stack. For hardware-recorded
     /// calls, the chain contains the outer calls from earlier samples of the thread, if enabled. These are
     /// addresses of call instructions.
@@ -270,7 +270,7 @@ impl<'a> ChainCompleter<'a> {
     }
 }
 
-/// The CPU mode at one end of a branch.
+/// Returns the CPU mode at one end of a branch.
 pub(super) fn level(address: u64) -> CpuMode {
     if address >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User }
 }

@@ -1,4 +1,4 @@
-//! Collects the distinct addresses of a recording and numbers them, so that `script` can resolve them before
+//! Collects the distinct addresses of a recording and numbers them, so `script` can resolve them before
 //! printing.
 //!
 //! Receives the samples; returns [`Addresses`], a table from an address in an epoch to its number. Unlike

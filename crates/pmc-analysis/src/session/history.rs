@@ -354,8 +354,8 @@ impl History {
     }
 
     /// Removes the state before this timestamp, and processes and threads that have ended according to
-    /// `lives`. Renumbers the epochs and returns the new number of each old one. Epochs that are missing from
-    /// the result must no longer be used. Modules and names stay.
+    /// `lives`. Renumbers the epochs, and returns the new number of each old epoch. Epochs that are missing
+    /// from the result must no longer be used. Modules and names stay.
     pub(super) fn forget(
         &mut self,
         before: Timestamp,

@@ -105,7 +105,7 @@ impl Interner {
     }
 }
 
-/// Number of parts of a [`SharedInterner`]; large enough that threads seldom contend for one.
+/// Number of parts of a [`SharedInterner`]; large enough that threads seldom contend for the same part.
 const PARTS: usize = 64;
 
 /// An interner for several threads. The first bytes of a list determine which part to lock while adding the

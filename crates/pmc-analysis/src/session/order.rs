@@ -53,7 +53,7 @@ impl BufferedRecords {
         self.bytes.extend_from_slice(raw);
     }
 
-    /// Passes all records up to the time `limit` to `show`, in batches, and keeps the rest.
+    /// Passes all records up to the time `limit` to `show`, in batches, and keeps later records.
     fn release<E>(
         &mut self,
         limit: u64,

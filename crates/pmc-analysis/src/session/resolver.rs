@@ -228,7 +228,7 @@ impl Resolver {
     }
 }
 
-/// Maps each old number that is still in use to its new one. Callers must end with [`Renumbering::finish`].
+/// Maps old numbers that are still in use to new numbers. Callers must end with [`Renumbering::finish`].
 pub(super) struct Renumbering<'a> {
     resolver: &'a mut Resolver,
     locations: Arc<Vec<CodeLocation>>,

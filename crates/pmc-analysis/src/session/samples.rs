@@ -137,15 +137,15 @@ impl SampleValue {
         self
     }
 
-    /// Sums of the weights: the cost that the hardware measured, then those of [`Weight::more`].
+    /// Sums of the weights: the cost that the hardware measured, then the two values of [`Weight::more`].
     ///
     /// [`Weight::more`]: pmc_perfdata::record::sample::Weight::more
     pub fn weights(&self) -> [u64; 3] {
         self.more.as_ref().map_or([0; 3], |more| more.weights)
     }
 
-    /// Sum of the periods, each divided by the number of threads running at that time; 0 if unknown. In
-    /// thousandths, so that a period of 1 can be divided.
+    /// Sum of the periods, each divided by the number of threads running at that time; 0 if unknown. In units
+    /// of 1/1000, so a period of 1 can be divided.
     pub fn latency(&self) -> u64 {
         self.more.as_ref().map_or(0, |more| more.latency)
     }
@@ -586,7 +586,7 @@ fn cycles(sample: &Sample<'_>) -> u64 {
     branches.map_or(0, |branches| branches.iter().map(|branch| u64::from(branch.flags.cycles())).sum())
 }
 
-/// Sorts rows and merges those with the same key.
+/// Sorts rows, and merges rows with equal keys.
 pub(super) fn join(rows: &mut Vec<(RowKey, SampleValue)>) {
     rows.par_sort_unstable_by_key(|(key, _)| *key);
     rows.dedup_by(|next, kept| {

@@ -145,7 +145,7 @@ impl AddressSpaces {
                 }
                 open.push(node.right);
             }
-            // All nodes further left end before this one starts.
+            // All mappings further left end before this mapping starts.
             if node.here.start() > new.start() {
                 open.push(node.left);
             }

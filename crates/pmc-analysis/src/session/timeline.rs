@@ -21,7 +21,7 @@ pub(super) fn at<T: Copy>(timeline: &Timeline<T>, timestamp: Timestamp) -> Optio
     timeline.get(after.saturating_sub(1)).map(|(_, value)| *value)
 }
 
-/// Removes the values before the one that is valid at this timestamp.
+/// Removes all values that are older than the value that is valid at this timestamp.
 pub(super) fn past<T: Copy>(timeline: &mut Timeline<T>, before: Timestamp) {
     let after = timeline.partition_point(|(from, _)| *from <= before);
     timeline.drain(..after.saturating_sub(1));

@@ -138,7 +138,7 @@ impl JitCodes {
 const READ_EXECUTE: u32 = 5;
 const PRIVATE: u32 = 2;
 
-/// Checks that code and samples are timestamped by the same clock.
+/// Checks that the timestamps of code and samples come from the same clock.
 fn check_clock(session: &Session) -> Result<()> {
     let on_it = |attr: &pmc_sys::abi::Attr| attr.get(Flag::UseClockid) && attr.clockid() == MONOTONIC;
     let events = session.reader.events();

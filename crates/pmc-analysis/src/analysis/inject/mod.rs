@@ -67,7 +67,7 @@ pub struct InjectRequest {
     pub symbols: symbol::SymbolOptions,
 }
 
-/// Rewrites a recording, and warns about problems of the old one. Returns the exit status.
+/// Rewrites a recording, and warns about problems in the original. Returns the exit status.
 ///
 /// # Errors
 /// When the recording cannot be read or converted, or the new one cannot be written. In these cases, no new
@@ -282,8 +282,7 @@ impl RecordEditor<'_> {
         output.push_all(&self.record)
     }
 
-    /// Whether to keep a record. Drops records that the writer creates itself, and records that no longer
-    /// apply.
+    /// Whether to keep a record. Drops records that the writer creates, and records that no longer apply.
     fn is_kept(&self, raw: &RawRecord<'_>) -> bool {
         let was = self.session.reader.form();
         match raw.kind {

@@ -445,7 +445,7 @@ impl NameFinder {
         if locations.is_empty() {
             return;
         }
-        // Uses a separate string table, so that readers do not wait while files are read.
+        // Uses a separate string table, so readers do not wait while files are read.
         let mut texts = StringTable::default();
         let NameOptions { depth, raw_names, .. } = self.options;
         let code = self.symbols.name(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});

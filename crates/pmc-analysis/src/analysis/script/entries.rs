@@ -284,7 +284,7 @@ impl ScriptEntryBuilder<'_> {
         }
     }
 
-    /// Visits a record that is not a sample. Its thread comes from the record itself or from its trailer.
+    /// Visits a record that is not a sample. The thread comes from the record's contents or its trailer.
     fn record(
         &mut self,
         raw: &RawRecord<'_>,

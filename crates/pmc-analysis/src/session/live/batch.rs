@@ -18,8 +18,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Adds the contents of a ring: one slice, or two with a record across both. `owner` is the event of
-    /// samples that carry another listener's id, if known.
+    /// Adds the contents of a ring: one slice, or two slices if the contents wrap around. A record may cross
+    /// both slices. `owner` is the event of samples that carry another listener's id, if known.
     pub fn take(&mut self, slices: &[&[u8]], layouts: &Layouts, owner: Option<usize>) {
         let Self { bytes, sideband, samples, joint } = self;
         walk(slices, joint, |raw| {

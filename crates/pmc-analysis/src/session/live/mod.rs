@@ -56,7 +56,7 @@ pub(crate) struct LiveCounts {
     pub(crate) throttled: u64,
     /// Samples of an unknown event.
     pub(crate) unknown: u64,
-    /// Number of rare rows that were dropped or represent a dropped one, because there were too many.
+    /// Number of rare rows that were dropped or represent a dropped row, because there were too many.
     pub(crate) downsampled: u64,
 }
 
@@ -133,7 +133,7 @@ struct AttributeLists {
 }
 
 impl AttributeLists {
-    /// Returns the number of the list in `words`, which is often the most recent one.
+    /// Returns the number of the list in `words`, which is often the most recent list.
     fn number(&mut self) -> u32 {
         if let Some(number) = self.number.filter(|_| self.last == self.words) {
             return number;
@@ -427,7 +427,8 @@ impl Live {
             self.liveness = liveness;
         }
         self.resolver.forget_addresses(REMEMBERED);
-        // There are at most as many numbers in use as rows, and at most those kept last time plus new ones.
+        // Upper bounds for the numbers in use: the number of rows, and the numbers kept last time plus new
+        // ones.
         let used = self.kept.min(self.table.len());
         if self.stacks().max(self.attributes.all.len()) > used + used / 2 + FEW_STACKS {
             self.renumber();

@@ -177,9 +177,9 @@ impl DecayingTable {
         });
     }
 
-    /// Drops every second row of the lighter half at random, and doubles the others. The expected sums stay
-    /// the same, but with a larger error, which the squares of the periods reflect. Returns the number of
-    /// affected rows.
+    /// Drops each row in the lighter half with a probability of 1/2, and doubles the remaining rows of that
+    /// half. The expected sums stay the same, but with a larger error, which the squares of the periods
+    /// reflect. Returns the number of affected rows.
     pub(super) fn downsample(&mut self) -> u64 {
         let mut periods: Vec<f64> = self.iter().map(|(_, weight)| weight.period).collect();
         let middle = periods.len() / 2;

@@ -154,7 +154,7 @@ fn decay_and_downsampling_are_unbiased_for_rare_rows() {
     let mut batch = Batch::default();
     let sum =
         |live: &Live| live.rows().resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>() as f64;
-    // Half of everything is in one row, half in 20,000 rows of one sample each.
+    // Half of the total is in one row, and half is in 20,000 rows of one sample each.
     for n in 0..20_000u64 {
         batch.take(&[&sample(0x1000, 7, n, 10), &sample(0x10_0000 + n, 7, n, 10)], &layouts, None);
     }
