@@ -1,8 +1,8 @@
-//! The counts of a recording (from `stat record` of pmc or perf): events, threads or CPUs, and the totals
+//! The counts in a recording made by pmc's or perf's `stat record`: events, threads or CPUs, and the totals
 //! of each round.
 //!
-//! Receives a [`Session`]. Returns [`RecordedCounts`], and each [`CountsRound`] with the totals of all
-//! counters at that time. The tables are the same as for live counters.
+//! Receives a [`Session`]. Returns [`RecordedCounts`], and visits each [`CountsRound`], which holds the
+//! totals of all counters at that time. The counts are shown in the same tables as live counts.
 
 use std::collections::BTreeMap;
 
@@ -34,16 +34,17 @@ pub struct RecordedCounts {
     pub threads: Vec<(u32, String)>,
     /// The counted CPUs; empty if threads were counted on any CPU.
     pub cpus: Vec<u32>,
-    /// Topology of the CPUs, as far as it was recorded.
+    /// Recorded CPU topology; may be incomplete.
     pub topology: Topology,
-    /// The counting time in nanoseconds: as recorded, or else from the first timestamp to the last.
+    /// The recorded counting time in nanoseconds. If it is missing, the time from the first timestamp to the
+    /// last.
     pub elapsed_ns: u64,
     /// The counts of each thread at its exit, ordered by exit time (`log-exit`, `record -s`). Threads that
     /// outlived their counters come last.
     pub exits: Vec<ThreadCounts>,
-    /// If requested, the counts of each thread between two context switches, and until its exit
-    /// (`log-cswitch`), ordered by the end of the slice. The counts are not scaled: the multiplexing times
-    /// per slice are unknown.
+    /// If requested, the counts of each thread's time slices (`log-cswitch`), ordered by the end of the
+    /// slice. A slice ends at a context switch or when the thread exits. The counts are not scaled, because
+    /// the multiplexing times per slice are unknown.
     pub slices: Vec<ThreadCounts>,
 }
 
@@ -60,7 +61,7 @@ pub struct CountsEvent {
     pub unit: String,
     /// Group number. Events with the same number were counted over exactly the same time.
     pub group: usize,
-    /// Whether the recording contains its counts. Events that the kernel refused have no counts.
+    /// Whether the recording contains counts for this event. Events that the kernel refused have no counts.
     pub is_counted: bool,
 }
 
@@ -77,7 +78,7 @@ pub struct CounterTotal {
     pub count: Count,
 }
 
-/// The counts of a thread over part of its lifetime.
+/// The counts of a thread during part of its lifetime.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadCounts {
     /// The thread.
@@ -88,13 +89,13 @@ pub struct ThreadCounts {
     pub counts: BTreeMap<usize, Count>,
 }
 
-/// Whether a recording is a log of time slices. In such a log, samples hold the running totals of threads,
-/// and `READ` records hold the totals at the end of each thread's last slice.
+/// Whether a recording is a log of time slices. If so, samples hold the running totals of threads, and `READ`
+/// records hold the totals at the end of each thread's last slice.
 pub fn holds_slices(session: &Session) -> bool {
     !session.reads.is_empty() && session.reader.events().iter().any(|event| leads_slices(&event.attr))
 }
 
-/// Whether the event's samples are context switches at which the counts of its group are read.
+/// Whether the event samples every context switch and reads the counts of its group in each sample.
 pub fn leads_slices(attr: &Attr) -> bool {
     let is_switch = (attr.kind(), attr.config()) == (SOFTWARE, CONTEXT_SWITCHES);
     is_switch && attr.period() == 1 && attr.sample_type() & sample_type::READ != 0
@@ -110,8 +111,8 @@ fn in_order(mut threads: Vec<ThreadCounts>) -> Vec<ThreadCounts> {
     threads
 }
 
-/// Returns the final values of threads. `at` converts their timestamps, and `add` adds each value to its
-/// thread's count of the event.
+/// Returns the final counts of each thread. `at` converts timestamps, and `add` adds a value to the thread's
+/// count for the event.
 fn by_thread(
     reads: &[ThreadCount],
     at: impl Fn(u64) -> u64,
@@ -131,7 +132,7 @@ fn by_thread(
 struct SliceCollector {
     /// The last total of each thread, by counter id.
     before: FxHashMap<(Thread, u64), u64>,
-    /// The slices that ended with a sample, at its timestamp.
+    /// The slices that ended with a sample; `at_ns` is the sample's timestamp.
     slices: Vec<ThreadCounts>,
 }
 
@@ -153,7 +154,7 @@ impl SliceCollector {
         self.slices.push(ThreadCounts { thread, at_ns: time.0, counts });
     }
 
-    /// Returns all slices. The last one of a thread ends with the thread.
+    /// Returns all slices. Each thread's last slice ends when the thread exits.
     fn finish(mut self, reads: &[ThreadCount], at: impl Fn(u64) -> u64) -> Vec<ThreadCounts> {
         self.slices.iter_mut().for_each(|slice| slice.at_ns = at(slice.at_ns));
         let last = by_thread(reads, at, |count, ThreadCount { thread, read, .. }| {
@@ -256,8 +257,8 @@ impl RecordedCounts {
         if let Some(mode) = terms.get(&AGGREGATION) {
             recorded.aggregation = aggregation(*mode, terms.contains_key(&LEVEL), features);
         }
-        // The last round's time gives the end, if there is one: a process that outlives its counters leaves
-        // no timestamp at the end. Records without a timestamp were written at the end.
+        // If there are rounds, the time of the last round is the end: a process that outlives its counters
+        // leaves no timestamp there. Records without a timestamp were written when the recording ended.
         let begin = first.min(last);
         let end = elapsed.map_or(last, |elapsed| begin.saturating_add(elapsed));
         recorded.elapsed_ns = end.saturating_sub(begin);
@@ -270,7 +271,7 @@ impl RecordedCounts {
         Ok(recorded)
     }
 
-    /// Calls `visit` for each round. Skips a round that was cut off.
+    /// Calls `visit` for each round. Skips a truncated round.
     ///
     /// # Errors
     /// When the file cannot be read, or when `visit` fails.
@@ -379,8 +380,8 @@ const MODES: [Option<Aggregation>; 10] = [
 ];
 
 /// Returns the aggregation mode for perf's number. perf before 6.5 has no cache mode, and perf before 6.9 has
-/// no cluster mode. This shifts the numbers of the modes that follow. perf before 6.5 does not write a cache
-/// level either.
+/// no cluster mode. Later modes have lower numbers in these versions. perf before 6.5 also writes no cache
+/// level.
 fn aggregation(number: u64, knows_caches: bool, features: &Features) -> Aggregation {
     let minor = features.version.as_deref().and_then(|version| {
         let rest = version.strip_prefix("6.")?;
@@ -419,7 +420,7 @@ fn topology(features: &Features) -> Topology {
     Topology::of(seats.map(location).collect())
 }
 
-/// Returns the number of the list that contains each CPU, and the CPU's position in that list. A CPU is in
+/// Returns, for each CPU, the number of the list that contains it and its position in that list. A CPU is in
 /// only one list, so all lists together have at most `cpus` CPUs.
 fn lists<'t>(texts: impl Iterator<Item = (u32, &'t String)>, cpus: usize) -> BTreeMap<u32, (u32, u32)> {
     let mut of = BTreeMap::new();

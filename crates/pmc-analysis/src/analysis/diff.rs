@@ -22,8 +22,8 @@ use pmc_sys::abi::{Attr, generic, sample_type};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::text::clean;
 
-/// Minimum share of the base in rows that another recording also has. If the share is lower, pmc assumes that
-/// the program names differ.
+/// Minimum fraction of the base recording's total in rows that another recording also has. Below it, pmc
+/// looks for the same functions under other program names.
 const MATCHED: f64 = 0.5;
 
 /// Which recordings to compare, and how.
@@ -31,7 +31,7 @@ const MATCHED: f64 = 0.5;
 pub struct DiffRequest {
     /// The recordings, starting with the base.
     pub files: Vec<PathBuf>,
-    /// How to analyse each recording. Callers are kept if a tree is requested.
+    /// How to analyse each recording. Callers are kept if `tree` or `streams` is set.
     pub analysis: AnalysisRequest,
     /// Query for the rows of each recording.
     pub query: Query,
@@ -41,7 +41,8 @@ pub struct DiffRequest {
     pub streams: Option<usize>,
     /// How to compute differences. `None` compares times if every recording has them, and shares otherwise.
     pub compute: Option<Compute>,
-    /// Sort column: 0 for the base, or n for the difference of the nth recording after it.
+    /// Sort column: 0 for the base recording, or n for the difference between it and the nth recording after
+    /// it.
     pub order: usize,
 }
 
@@ -58,7 +59,7 @@ struct DiffSide {
     /// Whether samples are missing because of the damage.
     loses_samples: bool,
     events: Vec<sampled::ProfileEvent>,
-    /// For each event that is a kernel clock: the modes that it excludes.
+    /// The modes that each event excludes; `None` for events that are not kernel clocks.
     clocks: Vec<Option<ExcludedModes>>,
 }
 
@@ -266,7 +267,7 @@ fn excluded_by_clock(attr: &Attr) -> Option<ExcludedModes> {
     generic::is_clock(attr).then(|| excluded.map(|flag| attr.get(flag)))
 }
 
-/// Gives a recording's clock event the name of the base's clock event for the same modes. `cpu-clock` and
+/// Renames a recording's clock event to match the base's clock event for the same modes. `cpu-clock` and
 /// `task-clock` both sample nanoseconds of CPU time, so recordings made with either can be compared.
 fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
     let Some((base, others)) = sides.split_first_mut() else { return };
@@ -302,9 +303,9 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
     }
 }
 
-/// If the base has a source file in a different folder, replaces the file's path with the base's path. Lines
-/// of programs that were built in two places can then be compared. File names that occur twice on either side
-/// stay unchanged.
+/// If the base has a source file of the same name in a different folder, replaces the path with the base's
+/// path. Programs that were built in two folders can then be compared by line. Skips file names that occur
+/// more than once in either recording.
 fn same_files(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey], texts: &StringTable) {
     let Some((Some(base), others)) = events.split_first_mut() else { return };
     let name = |file: StringId| texts.get(file).rsplit('/').next().unwrap_or_default();
@@ -328,8 +329,8 @@ fn same_files(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey], te
     }
 }
 
-/// Takes the name of each thread and process from the last recording that contains a name. perf compares only
-/// IDs, so a thread that was renamed between two recordings has a single row.
+/// Names each thread and process as in the last recording that has a name for it. perf compares only ids, so
+/// a thread that was renamed between two recordings has a single row.
 fn same_tasks(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey]) {
     let mut newest: FxHashMap<i64, StringId> = FxHashMap::default();
     for event in events.iter_mut().flatten() {

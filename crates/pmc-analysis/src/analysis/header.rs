@@ -70,7 +70,7 @@ pub fn build_ids(reader: &Reader, with_hits: bool) -> Result<Vec<(String, String
         let tally = RecordTally::of_files_hit(reader)?;
         let hit: HashSet<String> =
             tally.files(false).iter().map(|file| String::from_utf8_lossy(&file.name).into_owned()).collect();
-        // The name of the kernel's mapping ends with the symbol that is used to detect relocation.
+        // The name of the kernel's mapping ends with the symbol for detecting relocation.
         let marked = |name: &str| ["_text", "_stext"].map(|mark| format!("{name}{mark}"));
         rows.retain(|(_, name)| hit.contains(name) || marked(name).iter().any(|name| hit.contains(name)));
     }

@@ -1,9 +1,9 @@
-//! Turns an open recording into named, filtered and aggregated answers.
+//! Computes named, filtered and aggregated answers from an open recording.
 //!
 //! Receives a [`Session`] and an [`AnalysisRequest`]; returns the data that views show. This module decides
-//! which samples count, where to look for symbols, how to unwind copied stacks and how to name numbers. It
-//! also assesses the quality of the data. `command` parses options and `view` prints; `profile` aggregates
-//! and answers queries.
+//! which samples count, where to look for symbols, how to unwind copied stacks and how to convert numeric ids
+//! to names. It also assesses the quality of the data. `command` parses options and `view` prints; `profile`
+//! aggregates and answers queries.
 //!
 //! ```text
 //!   Session ── Analysis::load ── name ──┬─ (assess) ── answer   tables, trees, quality: report, screen, diff
@@ -107,9 +107,9 @@ fn has_samples(session: &Session) -> Result<()> {
         .try_this(format!("pmc stat report -i {path}")))
 }
 
-/// Creates a symbolizer that knows the modules of a recording. Does not open any files yet.
+/// Creates a symbolizer for the modules of a recording. Does not open any files yet.
 fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<RecordingSymbols> {
-    // If the user gives files of another machine, this machine's files are not used.
+    // If the user provides another machine's files (`--symfs`), pmc ignores this machine's files.
     let live = options.symfs.is_none() && is_from_here(session);
     let mut symbols = RecordingSymbols::new(&session.history, SymbolOptions { live, ..options.clone() })?;
     symbols.know_device(&DeviceFile::all(session.reader.features()));
@@ -121,12 +121,12 @@ fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<RecordingSym
 pub struct Analysis {
     symbols: RecordingSymbols,
     samples: Arc<AggregatedSamples>,
-    /// Stack changes that require names; taken by the first naming.
+    /// Stack changes that require names. The first call to [`Analysis::name`] takes and applies them.
     changes: Option<StackChanges>,
     raw_names: bool,
     /// Whether to ask debuginfod servers for missing files.
     asks_servers: bool,
-    /// The functions whose code samples hit, once requested.
+    /// The functions whose code samples hit; `None` until requested.
     functions: Option<Arc<[SampledFunction]>>,
 }
 
@@ -134,7 +134,7 @@ pub struct Analysis {
 #[derive(Debug)]
 struct AggregatedSamples {
     session: Arc<Session>,
-    /// The results of pass 2; its rows and stacks are in `resolved`.
+    /// The results of pass 2, except for rows and stacks, which are in `resolved`.
     samples: Samples,
     /// The rows, with resolved stacks.
     resolved: ResolvedStacks,
@@ -150,8 +150,8 @@ struct AggregatedSamples {
 }
 
 impl Analysis {
-    /// Runs pass 2: reads the selected samples, unwinds copied stacks, aggregates, and resolves each
-    /// distinct address once.
+    /// Runs pass 2: reads the selected samples, unwinds copied stacks, aggregates the samples, and resolves
+    /// each distinct address once.
     ///
     /// # Errors
     /// When the file cannot be read, or lacks data that the request needs.
@@ -225,10 +225,10 @@ impl Analysis {
         self.totals().iter().map(|total| total.samples).sum()
     }
 
-    /// Resolves the names of all locations to the given level of detail. `texts` may already hold strings,
-    /// such as those of a recording to compare with.
+    /// Resolves the names of all locations with the given level of detail. `texts` may already hold strings,
+    /// for example from a recording to compare with.
     ///
-    /// The first naming also applies the requested stack changes.
+    /// The first call also applies the requested stack changes.
     pub fn name(
         &mut self,
         depth: Depth,
@@ -247,7 +247,7 @@ impl Analysis {
             let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
             self.symbols.name(modules, locations, depth, self.raw_names, &mut texts, &at)
         };
-        // The samples are not shared before the first naming.
+        // Before the first call, this is the only reference to the samples.
         if let (Some(changes), Some(samples)) = (self.changes.take(), Arc::get_mut(&mut self.samples)) {
             samples.change_stacks(&changes, &code, &texts);
         }
@@ -255,7 +255,7 @@ impl Analysis {
         NamedSamples { samples, code, texts, modules: Vec::new(), trust: ProfileQuality::default() }
     }
 
-    /// Returns the address of a named location, as linked in its file.
+    /// Returns the link-time address of a named location in its file.
     pub fn file_address(&self, location: &CodeLocation) -> Option<u64> {
         self.symbols.file_address(location)
     }
@@ -268,7 +268,7 @@ impl Analysis {
     }
 
     /// Asks debuginfod servers for missing files of the named modules. Returns whether any file arrived. If
-    /// so, naming again finds more names.
+    /// so, calling [`Analysis::name`] again finds more names.
     pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &dyn ProgressSink) -> bool {
         let meter = progress.begin("asking debuginfod servers", 0);
         let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
@@ -342,13 +342,13 @@ impl AggregatedSamples {
 #[derive(Debug)]
 pub struct NamedSamples {
     samples: Arc<AggregatedSamples>,
-    /// The calls at the locations.
+    /// The function calls at each location.
     code: LocationCalls,
     /// The strings of `code`.
     texts: StringTable,
-    /// Quality of the modules, once assessed.
+    /// Quality of the modules; empty until assessed.
     modules: Vec<ModuleQuality>,
-    /// Quality of the data, once assessed.
+    /// Quality of the data; the default value until assessed.
     trust: ProfileQuality,
 }
 
@@ -373,7 +373,7 @@ impl NamedSamples {
         QueryAnswer { profile, ..answer }
     }
 
-    /// Calls `visit` with the samples that pass the query's filter, by stack, for exports.
+    /// Calls `visit` with the samples that pass the query's filter, grouped by stack. Exports use it.
     pub fn with_stacks<R>(&self, query: &Query, visit: impl FnOnce(&StackProfile<'_>) -> R) -> R {
         let (words, of) = (self.words(), &*self.samples);
         let modules = of.session.history.modules();
@@ -381,12 +381,13 @@ impl NamedSamples {
         visit(&StackProfile::new(&self.input(&words), modules, &totals, query, &self.texts))
     }
 
-    /// Returns a profile with only the quality of the data and the modules, once assessed.
+    /// Returns a profile that contains only the quality of the data and the modules. Valid after
+    /// [`Analysis::assess`].
     pub fn quality(&self) -> Profile {
         Profile { modules: self.modules.clone(), trust: self.trust.clone(), ..Profile::default() }
     }
 
-    /// Returns a function's periods in each time slice, counting only samples that match the query.
+    /// Returns the sum of a function's periods in each time slice. Counts only samples that match the query.
     pub fn history(&self, query: &Query, (dso, symbol): (&str, &str), times: &TimeSums) -> Vec<u64> {
         query::history(&self.input(&self.words()), query, dso, symbol, times, &self.texts)
     }

@@ -1,4 +1,4 @@
-//! Text for the numbers in rows: names of threads, cgroups and sockets, and tracepoint payloads.
+//! Text for the numeric ids in rows: names of threads, cgroups and sockets, and tracepoint payloads.
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
@@ -14,7 +14,7 @@ use crate::session::{CommId, Epoch, Session};
 use pmc_perfdata::record::tracepoint::{KernelNames, Payload, TracepointFormat, TracingData};
 use pmc_sys::abi::CpuMode;
 
-/// Resolves the numbers of a recording to text.
+/// Resolves the numeric ids in a recording to text.
 pub(crate) struct RecordingNames<'a> {
     session: &'a Session,
     tracing: Option<TracingData>,
@@ -69,7 +69,7 @@ impl<'a> RecordingNames<'a> {
         symbols.symbolizer.find(module, query).map(|(name, into)| (name.to_owned(), into))
     }
 
-    /// Appends a tracepoint's payload as its format prints it. Returns whether the format is known.
+    /// Appends a tracepoint's payload, printed according to its format. Returns whether the format is known.
     pub(crate) fn trace(&self, event: usize, bytes: &[u8], out: &mut String) -> bool {
         let Some(TracepointPayload { format, payload, texts }) = self.traced(event, bytes) else {
             return false;
@@ -97,7 +97,7 @@ impl<'a> RecordingNames<'a> {
         Some(format.fields_of(payload).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Returns the command name with this number in the history.
+    /// Returns the thread name that has this number in the history.
     pub(crate) fn named(&self, comm: u32) -> Option<Cow<'a, str>> {
         self.session.history.comm_name(CommId(comm)).map(String::from_utf8_lossy)
     }
@@ -107,8 +107,8 @@ impl RowStrings for RecordingNames<'_> {
     fn comm(&self, comm: u32) -> String {
         match self.named(comm) {
             Some(name) => name.into_owned(),
-            // perf's name for unnamed threads. Restores the sign bit, which the mark for unnamed threads
-            // replaced.
+            // perf's name for unnamed threads. `NAMELESS` replaced the sign bit of the thread id; the shifts
+            // restore it.
             None => format!(":{}", (comm << 1) as i32 >> 1),
         }
     }

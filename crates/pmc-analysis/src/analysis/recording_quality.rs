@@ -21,8 +21,8 @@ use pmc_sys::sort;
 const MOST_FAILURES: usize = 10;
 /// Maximum number of modules to find remedies for.
 const REMEDIES: usize = 5;
-/// A remedy is searched for a module only if its unnamed frames are at least one in this number of all
-/// frames. Asking the package manager can take longer than the report itself.
+/// pmc looks for a module's remedy only if at least one in this number of frames is an unnamed frame of that
+/// module. Asking the package manager can take longer than the report.
 const REMEDY_FROM: u64 = 200;
 
 /// Returns the number of lost samples or, if that is unknown, the number of lost records of any kind.
@@ -167,8 +167,8 @@ fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
     (mode, mode.is_some() && bytes.parse() == Ok(LARGEST_STACK_COPY))
 }
 
-/// Returns the part of the event count that the samples do not cover. Returns `None` if any samples were left
-/// out.
+/// Returns the counted total of a clock or cycles event, and the sum of its sample periods. Returns `None` if
+/// no total was recorded or if any samples were left out.
 fn unsampled(session: &Session, samples: &Samples) -> Option<UnsampledEvent> {
     let known = session.index.count(kind::SAMPLE).saturating_sub(session.index.unknown_samples);
     if samples.totals.iter().map(|total| total.samples).sum::<u64>() != known {

@@ -23,7 +23,7 @@ use pmc_sys::text;
 pub(crate) const SLICE: u64 = 100_000_000;
 /// Default maximum length of a call chain, in frames.
 pub const MAX_STACK: usize = 127;
-/// Maximum number of time slices of a recording for [`AnalysisRequest::facets`].
+/// Maximum number of time slices in a recording for [`AnalysisRequest::facets`].
 const SLICES: u64 = 240;
 /// Minimum average number of samples per slice.
 const IN_SLICE: u64 = 5;
@@ -37,8 +37,7 @@ pub struct AnalysisRequest {
     pub keys: Vec<SortKey>,
     /// The tracepoint fields among the keys, indexed by [`SortKey::TraceField`].
     pub trace_fields: Vec<TraceField>,
-    /// Whether to put the default sort keys of the measure before `keys`: [`AnalysisRequest::resolve`] does
-    /// so.
+    /// Whether [`AnalysisRequest::resolve`] puts the measure's default sort keys before `keys`.
     pub usual_keys: bool,
     /// Length of a time slice for the sort key `time`, in nanoseconds.
     pub slice: u64,
@@ -52,13 +51,12 @@ pub struct AnalysisRequest {
     pub callers: bool,
     /// Maximum length of a call chain, in frames.
     pub max_stack: usize,
-    /// Whether to use earlier samples of the same thread to complete stacks that are truncated at the end of
-    /// their copy.
+    /// Whether to complete truncated stack copies from earlier samples of the same thread.
     pub joins: bool,
-    /// Whether to use earlier samples of the same thread to complete call stacks that the processor recorded.
+    /// Whether to complete hardware-recorded call stacks (LBR) from earlier samples of the same thread.
     pub stitches: bool,
-    /// Whether to also distinguish thread names, processes, threads, CPUs and time slices, which lets a
-    /// screen filter by them.
+    /// Whether rows also distinguish thread names, processes, threads, CPUs and time slices. A screen can
+    /// then filter by them.
     pub facets: bool,
     /// Attributes that distinguish rows in addition to `keys`, such as thread and time. Exports use them.
     pub apart: Vec<SampleAttribute>,
@@ -73,7 +71,7 @@ pub struct AnalysisRequest {
 }
 
 impl AnalysisRequest {
-    /// Creates a request for all samples by period, with callers and without sort keys.
+    /// Creates a request for all samples, measured by period, with callers and without sort keys.
     pub fn new(symbols: SymbolOptions) -> Self {
         Self {
             selection: SampleSelection::default(),
@@ -105,7 +103,7 @@ impl AnalysisRequest {
     pub fn resolve(&mut self, reader: &Reader) -> Result<()> {
         let events = reader.events();
         let has_branches = reader.layouts().have(sample_type::BRANCH_STACK);
-        // Whether the branches are a call chain that the hardware recorded.
+        // Whether the hardware recorded the branches as a call chain.
         let are_chains =
             |event: &RecordedEvent| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
         match self.measure {
@@ -186,8 +184,8 @@ impl AnalysisRequest {
         Ok(())
     }
 
-    /// Whether the first naming must already include inlined functions, because rows show lines or stacks are
-    /// changed.
+    /// Whether the first naming must already include inlined functions. It must if rows show lines or if
+    /// stacks are changed.
     pub fn needs_deep_names(&self) -> bool {
         self.stack_changes.changes_any() || self.keys.iter().any(|key| key.needs_lines())
     }
@@ -256,7 +254,7 @@ impl AnalysisRequest {
 /// `sched_switch.prev_state/raw`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceField {
-    /// The tracepoint to which the key is restricted, with or without its subsystem.
+    /// The tracepoint to which the key is restricted; the subsystem is optional.
     event: Option<String>,
     /// Name of the field; `*` for all fields.
     pub field: String,
@@ -303,9 +301,9 @@ pub enum CostMeasure {
     Period,
     /// The sample's weight, at least 1.
     Weight,
-    /// Each branch in the sample counts once, at its target.
+    /// Number of branches: each branch in the sample counts once, at its target.
     Branches,
-    /// As `Branches` if the recording has branches that are not a call chain; otherwise the period.
+    /// `Branches` if the recording has branches that are not call chains; otherwise `Period`.
     BranchesIfRecorded,
 }
 
@@ -315,7 +313,7 @@ pub enum CostMeasure {
 pub enum LatencyMode {
     /// Does not compute latencies.
     No,
-    /// Computes latencies if periods count and context switches were recorded.
+    /// Computes latencies if the measure is the period and context switches were recorded.
     IfRecorded,
     /// Requires latencies.
     Wanted,
@@ -348,7 +346,7 @@ impl CostMeasure {
     }
 }
 
-/// Changes to the stacks that depend on names, and so require names before there are rows.
+/// Stack changes that depend on names. They require names before rows are built.
 #[derive(Debug, Clone, Default)]
 pub struct StackChanges {
     /// Functions whose callees count as part of the function itself.
@@ -399,11 +397,11 @@ pub struct SampleSelection {
     pub tids: Vec<i32>,
     /// CPUs to include; `None` for all.
     pub cpus: Option<FxHashSet<u32>>,
-    /// Socket whose CPUs to include.
+    /// Socket to include; `None` for all.
     pub socket: Option<u32>,
-    /// Time span to include.
+    /// Time span to include; `None` for all of the recording.
     pub time: Option<TimeSpan>,
-    /// Numbers of running threads to include.
+    /// Degrees of parallelism (numbers of running threads) to include; `None` for all.
     pub parallelism: Option<FxHashSet<u32>>,
 }
 
@@ -411,7 +409,7 @@ impl SampleSelection {
     /// Returns the selection as a query for pass 2, with defaults for everything else.
     ///
     /// # Errors
-    /// When a filter needs a field, sockets, or first and last times, and the recording lacks them.
+    /// When the recording lacks data that a filter needs: a field, the sockets, or the first and last times.
     pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
         self.check(&session.reader)?;
         let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect());
@@ -477,7 +475,7 @@ fn of_socket(socket: u32, cpus: Option<&FxHashSet<u32>>, reader: &Reader) -> Res
     Ok(numbers.filter(|cpu| cpus.is_none_or(|list| list.contains(cpu))).collect())
 }
 
-/// A part of a recording's time.
+/// A time span in a recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TimeSpan {
     /// Start and end, both inclusive, in nanoseconds of the recording's clock.

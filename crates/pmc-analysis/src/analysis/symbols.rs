@@ -20,14 +20,13 @@ use pmc_sys::error::Result;
 /// A symbolizer that knows the modules of a recording.
 #[derive(Debug)]
 pub(crate) struct RecordingSymbols {
-    /// Finds the names.
     pub(crate) symbolizer: Symbolizer,
     /// The symbolizer's ids, indexed by the session's module number.
     ids: Vec<Option<ModuleId>>,
-    /// The module of all BPF programs, whose names come from one list.
+    /// The module that all BPF programs share, because their names come from one list.
     bpf: Option<ModuleId>,
     live: bool,
-    /// Size in bytes of the perf map of each module of generated code, when last checked.
+    /// Size in bytes of the perf map at the last check, for each module of generated code.
     map_sizes: FxHashMap<u32, Option<u64>>,
 }
 
@@ -93,8 +92,8 @@ impl RecordingSymbols {
         }
     }
 
-    /// Whether the perf map of a process has grown since the last call. If so, its names will be read
-    /// again.
+    /// Returns whether the perf map of a process has grown since the last call. If so, the next lookup reads
+    /// the map again.
     pub(crate) fn refresh(&mut self, module: u32) -> bool {
         let Some(id) = self.id(module) else { return false };
         let symbol::SymbolModuleKind::Anonymous { pid } = self.symbolizer.module(id).kind else {
@@ -121,20 +120,20 @@ impl RecordingSymbols {
         Some((id, query))
     }
 
-    /// Returns the known offset range around a location in which [`Depth::Names`] gives the same name, as
-    /// start and end (exclusive).
+    /// Returns a range of offsets around a location that all have the same name at [`Depth::Names`], if
+    /// known. The end is exclusive.
     pub(crate) fn around(&self, location: &CodeLocation) -> Option<(u64, u64)> {
         let (id, query) = self.query(location)?;
         self.symbolizer.around(id, query)
     }
 
-    /// Returns the address of a named location, as linked in its file.
+    /// Returns the link-time address of a named location in its file.
     pub(crate) fn file_address(&self, location: &CodeLocation) -> Option<u64> {
         let (id, query) = self.query(location)?;
         self.symbolizer.file_address(id, query)
     }
 
-    /// Resolves all locations together.
+    /// Looks up all locations in one batch.
     pub(crate) fn answers(
         &mut self,
         locations: &[CodeLocation],

@@ -18,7 +18,7 @@ use pmc_sys::abi::branch_sample_type;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sort;
 
-/// Minimum number of samples for which several threads are faster than one.
+/// Minimum number of samples for unwinding on several threads. For fewer samples, a single thread is faster.
 const WORTHWHILE: usize = 32;
 /// Maximum number of address spaces to keep. A recording may contain thousands of short-lived processes.
 const MOST_SPACES: usize = 256;
@@ -26,7 +26,7 @@ const MOST_SPACES: usize = 256;
 pub(crate) struct RecordingUnwinder<'a> {
     spaces: ProcessSpaces<'a>,
     unwinder: StackUnwinder,
-    /// Stitches the calls that the processor recorded.
+    /// Completes hardware-recorded call stacks, if requested.
     stitcher: Option<Stitcher>,
     most: usize,
     has_copies: bool,
@@ -39,13 +39,14 @@ struct ProcessSpaces<'a> {
     symbols: &'a RecordingSymbols,
     /// Architecture of the recorded machine.
     arch: Arch,
-    /// Boxed, because a recording may have a million modules but unwind through few of them.
+    /// Unwind tables by module. Boxed, because a recording may have a million modules and need the tables of
+    /// only a few.
     tables: Vec<OnceLock<Option<Box<UnwindTables>>>>,
-    /// Address spaces by version of the epoch.
+    /// Address spaces by `History::version` and architecture.
     spaces: FxHashMap<(u32, Arch), Arc<Space>>,
 }
 
-/// How chains ended.
+/// Number of stacks by how their unwinding ended.
 #[derive(Default)]
 struct EndCounts {
     copied: u64,
@@ -58,7 +59,7 @@ struct EndCounts {
 }
 
 impl<'a> RecordingUnwinder<'a> {
-    /// Creates the unwinder of a recording. `most` is the maximum length of a chain, in frames. If `joins` is
+    /// Creates an unwinder for a recording. `most` is the maximum length of a chain, in frames. If `joins` is
     /// set, uses earlier samples of the same thread to complete truncated stacks.
     pub(crate) fn new(session: &'a Session, symbols: &'a RecordingSymbols, most: usize, joins: bool) -> Self {
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
@@ -80,10 +81,10 @@ impl<'a> RecordingUnwinder<'a> {
         }
     }
 
-    /// Also uses earlier samples of the same thread to complete recorded calls (LBR call stacks).
+    /// Also completes hardware-recorded call stacks (LBR) from earlier samples of the same thread.
     ///
     /// # Errors
-    /// When the recording has no such calls, or lacks data that stitching needs.
+    /// When the recording has no LBR call stacks, or lacks data that stitching needs.
     pub(crate) fn stitching(self, session: &Session) -> Result<Self> {
         Ok(Self { stitcher: Some(Stitcher::new(kept_calls(&session.reader)?)), ..self })
     }
@@ -149,7 +150,7 @@ impl ProcessSpaces<'_> {
         self.tables.get(module as usize)?.get_or_init(read).as_deref()
     }
 
-    /// Returns the address space of a process, with the version of its state.
+    /// Returns the address space of an epoch and its `History::version`.
     fn at(&mut self, epoch: Epoch, arch: Arch) -> (Arc<Space>, u32) {
         let key = (self.history.version(epoch), arch);
         if let Some(space) = self.spaces.get(&key) {
@@ -213,7 +214,7 @@ impl Unwind for RecordingUnwinder<'_> {
     }
 }
 
-/// Returns the maximum number of calls that the processor records.
+/// Returns the maximum number of calls that the processor records per sample.
 fn kept_calls(reader: &Reader) -> Result<u64> {
     let refused = |why: &str, instead: &str| {
         Error::new(format!("--stitch-lbr: calls in {} cannot be stitched", reader.path().display()))

@@ -1,14 +1,13 @@
 //! Completes a sample's call chain: adds missing context markers, joins deferred parts, and inserts parts
 //! that were unwound from a copied stack or recorded by the processor.
 //!
-//! Receives samples; returns words that are equal for equal chains. Leaves unwinding to the caller's
-//! [`Unwind`].
+//! Receives samples; returns equal words for equal chains. The caller's [`Unwind`] unwinds the stacks.
 //!
 //! ```text
-//!   kernel's words | user marker | sampled address, callers          as recorded
-//!                                | the walk through the stack's copy  if there is one
-//!                                | sampled address, branches' origins, callers behind the last of them
-//!                                | the same of any branches           if their history is asked for
+//!   kernel's words | user marker | sampled address, callers                       as recorded
+//!                                | frames unwound from the stack copy             with a stack copy
+//!                                | sampled address, call origins, outer callers   with recorded calls
+//!                                | sampled address, branch origins, outer callers with branch history
 //! ```
 
 use super::Epoch;
@@ -23,21 +22,21 @@ use pmc_sys::abi::{CpuMode, branch_sample_type, context};
 pub(crate) struct UnwindSample<'a> {
     /// The thread of the sample.
     pub(crate) thread: Thread,
-    /// The epoch of its process, which determines the mappings.
+    /// The epoch of the sample's process, which determines the mappings.
     pub(crate) epoch: Epoch,
     /// Registers, stack copy, and the kernel's call chain.
     pub(crate) parts: SampleParts<'a>,
-    /// The recorded calls. If present, the stack copy is ignored.
+    /// The calls that the processor recorded. If present, the stack copy is ignored.
     pub(crate) kept_calls: Option<Branches<'a>>,
 }
 
-/// Unwinds registers and copied stacks to call chains, and completes recorded calls.
+/// Unwinds registers and copied stacks to call chains, and completes hardware-recorded calls.
 pub(crate) trait Unwind {
-    /// Stores one chain for each of these samples in `chains`, which is empty for `None`. The samples are
-    /// later than those of all previous calls. Chains are innermost first and contain unmodified return
-    /// addresses. Callers after a second marker (`PERF_CONTEXT_USER`) were taken from an earlier stack. For
-    /// recorded calls, the chain has the outer calls from earlier samples of the thread, if enabled: the
-    /// addresses of the call instructions.
+    /// Stores one chain per sample in `chains`; the chain is empty for `None`. The samples are later than the
+    /// samples of all previous calls. Chains are innermost first and contain unmodified return addresses.
+    /// Callers after a second marker (`PERF_CONTEXT_USER`) come from an earlier stack. For hardware-recorded
+    /// calls, the chain contains the outer calls from earlier samples of the thread, if enabled. These are
+    /// addresses of call instructions.
     fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut CallChains);
 }
 
@@ -85,7 +84,7 @@ pub(crate) struct ChainCompleter<'a> {
     like_perf: bool,
     branch_history: bool,
     chain: Vec<u64>,
-    /// Addresses of recorded calls or branches.
+    /// Origins of the sample's recorded calls or branches.
     calls: Vec<u64>,
     scratch: Vec<u8>,
 }
@@ -115,7 +114,8 @@ impl<'a> ChainCompleter<'a> {
         Self { like_perf: true, ..self }
     }
 
-    /// Adds branches that are not calls to chains: the origin of each, before the callers.
+    /// With `branch_history`, adds the origins of a sample's branches (other than calls) to its chain, before
+    /// the callers.
     pub(crate) fn with_history(self, branch_history: bool) -> Self {
         Self { branch_history, ..self }
     }
@@ -148,7 +148,7 @@ impl<'a> ChainCompleter<'a> {
         self.chain.clear();
         self.chain.extend([context::marker(mode), ip.unwrap_or(0)]);
         if let Some(chain) = chain {
-            // The last two words are not addresses then.
+            // If a deferred part is awaited, the last two words are not addresses.
             let own = if awaited.is_some() { chain.first(chain.len() - 2) } else { chain };
             self.append(own, ip);
         }
@@ -177,8 +177,8 @@ impl<'a> ChainCompleter<'a> {
         CallChain { words: RecordWords::new(&self.scratch), in_calls: is_replaced && self.like_perf }
     }
 
-    /// Appends a chain to the sampled address. The chain repeats that address, or (with precise events) one
-    /// close to it.
+    /// Appends a chain to the sampled address. The chain starts with the same address or, for precise events,
+    /// with a nearby address.
     fn append(&mut self, chain: RecordWords<'_>, ip: Option<u64>) {
         let first = chain.iter().position(|word| word < context::MAX);
         let Some(first) = first else { return };
@@ -192,19 +192,19 @@ impl<'a> ChainCompleter<'a> {
             }
             rest.next();
         } else {
-            // The sample is in another context than the start of its chain.
+            // The sample and the start of its chain have different contexts.
             self.chain.extend(first.checked_sub(1).and_then(|at| chain.get(at)));
         }
         self.chain.extend(rest);
     }
 
-    /// Index of the user part: its marker, or the end.
+    /// Returns the index of the user part's marker, or the chain's length if there is no user part.
     fn user_part(&self) -> usize {
         self.chain.iter().position(|word| *word == context::USER).unwrap_or(self.chain.len())
     }
 
-    /// Replaces the recorded user part with the unwound chain, if there is one. The length does not matter,
-    /// since [`Unwind`] has already reused the reliable parts. Returns whether the chain changed.
+    /// Replaces the recorded user part with the unwound chain, if there is one. The recorded part may be
+    /// longer, but [`Unwind`] has already reused its reliable callers. Returns whether the chain changed.
     fn unwound(&mut self, unwound: &[u64]) -> bool {
         let at = self.user_part();
         if unwound.is_empty() || self.chain.get(at + 1..) == Some(unwound) {
@@ -218,9 +218,9 @@ impl<'a> ChainCompleter<'a> {
         true
     }
 
-    /// Replaces the recorded callers with the calls that the processor recorded; returns whether there are
-    /// any. The processor keeps only a few of the innermost calls. The callers outside of them come from the
-    /// recorded chain, or else from earlier samples.
+    /// Replaces the kernel's user callers with the calls that the processor recorded. Returns whether there
+    /// are any. The processor keeps only a few of the innermost calls. The outer callers come from the
+    /// kernel's chain or, failing that, from earlier samples.
     fn calls(&mut self, branches: Branches<'_>, stitched: &[u64]) -> bool {
         let at = self.user_part() + 1;
         self.calls.clear();
@@ -231,7 +231,7 @@ impl<'a> ChainCompleter<'a> {
         let recorded = self.chain.get(at..).unwrap_or_default();
         let behind = behind(&self.calls, recorded).and_then(|at| recorded.get(at..)).unwrap_or_default();
         let behind = behind.to_vec();
-        // The process was in the most recently called function.
+        // The sampled address is in the most recently called function.
         let left = recorded.first().copied().or_else(|| branches.iter().next().map(|branch| branch.to));
         let step = u64::from(!self.like_perf);
         self.chain.truncate(at);
@@ -270,7 +270,7 @@ impl<'a> ChainCompleter<'a> {
     }
 }
 
-/// The CPU mode at one end of a branch.
+/// Returns the CPU mode at one end of a branch.
 pub(super) fn level(address: u64) -> CpuMode {
     if address >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User }
 }
@@ -289,9 +289,9 @@ fn has_user_part(chain: RecordWords<'_>) -> bool {
 /// Maximum length of an instruction on processors that record calls (x86-64).
 const LONGEST_CALL: u64 = 15;
 
-/// Returns the index in a recorded chain after the caller that matches the outermost call, if there is one.
-/// Both lists are innermost first. Recursion gives several candidates; the one with the most matching calls
-/// before it wins.
+/// Returns the index in a recorded chain after the caller that matches the outermost call, if any caller
+/// does. Both lists are innermost first. Recursion gives several candidates; the one with the most matching
+/// calls before it wins.
 ///
 /// ```text
 ///   calls               c1 c2 c3

@@ -1,5 +1,5 @@
-//! Iterates over all samples of a recording: by chunk, in any order and on several threads. With stack
-//! unwinding, in time order on one thread.
+//! Iterates over all samples in a recording: by chunk, in any order, on several threads. With stack
+//! unwinding, it iterates in time order on one thread.
 //!
 //! Receives the per-thread state and the function to apply to each sample; returns the final states. Decides
 //! only which thread reads which chunk.

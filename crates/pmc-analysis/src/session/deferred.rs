@@ -2,7 +2,7 @@
 //!
 //! The kernel unwinds a process's stack when the process returns to user mode, so that it can access memory
 //! that is not resident yet. Until then, the sample's chain ends in a marker and a number. A later record
-//! with that number brings the user part, once for all waiting samples of the thread:
+//! with that number contains the user part for all waiting samples of the thread:
 //!
 //! ```text
 //!   SAMPLE             kernel: f g | deferred, 7        SAMPLE  kernel: h | deferred, 7

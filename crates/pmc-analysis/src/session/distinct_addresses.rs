@@ -1,4 +1,4 @@
-//! Collects the distinct addresses of a recording and numbers them, so that `script` can resolve them before
+//! Collects the distinct addresses of a recording and numbers them, so `script` can resolve them before
 //! printing.
 //!
 //! Receives the samples; returns [`Addresses`], a table from an address in an epoch to its number. Unlike
@@ -24,9 +24,9 @@ pub(crate) struct AddressKinds {
     pub(crate) branches: bool,
     /// Data addresses.
     pub(crate) data: bool,
-    /// Whether to look up callers inside their call. The line after the call may be another one, which
-    /// belongs to later code. perf looks up the return address: if the next function starts there, perf
-    /// prints that function.
+    /// Whether to look up callers inside their call. The instruction after the call may belong to another
+    /// source line. perf looks up the return address: if the next function starts there, perf prints that
+    /// function.
     pub(crate) in_calls: bool,
 }
 
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(addresses.find(&ask(3, 9)), None);
         let kernel = SampledAddress::code(Epoch(7), CpuMode::Kernel, 16);
         assert_eq!((kernel.epoch, addresses.add(kernel)), (Epoch::KERNEL, 10_000));
-        // The same address as data is another entry than as code.
+        // The same address has separate entries for data and for code.
         let (data, code) =
             (SampledAddress::by_half(Epoch(7), 16, true), SampledAddress::by_half(Epoch(7), 16, false));
         assert_ne!(addresses.add(data), addresses.add(code));

@@ -1,4 +1,4 @@
-//! The processes, thread names and mappings at every time of a recording.
+//! The processes, thread names and mappings at any time in a recording.
 //!
 //! Receives side-band records in time order. Decides the effect of forks, execs and overlapping mappings.
 //! Returns the address space of a process, the name of a thread, or the mapping at an address, for any
@@ -8,8 +8,8 @@
 //! process 71   | epoch 4 (forked: parent's maps) | exec: epoch 5, grows with libraries | dlopen over old: 9
 //!              '---------------------------------+-----------------------------------+---------------- time
 //! ```
-//! An [`Epoch`] is a period of a process during which no address changes its meaning. Two equal address lists
-//! in an epoch therefore mean the same. New mappings that overlap no other extend the epoch.
+//! An [`Epoch`] is a period in the life of a process during which no address changes its meaning. Two equal
+//! address lists in an epoch therefore have the same meaning. New mappings without overlap extend the epoch.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use pmc_sys::abi::{CpuMode, misc};
 
 pub use super::timeline::Timestamp;
 
-/// A period of a process, by number.
+/// A period in the life of a process, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u32);
 
@@ -56,9 +56,9 @@ struct EpochSpace {
 /// Information about a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TaskInfo {
-    /// Its process.
+    /// Process id of the thread.
     pub(crate) pid: i32,
-    /// The process that created it, if recorded.
+    /// The process that created the thread, if recorded.
     pub(crate) parent: Option<i32>,
 }
 
@@ -78,7 +78,8 @@ pub struct History {
     spaces: AddressSpaces,
     epochs: Vec<EpochSpace>,
     processes: ById<Timeline<Epoch>>,
-    /// All mappings, including those without code, if the recorder captured them (`-d`).
+    /// The data epochs of each process, which cover all mappings. `None` unless the recorder captured
+    /// mappings without code (`-d`).
     data: Option<ById<Timeline<Epoch>>>,
     threads: ById<ThreadHistory>,
     comms: Interner,
@@ -86,7 +87,8 @@ pub struct History {
     mounts: FxHashMap<i32, u64>,
     modules: Modules,
     versions: u32,
-    /// Number of nodes of all spaces at which pmc drops older versions; see [`History::limit_versions`].
+    /// Maximum number of nodes in all spaces, above which pmc drops older versions; see
+    /// [`History::limit_versions`].
     most_nodes: usize,
     /// Lookups before this timestamp use later versions of the spaces.
     dropped_before: Option<Timestamp>,
@@ -238,7 +240,7 @@ impl History {
             kind => kind,
         };
         if matches!(kind, ModuleKind::Anonymous(_)) {
-            // Without a file, the offset is the address, wherever the mapping begins.
+            // Without a file, the offset is the address.
             mapping.offset = FileOffset(map.addr);
         }
         let module =
@@ -256,7 +258,7 @@ impl History {
         }
     }
 
-    /// From now on, keeps data mappings too.
+    /// Also keeps data mappings from now on.
     pub(super) fn keep_data(&mut self) {
         self.data.get_or_insert_default();
     }
@@ -314,13 +316,13 @@ impl History {
         grown.is_some()
     }
 
-    /// Adds a mapping to the kernel's only epoch, which lasts despite changes.
+    /// Adds a mapping to the kernel's only epoch, which continues despite changes.
     fn add_to_kernel(&mut self, new: MappedModule) {
         let kernel = &mut self.epochs[Epoch::KERNEL.0 as usize];
         kernel.root = self.spaces.replace(kernel.root, kernel.own, new);
     }
 
-    /// Returns the current space of an epoch as the start of another epoch.
+    /// Returns the current space of an epoch, from which another epoch starts.
     fn share(&mut self, epoch: Epoch) -> SpaceVersion {
         let at = &mut self.epochs[epoch.0 as usize];
         at.own = self.spaces.own();
@@ -352,14 +354,14 @@ impl History {
     }
 
     /// Removes the state before this timestamp, and processes and threads that have ended according to
-    /// `lives`. Renumbers the epochs and returns the new number of each old one. Epochs that are missing from
-    /// the result must no longer be used. Modules and names stay.
+    /// `lives`. Renumbers the epochs, and returns the new number of each old epoch. Epochs that are missing
+    /// from the result must no longer be used. Modules and names stay.
     pub(super) fn forget(
         &mut self,
         before: Timestamp,
         lives: impl Fn(i32) -> bool,
     ) -> FxHashMap<Epoch, Epoch> {
-        // Younger entries may belong to a process that started during the check.
+        // Newer entries may belong to a process that started during the check.
         let is_young = |from: Option<Timestamp>| from.is_some_and(|from| from > before);
         self.processes.retain(|pid, epochs| lives(*pid) || is_young(epochs.last().map(|(from, _)| *from)));
         // A thread without a name is never looked up.
@@ -380,7 +382,7 @@ impl History {
         self.most_nodes = most_nodes;
     }
 
-    /// The timestamp before which pmc dropped versions of address spaces, if it did.
+    /// Returns the timestamp before which pmc has dropped versions of address spaces, if any.
     pub(crate) fn dropped_before(&self) -> Option<Timestamp> {
         self.dropped_before
     }
@@ -389,8 +391,8 @@ impl History {
         if self.spaces.len() > self.most_nodes {
             self.forget_versions(now);
             self.dropped_before = Some(now);
-            // If the current mappings are close to the limit, it doubles with them, so that the total work
-            // stays linear.
+            // If the current mappings are close to the limit, raises the limit to twice their size. The total
+            // work then stays linear.
             self.most_nodes = self.most_nodes.max(2 * self.spaces.len());
         }
     }
@@ -420,12 +422,12 @@ impl History {
         moved
     }
 
-    /// Ends a process. Until it is created again, it has no epoch.
+    /// Ends a process. It has no epoch until it is created again.
     pub(super) fn end(&mut self, pid: i32) {
         self.processes.swap_remove(&pid);
     }
 
-    /// Measures how much state could be removed; grows with each mapping, process and thread.
+    /// Returns a measure of the state that could be removed; grows with each mapping, process and thread.
     pub(super) fn burden(&self) -> usize {
         self.spaces.len() + self.epochs.len() + self.threads.len()
     }
@@ -434,8 +436,8 @@ impl History {
         self.epochs[epoch.0 as usize].root
     }
 
-    /// Changes when files are mapped or code is replaced. Epochs with equal versions have the same files at
-    /// the same addresses.
+    /// Returns a version that changes when files are mapped or code is replaced. Epochs with equal versions
+    /// have the same files at the same addresses.
     pub(crate) fn version(&self, epoch: Epoch) -> u32 {
         self.epochs[epoch.0 as usize].version
     }
@@ -451,9 +453,9 @@ impl History {
         epochs.and_then(|epochs| at(epochs, timestamp)).unwrap_or_else(|| self.epoch(pid, timestamp))
     }
 
-    /// Returns the name of a thread, or that of its process if it has none.
+    /// Returns the name of a thread, or the name of its process if the thread has no name.
     pub fn comm(&self, pid: i32, tid: i32, timestamp: Timestamp) -> Option<CommId> {
-        // The kernel's number for an exiting task, which may be any task.
+        // The kernel uses this id for exiting tasks, so it can be any task.
         if tid == -1 {
             return None;
         }
@@ -471,8 +473,8 @@ impl History {
         Some(self.comms.get(comm.0).1)
     }
 
-    /// The timestamp from which a thread's name and its process's epoch are constant. Lookups at later
-    /// timestamps give the same result.
+    /// Returns the timestamp since which a thread's name and its process's epoch have not changed. Lookups at
+    /// later timestamps give the same result.
     pub(super) fn unchanged_since(&self, pid: i32, tid: i32) -> Timestamp {
         let last = |names: Option<&Timeline<CommId>>| {
             names.and_then(|names| names.last()).map_or(0, |(from, _)| *from)
@@ -486,7 +488,7 @@ impl History {
         self.threads.iter().map(|(tid, thread)| (*tid, thread.about))
     }
 
-    /// A name by number; untrusted bytes.
+    /// Returns the name with this number; untrusted bytes.
     pub(crate) fn comm_name(&self, comm: CommId) -> Option<&[u8]> {
         ((comm.0 as usize) < self.comms.len()).then(|| self.comms.get(comm.0).1)
     }
@@ -677,7 +679,7 @@ mod tests {
             let addr = (1 << 63) + n * 0x1000;
             h.ksymbol(&Ksymbol { addr, len: 64, kind: 1, is_unregister: false, name: name.as_bytes() });
         }
-        // Earlier versions of the kernel's space are not needed, so each mapping takes one node.
+        // Earlier versions of the kernel's space are never looked up, so each mapping takes one node.
         assert!(h.spaces.len() < 1100, "{} nodes", h.spaces.len());
         let found = |n: u64| h.find(Epoch::KERNEL, Avma((1 << 63) + n * 0x1000 + 63));
         assert!((0..1000).all(|n| found(n).is_some_and(|mapped| mapped.module == n as u32)));

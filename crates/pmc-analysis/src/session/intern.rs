@@ -1,9 +1,9 @@
 //! Interning: stores equal values once, numbered 0, 1, … in order of arrival.
 //!
 //! [`Interner`] stores byte lists (mostly stacks) contiguously, [`SharedInterner`] accepts them from several
-//! threads, and [`DistinctValues`] stores values of one type. Most samples repeat earlier values; each then
-//! costs one hash and one comparison, but no allocation. Values are untrusted (addresses, names). So each
-//! table has its own hash [`HashKeys`], and a recording cannot provoke collisions.
+//! threads, and [`DistinctValues`] stores values of one type. Most samples repeat earlier values. A repeated
+//! value costs one hash and one comparison, but no allocation. Values are untrusted (addresses, names). Each
+//! table therefore has its own [`HashKeys`], so a recording cannot provoke collisions.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(crate) type HashKeys = hashbrown::DefaultHashBuilder;
 /// A map with untrusted keys.
 pub(crate) type KeyedMap<K, V> = std::collections::HashMap<K, V, HashKeys>;
 
-/// Interned byte lists, each with a tag. Lists are equal if both content and tag are.
+/// Interned byte lists, each with a tag. Two lists are equal if their contents and tags are equal.
 ///
 /// ```text
 ///   table  | hash -> number
@@ -50,7 +50,7 @@ fn hash(keys: &HashKeys, tag: u32, bytes: &[u8]) -> u64 {
 }
 
 impl Interner {
-    /// Returns the number of a list with a tag; adds it if it is new.
+    /// Returns the number of a list with this tag. Adds the list if it is new.
     pub(crate) fn add(&mut self, tag: u32, bytes: &[u8]) -> u32 {
         self.add_hashed(hash(&self.keys, tag, bytes), tag, bytes)
     }
@@ -79,7 +79,7 @@ impl Interner {
     /// Returns the tag and bytes of a list.
     ///
     /// # Panics
-    /// If the number belongs to another interner.
+    /// If the number is from another interner.
     pub(crate) fn get(&self, number: u32) -> (u32, &[u8]) {
         (self.lists[number as usize].tag, self.bytes_of(number))
     }
@@ -105,12 +105,14 @@ impl Interner {
     }
 }
 
-/// Number of parts of a [`SharedInterner`]; large enough that threads seldom contend for one.
+/// Number of parts of a [`SharedInterner`]; large enough that threads seldom contend for the same part.
 const PARTS: usize = 64;
 
-/// An interner for several threads. The first bytes of a list determine which part to lock while adding it.
+/// An interner for several threads. The first bytes of a list determine which part to lock while adding the
+/// list.
 ///
-/// The order of threads is random, but the final numbers are not: see [`finish`](Self::finish).
+/// The order in which threads add lists is random, but the final numbers are not: see
+/// [`finish`](Self::finish).
 #[derive(Debug)]
 pub(crate) struct SharedInterner {
     keys: HashKeys,
@@ -134,7 +136,7 @@ impl InternerPart {
         number
     }
 
-    /// Returns the lists ordered by position, and the rank of each number.
+    /// Returns the lists ordered by position and, for each number, its rank in that order.
     fn finish(self) -> (InOrder, Vec<u32>) {
         let mut by_position: Vec<(u64, u32)> = self.first.into_iter().zip(0..).collect();
         by_position.sort_unstable();
@@ -169,8 +171,8 @@ impl SharedInterner {
     /// Adds a list and returns a provisional number; see [`finish`](Self::finish). `position` is the list's
     /// position in the recording. If two lists share a position, the same thread must add both.
     pub(crate) fn add(&self, position: u64, tag: u32, bytes: &[u8]) -> u32 {
-        // The hash for the part has no random keys. Final numbers run through the parts, so otherwise equal
-        // input would give another order in each run.
+        // The hash that selects the part has no random keys. Final numbers continue from part to part, so
+        // random keys would give a different order in each run.
         let mut first = FxHasher::default();
         first.write(&bytes[..bytes.len().min(24)]);
         let part = (first.finish() >> 40) as usize % PARTS;
@@ -179,8 +181,9 @@ impl SharedInterner {
         adding.add(position, hash, tag, bytes) * PARTS as u32 + part as u32
     }
 
-    /// Returns the parts, and a function from provisional to final numbers. Final numbers run through all
-    /// parts, ordered by earliest position in each. They are the same in each run, for any number of threads.
+    /// Returns the parts, and a function from provisional to final numbers. Final numbers continue from part
+    /// to part. Within a part, they are ordered by earliest position. They are the same in each run, for any
+    /// number of threads.
     pub(crate) fn finish(self) -> (Vec<InOrder>, impl Fn(u32) -> u32) {
         let parts = self.parts.into_par_iter();
         let parts = parts.map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner).finish());
@@ -217,7 +220,7 @@ impl<T> Default for DistinctValues<T> {
 }
 
 impl<T: Hash + Eq + Clone> DistinctValues<T> {
-    /// Returns the number of a value; adds it if it is new.
+    /// Returns the number of a value. Adds the value if it is new.
     #[inline]
     pub(crate) fn add(&mut self, value: T) -> u32 {
         let Self { keys, table, all } = self;
@@ -237,7 +240,7 @@ impl<T: Hash + Eq + Clone> DistinctValues<T> {
         self.table.find(self.keys.hash_one(value), |number| self.all[*number as usize] == *value).copied()
     }
 
-    /// All values, by number. Clones of the list do not change: later additions go to a copy.
+    /// All values, by number. Clones of the list do not change, because later additions go to a copy.
     pub(crate) fn all(&self) -> &Arc<Vec<T>> {
         &self.all
     }

@@ -1,7 +1,7 @@
 //! Maps addresses to modules and offsets.
 //!
-//! Receives recorded addresses, each with its epoch; returns [`CodeLocation`]s. Knows which words of a raw
-//! chain are addresses, and their CPU modes.
+//! Receives recorded addresses, each with its epoch; returns [`CodeLocation`]s. Determines which words of a
+//! raw chain are addresses, and their CPU modes.
 
 use std::hash::{Hash, Hasher};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -11,13 +11,13 @@ use pmc_perfdata::record::{ChainEntry, RecordWords};
 use pmc_symbols::address::Avma;
 use pmc_sys::abi::{CpuMode, context};
 
-/// A position in code. Packed, since there are many thousands of them.
+/// A position in code or data. Packed, because a recording has many thousands of positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CodeLocation {
-    /// File offset for modules with a file (and the vdso), otherwise the memory address. For a caller's frame
-    /// it is the return address minus 1, so that it lies inside the call.
+    /// File offset for modules with a file (and the vdso), otherwise the memory address. For a caller's
+    /// frame, it is the return address minus 1, which is inside the call instruction.
     pub offset: u64,
-    /// The complement of the data address, since the highest address is never used.
+    /// The complement of the data address. It is never zero, since the highest address is never used.
     data: Option<NonZeroU64>,
     /// The module's number plus 1.
     module: Option<NonZeroU32>,
@@ -33,7 +33,7 @@ impl CodeLocation {
         self.module.map(|number| number.get() - 1)
     }
 
-    /// Another offset in the same module.
+    /// Returns the location at another offset in the same module.
     #[must_use]
     pub fn at(self, offset: u64) -> Self {
         Self { offset, ..self }
@@ -50,13 +50,12 @@ impl CodeLocation {
 pub(crate) struct SampledAddress {
     /// The epoch of the process, or of the kernel for kernel addresses.
     pub(crate) epoch: Epoch,
-    /// The CPU mode in which it was recorded.
+    /// The CPU mode in which the address was recorded.
     pub(crate) level: CpuMode,
-    /// The address itself.
     pub(crate) address: u64,
-    /// Whether it is data instead of code.
+    /// Whether the address is a data address.
     pub(crate) is_data: bool,
-    /// Whether it is a return address, so that the lookup must use the call before it.
+    /// Whether the address is a return address. The lookup must then use the call before it.
     pub(crate) in_call: bool,
 }
 
@@ -66,13 +65,14 @@ impl SampledAddress {
         Self { epoch, level, address, is_data: false, in_call: false }
     }
 
-    /// An address whose highest bit tells whether it is the kernel's, as for branches and data.
+    /// Creates the address of a branch or of data. The highest bit determines whether the address is the
+    /// kernel's.
     pub(crate) fn by_half(epoch: Epoch, address: u64, is_data: bool) -> Self {
         let level = if address >> 63 == 0 { CpuMode::User } else { CpuMode::Kernel };
         Self { is_data, ..Self::code(epoch, level, address) }
     }
 
-    /// The same address, as a return address if `in_call`.
+    /// Returns the same address, marked as a return address if `in_call` is set.
     pub(crate) fn returned_to(self, in_call: bool) -> Self {
         Self { in_call, ..self }
     }
@@ -114,8 +114,8 @@ pub(crate) fn walk(words: RecordWords<'_>, most: usize, mut visit: impl FnMut(Cp
     for word in words.iter() {
         match ChainEntry::from(word) {
             ChainEntry::Context(context) => {
-                // The first address of a context is where execution left it, not a return address. A repeated
-                // marker precedes callers from another stack.
+                // The first address of a context is the address at which execution left the context, not a
+                // return address. A repeated marker precedes callers from another stack.
                 is_caller &= level == context.mode();
                 level = context.mode();
             }
@@ -131,8 +131,8 @@ pub(crate) fn walk(words: RecordWords<'_>, most: usize, mut visit: impl FnMut(Cp
     }
 }
 
-/// Whether some callers of a raw stack come from another stack of its thread. A repeated marker of the same
-/// context precedes them. perf does not know this convention, and ignores the marker.
+/// Whether some callers in a raw stack come from another stack of the same thread. A repeated marker of the
+/// same context precedes these callers. perf does not know this convention and ignores the marker.
 pub(crate) fn is_joined(words: RecordWords<'_>) -> bool {
     let mut markers = words.iter().filter(|word| *word >= context::MAX);
     let mut before = markers.next();

@@ -2,8 +2,8 @@
 //!
 //! Receives an open [`Reader`]. Pass 1 ([`Session::open`]) reads the side-band records and creates the
 //! [`History`]. Pass 2 ([`samples`]) reads the samples in any order, in parallel, and returns distinct stacks
-//! with their sums. Decides which process, thread name and mapping a sample belongs to. Leaves function names
-//! to `symbol`, and aggregation by name to `profile`.
+//! with their sums. Decides which process, thread name and mapping a sample belongs to. `symbol` finds
+//! function names, and `profile` aggregates by name.
 //!
 //! ```text
 //!   records --pass 1--> side-band, sorted by time --> History (epochs, names, modules)
@@ -48,11 +48,11 @@ use pmc_sys::abi::sample_type;
 /// Facts from the side-band about the quality of the recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SidebandFacts {
-    /// Records of any kind lost because the ring buffer was full (`LOST`).
+    /// Number of records of any kind that were lost because the ring buffer was full (`LOST`).
     pub(crate) lost_records: u64,
-    /// Lost samples (`LOST_SAMPLES`).
+    /// Number of lost samples (`LOST_SAMPLES`).
     pub(crate) lost_samples: u64,
-    /// Samples lost according to the events' counters (`PERF_FORMAT_LOST` in `READ`).
+    /// Number of lost samples according to the events' counters (`PERF_FORMAT_LOST` in `READ`).
     pub(crate) lost_by_events: u64,
     /// Number of times that the kernel throttled an event for the rest of a tick.
     pub(crate) throttled: u64,
@@ -60,23 +60,24 @@ pub(crate) struct SidebandFacts {
     pub(crate) yielded_ns: u64,
 }
 
-/// A counter's final value when its thread ended.
+/// A counter's final value when the counter's thread exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadCount {
     /// The thread.
     pub thread: Thread,
     /// The counter's value.
     pub read: CounterRead,
-    /// Time of the value; 0 if the recorder wrote it at the end.
+    /// Time of the value; 0 if the recorder wrote the value when recording ended.
     pub(crate) timestamp: Timestamp,
 }
 
 /// Details of mappings that a session keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MappingDetail {
-    /// What naming addresses needs.
+    /// Only the details that are required for naming addresses.
     Names,
-    /// Also the access that they allow. The parts of a file with different access become different modules.
+    /// Also the access that each mapping allows. Parts of a file with different access become different
+    /// modules.
     Access,
 }
 
@@ -85,11 +86,11 @@ pub enum MappingDetail {
 pub struct Session {
     /// The file.
     pub reader: Reader,
-    /// Its chunks and the number of records of each kind.
+    /// The file's chunks and the number of records of each kind.
     pub index: RecordingIndex,
     /// The processes and mappings.
     pub history: History,
-    /// The losses.
+    /// Losses and throttling.
     pub(crate) facts: SidebandFacts,
     /// Final values of threads' counters.
     pub reads: Vec<ThreadCount>,
@@ -117,7 +118,7 @@ impl Session {
     /// # Errors
     /// If the file cannot be read.
     pub fn open_with(reader: Reader, detail: MappingDetail) -> Result<Self, perfdata::PerfdataError> {
-        // The symbolizer reports a failure to start the threads.
+        // Ignores errors: the symbolizer reports a failure to start the threads.
         let _ = pmc_symbols::worker_threads::start();
         let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & sample_type::TIME != 0);
         let mut collected = sideband::Sideband::new(has_time);

@@ -1,7 +1,7 @@
-//! Modules: the distinct programs, libraries, kernel parts and pieces of generated code of a recording.
+//! Modules: the distinct programs, libraries, kernel parts and pieces of generated code in a recording.
 //!
-//! Receives the names and file identities of mmap and ksymbol records. Decides which kind of code each is.
-//! Opens no files; `symbol` finds them.
+//! Receives the names and file identities of mmap and ksymbol records. Determines the kind of each module.
+//! Opens no files; `symbol` finds the files.
 
 use std::ffi::OsStr;
 use std::hash::BuildHasher;
@@ -47,18 +47,18 @@ pub struct Module {
     pub path: Arc<Path>,
     /// The build-id, if recorded.
     pub build_id: Option<Box<[u8]>>,
-    /// The first process that mapped it.
+    /// The first process that mapped the module.
     pub(crate) pid: Option<u32>,
-    /// That process's mapping.
+    /// The mapping of that process.
     pub mapping: Option<Mapping>,
-    /// Size of its code in bytes, from its first mapping; `None` if unknown.
+    /// Size of the module's code in bytes, from its first mapping; `None` if unknown.
     pub(crate) mapped: Option<NonZeroU64>,
-    /// Inode number of that process's mount namespace at that time, if recorded.
+    /// Inode number of that process's mount namespace at the time of the mapping, if recorded.
     pub(crate) mount: Option<NonZeroU64>,
 }
 
 impl Module {
-    /// Last component of the name, as in perf's `dso` column.
+    /// Returns the last component of the name, as in perf's `dso` column.
     pub fn short_name(&self) -> String {
         match &self.kind {
             ModuleKind::KernelModule(_) => format!("[{}]", kernel_module_name(&self.path)),
@@ -73,8 +73,8 @@ impl Module {
 }
 
 impl Module {
-    /// Converts it for the symbolizer; `None` for opaque code. `live` permits reading files through its
-    /// process.
+    /// Converts the module for the symbolizer; `None` for opaque code. `live` permits reading files through
+    /// the module's process.
     pub fn for_symbols(&self, live: bool) -> Option<SymbolModule> {
         let kind = match &self.kind {
             ModuleKind::File => SymbolModuleKind::File,
@@ -95,13 +95,13 @@ impl Module {
         })
     }
 
-    /// Whether it is the stack of a thread.
+    /// Whether the module is the stack of a thread.
     pub(crate) fn is_stack(&self) -> bool {
         let name = self.path.as_os_str().as_bytes();
         name == b"[stack]" || name.starts_with(b"[stack:")
     }
 
-    /// The name that perf script prints: the whole path.
+    /// Returns the name that `perf script` prints: the whole path.
     pub(crate) fn name_in_script(&self) -> String {
         match &self.kind {
             ModuleKind::Anonymous(pid) if matches!(self.path.to_str(), Some("" | "//anon" | "/dev/zero")) => {
@@ -151,20 +151,20 @@ pub(crate) struct Modules {
     all: Vec<Module>,
     /// By module number.
     inodes: Vec<Option<Inode>>,
-    /// By module number, if modules with different access are different modules.
+    /// By module number; `None` unless modules are distinguished by access.
     accesses: Option<Vec<Option<MappingAccess>>>,
-    /// By name, from the recording's build-id list.
+    /// Build-ids by name, from the recording's build-id list.
     build_ids: KeyedMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Modules {
-    /// Creates an empty list of modules with the recording's build-ids by name.
+    /// Creates an empty list of modules. `list` holds the recording's build-ids by name.
     pub(crate) fn with_build_ids<'a>(list: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Self {
         let build_ids = list.map(|(name, id)| (name.to_vec(), id.to_vec())).collect();
         Self { build_ids, ..Self::default() }
     }
 
-    /// From now on, keeps each mapping's access.
+    /// Also keeps each mapping's access from now on.
     pub(super) fn keep_access(&mut self) {
         self.accesses.get_or_insert_default();
     }
@@ -190,7 +190,7 @@ impl Modules {
         }
     }
 
-    /// Returns the number of a mapping's module; adds the module if it is new.
+    /// Returns the number of a mapping's module. Adds the module if it is new.
     pub(crate) fn add(
         &mut self,
         kind: ModuleKind,
@@ -249,7 +249,7 @@ impl Modules {
     }
 }
 
-/// Whether a mapping's name is that of a jitdump file. JIT compilers map the file to announce it.
+/// Whether a mapping has the name of a jitdump file. JIT compilers map the file to announce it.
 pub(crate) fn is_jitdump(name: &[u8]) -> bool {
     let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     last.starts_with(b"jit-") && last.ends_with(b".dump")

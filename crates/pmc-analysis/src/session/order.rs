@@ -1,18 +1,18 @@
 //! Reads records in time order without sorting the whole file.
 //!
-//! A recorder drains the rings of all CPUs, one after the other, and writes a marker at the end of each such
+//! A recorder drains the rings of all CPUs, one after the other, and writes a marker at the end of each
 //! round. All records of a round are later than all records of the round before the previous one:
 //!
 //! ```text
-//!   round 1   | cpu0: 1 3 7 | cpu1: 2 6 8 | end: nothing is sure yet; 8 is the youngest
-//!   round 2   | cpu0: 9 12  | cpu1: 10 11 | end: all up to 8 can go, in order
-//!   round 3   …                             end: all up to 12 can go
+//!   round 1   | cpu0: 1 3 7 | cpu1: 2 6 8 | end: nothing is certain yet; 8 is the latest
+//!   round 2   | cpu0: 9 12  | cpu1: 10 11 | end: pass on all records up to 8, in order
+//!   round 3   …                             end: pass on all records up to 12
 //! ```
 //! So pmc buffers two rounds at a time. Records with equal times stay in file order. Without times, pmc uses
 //! file order. Without markers, it buffers all records.
 //!
-//! Copied stacks are unwound in time order, since a stack is joined with earlier ones. All records that are
-//! ready are unwound together.
+//! Copied stacks are unwound in time order, since earlier stacks complete truncated ones. All records that
+//! are ready are unwound together.
 
 use super::call_chain::{CallChains, Unwind, UnwindSample, kept_calls};
 use super::{Session, Timestamp};
@@ -21,11 +21,11 @@ use pmc_perfdata::record::{RawRecord, Sample, kind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RecordPosition {
-    /// Number of bytes of records before it. Serves as the timestamp if there are no times.
+    /// Number of bytes of records before this record. Serves as the timestamp if there are no times.
     pub(crate) position: Timestamp,
-    /// Offset in its file.
+    /// Offset in the record's file.
     pub(crate) offset: u64,
-    /// Number of its file; see [`pmc_perfdata::perfdata::Reader::file`].
+    /// Number of the record's file; see [`pmc_perfdata::perfdata::Reader::file`].
     pub(crate) file: u32,
 }
 
@@ -43,7 +43,7 @@ impl RecordPosition {
 #[derive(Default)]
 struct BufferedRecords {
     bytes: Vec<u8>,
-    /// Time, place, start in `bytes`. Sorted by start between releases.
+    /// Time, position and start in `bytes` of each record. Sorted by start between releases.
     order: Vec<(u64, RecordPosition, usize)>,
 }
 
@@ -53,7 +53,7 @@ impl BufferedRecords {
         self.bytes.extend_from_slice(raw);
     }
 
-    /// Passes all records up to the time `limit` to `show`, in batches, and keeps the rest.
+    /// Passes all records up to the time `limit` to `show`, in batches, and keeps later records.
     fn release<E>(
         &mut self,
         limit: u64,
@@ -77,7 +77,7 @@ impl BufferedRecords {
         RawRecord::first(self.bytes.get(start..)?)
     }
 
-    /// Removes the first `count` records, and compacts the others.
+    /// Removes the first `count` records, and compacts the remaining records.
     fn forget(&mut self, count: usize) {
         self.order.drain(..count);
         self.order.sort_unstable_by_key(|(.., start)| *start);
@@ -138,8 +138,8 @@ impl SampleUnwinding<'_> {
 /// Number of records per batch. Their unwound chains are in memory at the same time.
 const AT_A_TIME: usize = 4000;
 
-/// Calls `visit` for every record of the kinds that `wants` selects, with its place, in time order, or in
-/// file order unless `by_time`.
+/// Calls `visit` for every record of the kinds that `wants` selects, with its position. Visits in time order
+/// if `by_time` is set, else in file order.
 ///
 /// Non-sample records without a time are visited at their position in the file. Recorders synthesize such
 /// records for threads and mappings that existed before the recording.
@@ -155,11 +155,11 @@ pub(crate) fn records<E: From<PerfdataError>>(
     records_unwound(session, by_time, None, wants, |raw, place, _| visit(raw, place))
 }
 
-/// Like [`records`], and passes the unwound chain of each sample. The chain is empty if there is no stack
-/// copy or no unwinder.
+/// Like [`records`], but also passes the unwound chain of each sample. The chain is empty if there is no
+/// stack copy or no unwinder.
 ///
 /// # Errors
-/// As [`records`].
+/// Same as [`records`].
 pub(crate) fn records_unwound<E: From<PerfdataError>>(
     session: &Session,
     by_time: bool,

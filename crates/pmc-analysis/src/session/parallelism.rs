@@ -1,7 +1,7 @@
 //! The number of running threads of the workload over time, from their context switches.
 //!
 //! Receives the switches and exits of threads from the side-band; returns the number for any timestamp.
-//! Decides which threads ran before their first switch: those whose first switch is out.
+//! Assumes that a thread ran before its first switch if it was switched out.
 //!
 //! ```text
 //!   thread 7   ─────────out            in──────────exit
@@ -20,10 +20,10 @@ pub(crate) struct Switches(Vec<CpuSwitch>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct CpuSwitch {
     timestamp: Timestamp,
-    /// Sequence number, which keeps equal timestamps in file order.
+    /// Sequence number that keeps equal timestamps in file order.
     number: u32,
     tid: i32,
-    /// Whether the thread runs from here on.
+    /// Whether the thread runs from this timestamp on.
     runs: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Parallelism {
     first: u32,
     /// Timestamps of changes, with the new number.
     changes: Vec<(Timestamp, u32)>,
-    /// Upper bound, since the CPUs' clocks differ slightly.
+    /// Upper bound for the number. Without it, slightly different CPU clocks could make the number too high.
     most: u32,
 }
 
@@ -61,7 +61,7 @@ impl Parallelism {
         let first = running;
         let mut changes = Vec::new();
         for switch in order {
-            // Several events may each write a record of the same switch.
+            // Several events may each write a record for the same switch.
             if runs.insert(switch.tid, switch.runs) != Some(switch.runs) {
                 running = if switch.runs { running + 1 } else { running.saturating_sub(1) };
                 changes.push((switch.timestamp, running));
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn running_threads_are_counted_between_switches() {
-        // As in the drawing, but out of order and with the idle thread.
+        // As in the diagram above, but out of order and with the idle thread.
         let list =
             [(50, 8, false), (10, 8, true), (20, 7, false), (40, 7, true), (60, 7, false), (20, 0, true)];
         let all = parallelism(&list, None);

@@ -1,8 +1,8 @@
 //! Maps addresses to numbered locations, and chains of addresses to numbered stacks of locations.
 //!
 //! Receives the interned chains of [`super::samples`], or single chains as they arrive ([`super::live`]),
-//! each with its epoch. Looks up each address once; returns distinct [`CodeLocation`]s and distinct stacks of
-//! their numbers. This merges the same code in several processes, regardless of its address in each.
+//! each with its epoch. Looks up each address once. Returns the distinct [`CodeLocation`]s, and distinct
+//! stacks of location numbers. This merges the same code in several processes, even if its address differs.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use pmc_sys::abi::CpuMode;
 pub(crate) enum StackStore {
     /// Lists of location numbers, innermost first, four bytes each.
     Interned(Arc<Interner>),
-    /// Without callers: the number of a location is also that of the stack which contains only it.
+    /// Stacks without callers: a location's number is also the number of the stack that contains only this
+    /// location.
     Leaves,
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct ResolvedStacks {
     pub(crate) locations: Arc<Vec<CodeLocation>>,
     /// The stacks; see [`ResolvedStacks::stack`].
     pub(crate) stacks: StackStore,
-    /// The rows of pass 2, whose stacks are numbers in `stacks`.
+    /// The rows of pass 2. Their stack numbers refer to `stacks`.
     pub(crate) rows: Vec<(RowKey, SampleValue)>,
 }
 
@@ -54,7 +55,7 @@ impl ResolvedStacks {
         self.tag(number) & CUT != 0
     }
 
-    /// Whether some callers come from another stack of the thread; see [`is_joined`].
+    /// Whether some callers in a stack come from another stack of the thread; see [`is_joined`].
     pub(crate) fn is_joined(&self, number: u32) -> bool {
         self.tag(number) & JOINED != 0
     }
@@ -74,7 +75,7 @@ impl ResolvedStacks {
         }
     }
 
-    /// Sorts the rows, and merges those that have become equal.
+    /// Sorts the rows, and merges rows whose keys have become equal.
     pub(crate) fn rejoin(&mut self) {
         join(&mut self.rows);
     }
@@ -88,15 +89,15 @@ const JOINED: u32 = 2;
 /// Marks a missing number.
 const NONE: u32 = u32::MAX;
 
-/// Resolves addresses, and numbers the locations and the stacks of these. Serves one recording, or one live
-/// session.
+/// Resolves addresses, and numbers locations and stacks of locations. Each recording or live session has its
+/// own resolver.
 #[derive(Debug)]
 pub(crate) struct Resolver {
-    /// Maximum number of addresses of a stack, as in [`walk`].
+    /// Maximum number of addresses in a stack, as in [`walk`].
     most: usize,
-    /// Resolved addresses.
+    /// Cached location numbers of resolved addresses.
     known: KeyedMap<SampledAddress, u32>,
-    /// Raw chains with known stacks (the tag is the epoch), and the number of each one's stack.
+    /// Cached raw chains (the tag is the epoch), and the stack number of each.
     chains: Interner,
     stack_of: Vec<u32>,
     locations: DistinctValues<CodeLocation>,
@@ -150,13 +151,14 @@ impl Resolver {
         self.locations.add(locate(history, address))
     }
 
-    /// Returns the stack number of a chain of raw addresses. Removes outermost user callers in unmapped
-    /// memory. Those come from a register that is not a frame pointer, and each would be a new location.
+    /// Returns the stack number of a chain of raw addresses. Removes the outermost user callers if they are
+    /// in unmapped memory. They come from a register that is not a frame pointer, and each would become a new
+    /// location.
     pub(crate) fn stack(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
         let (mut addresses, mut list) = std::mem::take(&mut self.scratch);
         addresses.clear();
         list.clear();
-        // Only user callers follow after this index.
+        // From this index on, there are only user callers.
         let mut certain = 0;
         walk(chain, self.most, |level, address, is_caller| {
             addresses.push(SampledAddress::code(epoch, level, address).returned_to(is_caller));
@@ -201,7 +203,7 @@ impl Resolver {
         }
     }
 
-    /// Applies new epoch numbers to the caches. Removes entries of epochs that are gone.
+    /// Applies new epoch numbers to the caches. Removes entries of epochs that no longer exist.
     pub(super) fn follow(&mut self, moved: &FxHashMap<Epoch, Epoch>) {
         let known = std::mem::take(&mut self.known).into_iter();
         let known = known.filter_map(|(address, number)| {
@@ -217,7 +219,7 @@ impl Resolver {
         }
     }
 
-    /// Starts a renumbering that keeps only the numbers still in use; see [`Renumbering`].
+    /// Starts a renumbering that keeps only the numbers that are still in use; see [`Renumbering`].
     pub(super) fn renumber(&mut self) -> Renumbering<'_> {
         let locations = std::mem::take(&mut self.locations).all().clone();
         let stacks = std::mem::take(&mut self.stacks);
@@ -226,12 +228,12 @@ impl Resolver {
     }
 }
 
-/// Maps each old number that is still in use to its new one. Callers must end with [`Renumbering::finish`].
+/// Maps old numbers that are still in use to new numbers. Callers must end with [`Renumbering::finish`].
 pub(super) struct Renumbering<'a> {
     resolver: &'a mut Resolver,
     locations: Arc<Vec<CodeLocation>>,
     stacks: Arc<Interner>,
-    /// New numbers by old ones; [`NONE`] if not requested yet.
+    /// New location numbers by old number; [`NONE`] if not requested yet.
     new_location: Vec<u32>,
     new_stack: Vec<u32>,
 }
@@ -258,7 +260,8 @@ impl Renumbering<'_> {
         self.new_stack[number as usize]
     }
 
-    /// Drops everything else. Cached entries that are still in use stay cached under the new numbers.
+    /// Drops all numbers that were not requested. Cache entries for requested numbers remain, under the new
+    /// numbers.
     pub(super) fn finish(self) {
         self.resolver.known.retain(|_, number| {
             *number = self.new_location[*number as usize];

@@ -1,9 +1,9 @@
 //! The running processes and their code, for unwinding samples as they arrive.
 //!
-//! Receives side-band records in time order. Keeps only the present state of a [`History`], so that memory
-//! depends on the number of processes and not on the length of the recording. Returns each process's code,
-//! with a version: while it is unchanged, every mapped address keeps its meaning. A forked process shares its
-//! parent's version.
+//! Receives side-band records in time order. Keeps only the current state of a [`History`], so memory use
+//! depends on the number of processes, not on the length of the recording. Returns each process's code with a
+//! version. While the version is unchanged, every mapped address keeps its meaning. A forked process shares
+//! its parent's version.
 
 use rustc_hash::FxHashMap;
 
@@ -96,14 +96,14 @@ impl RunningProcesses {
         }
     }
 
-    /// Identifies the present code of a process; `None` for unknown processes.
+    /// Identifies the current code of a process; `None` for unknown processes.
     pub fn version(&self, pid: i32) -> Option<u32> {
         let epoch = self.history.epoch(pid, Timestamp::MAX);
         self.history.mappings(epoch).next().map(|_| self.history.version(epoch))
     }
 
-    /// How often a process mapped memory for generated code. Such a mapping at an unused address does not
-    /// change the version.
+    /// Number of times that a process has mapped memory for generated code. A mapping for generated code at
+    /// an unused address does not change the version.
     pub fn generated(&self, pid: i32) -> u32 {
         self.generated.get(&pid).copied().unwrap_or(0)
     }

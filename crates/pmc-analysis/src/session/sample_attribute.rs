@@ -28,15 +28,16 @@ pub enum SampleAttribute {
     Period,
     /// The address of the data.
     Addr,
-    /// The tracepoint's payload: its number in `payloads` of [`super::samples`], or `u64::MAX`.
+    /// The tracepoint's payload, as a number in `payloads` of [`super::samples`]; `u64::MAX` without a
+    /// payload.
     Payload,
-    /// The origin of a branch: an address, later the number of its location.
+    /// The origin of a branch: an address in the sample, and the number of a location after resolving.
     From,
     /// The flags of a branch.
     BranchFlags,
-    /// The data: an address, later the number of its location.
+    /// The data: an address in the sample, and the number of a location after resolving.
     Data,
-    /// The data's cache line, represented in the same way.
+    /// The data's cache line, represented like `Data`.
     DataLine,
     /// The origin of a branch as a plain address.
     FromAddr,
@@ -63,12 +64,12 @@ pub enum SampleAttribute {
 }
 
 impl SampleAttribute {
-    /// Whether it is an address that becomes a location.
+    /// Whether the attribute is an address that is resolved to a location.
     pub(crate) fn is_place(self) -> bool {
         matches!(self, Self::From | Self::Data | Self::DataLine)
     }
 
-    /// Whether it requires parsing beyond a sample's first fields.
+    /// Whether reading the attribute requires a full parse of the sample.
     pub(super) fn is_late(self) -> bool {
         matches!(
             self,
@@ -85,7 +86,7 @@ impl SampleAttribute {
     }
 }
 
-/// Values for a sample's attributes that are not in its own fields.
+/// Values for attributes that are not fields of the sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occurrence {
     pub(super) time: Option<u64>,
@@ -97,8 +98,8 @@ pub(super) struct Occurrence {
     pub(super) running: Option<u32>,
 }
 
-/// Returns the words of a sample's attributes, in their order. `payload` assigns a number to a tracepoint's
-/// payload.
+/// Stores a sample's attributes in `words`, in the order of `attributes`. `payload` assigns a number to a
+/// tracepoint's payload.
 pub(super) fn attribute_words(
     attributes: &[SampleAttribute],
     sample: &Sample<'_>,

@@ -1,9 +1,9 @@
-//! Pass 2: aggregates samples to rows, one per distinct combination of event, stack, name and requested
+//! Pass 2: aggregates samples into rows, one per distinct combination of event, stack, name and requested
 //! attributes.
 //!
 //! Receives chunks in any order on any number of threads. Each thread has its own rows, which are merged at
-//! the end. Stacks are interned as the kernel wrote them, before any address lookup. So memory and most of
-//! the work depend on the number of distinct stacks, not samples.
+//! the end. Stacks are interned as the kernel wrote them, before any address lookup. So memory use and most
+//! of the work depend on the number of distinct stacks, not on the number of samples.
 //!
 //! ```text
 //!   chunk 0  chunk 2  …  -> worker A: rows --+--> one set of rows
@@ -36,7 +36,7 @@ use pmc_sys::abi::{context, sample_type};
 pub struct SampleQuery {
     /// Attributes that distinguish rows, in addition to event, stack and name.
     pub attributes: Vec<SampleAttribute>,
-    /// Whether to ignore names, so that all rows have the same.
+    /// Whether to ignore thread names; all rows then have the same name.
     pub ignore_comms: bool,
     /// Whether to ignore callers.
     pub ignore_stacks: bool,
@@ -46,7 +46,7 @@ pub struct SampleQuery {
     pub branch_history: bool,
     /// Whether to count a sample by its weight (at least 1) instead of its period.
     pub by_weight: bool,
-    /// Number of running threads over time, from which the wall-clock cost of a sample follows.
+    /// Number of running threads over time. Determines the wall-clock cost of a sample.
     pub parallelism: Option<Arc<Parallelism>>,
     /// Only samples with one of these numbers of running threads; others count as filtered.
     pub levels: Option<FxHashSet<u32>>,
@@ -93,7 +93,7 @@ pub struct SampleValue {
     pub samples: u64,
     /// Sum of the periods: the number of event occurrences.
     pub period: u64,
-    /// Sum of the squared periods, from which the sampling error follows.
+    /// Sum of the squared periods, for estimating the sampling error.
     pub squares: f64,
     /// Sums that few recordings need. Boxed, since there is one value per row.
     pub more: Option<Box<MoreSums>>,
@@ -137,15 +137,15 @@ impl SampleValue {
         self
     }
 
-    /// Sums of the weights: the cost that the hardware measured, then those of [`Weight::more`].
+    /// Sums of the weights: the cost that the hardware measured, then the two values of [`Weight::more`].
     ///
     /// [`Weight::more`]: pmc_perfdata::record::sample::Weight::more
     pub fn weights(&self) -> [u64; 3] {
         self.more.as_ref().map_or([0; 3], |more| more.weights)
     }
 
-    /// Sum of the periods, each divided by the number of threads running at that time; 0 if unknown. In
-    /// thousandths, so that a period of 1 can be divided.
+    /// Sum of the periods, each divided by the number of threads running at that time; 0 if unknown. In units
+    /// of 1/1000, so a period of 1 can be divided.
     pub fn latency(&self) -> u64 {
         self.more.as_ref().map_or(0, |more| more.latency)
     }
@@ -195,9 +195,9 @@ impl std::ops::AddAssign<&Self> for SampleValue {
     }
 }
 
-/// The bit in [`RowKey::comm`] that marks threads with an unknown name.
+/// Bit in [`RowKey::comm`] that marks threads with an unknown name.
 pub(crate) const NAMELESS: u32 = 1 << 31;
-/// The [`RowKey::comm`] of all rows if names are ignored. No name or thread has this number.
+/// Value of [`RowKey::comm`] for all rows if names are ignored. No name or thread has this number.
 pub(crate) const ANY_COMM: u32 = NAMELESS - 1;
 
 /// The properties that identify a row.
@@ -207,8 +207,8 @@ pub(crate) struct RowKey {
     pub(crate) event: u32,
     /// Number of the stack.
     pub(crate) stack: u32,
-    /// The thread's name ([`CommId`]). [`NAMELESS`] and the thread's number if the name is unknown;
-    /// [`ANY_COMM`] if names are ignored.
+    /// The thread's name ([`CommId`]). If the name is unknown, the thread's id with the bit [`NAMELESS`]. If
+    /// names are ignored, [`ANY_COMM`].
     pub(crate) comm: u32,
     /// Number of the list of attributes.
     pub(crate) attributes: u32,
@@ -219,14 +219,14 @@ pub(crate) struct RowKey {
 pub struct Samples {
     pub(crate) rows: Vec<(RowKey, SampleValue)>,
     /// The stacks: the tag is the epoch, the words are as in a record (context markers and addresses,
-    /// innermost first). Numbers run through all parts.
+    /// innermost first). Stack numbers continue from part to part.
     pub(crate) stacks: Vec<InOrder>,
-    /// Whether each stack is only the sampled address, because callers are ignored.
+    /// Whether stacks consist only of the sampled address, because callers are ignored.
     pub(crate) are_leaves: bool,
-    /// The attributes of rows, in the order of [`SampleQuery::attributes`]. The tag is the epoch if one of
-    /// them is an address.
+    /// The attributes of rows, in the order of [`SampleQuery::attributes`]. The tag is the epoch if any
+    /// attribute is an address.
     pub(crate) attributes: Interner,
-    /// The attributes that are addresses and become locations.
+    /// The attributes that are addresses and are resolved to locations, with their positions.
     pub(crate) places: Vec<(usize, SampleAttribute)>,
     /// Payloads of tracepoints; the tag is their event.
     pub(crate) payloads: Interner,
@@ -234,9 +234,9 @@ pub struct Samples {
     pub(crate) totals: Vec<SampleValue>,
     /// Sums per event of the samples that the pid, tid and name filters rejected.
     pub(crate) filtered: Vec<SampleValue>,
-    /// Samples lost according to the counts inside of samples.
+    /// Number of lost samples, according to the counts in samples.
     pub(crate) lost: u64,
-    /// First and last time, in nanoseconds; `None` without times.
+    /// First and last time, in nanoseconds; `None` if samples have no times.
     pub(crate) span: Option<(u64, u64)>,
 }
 
@@ -280,7 +280,7 @@ struct SampleContext {
     event: usize,
     time: Option<u64>,
     timestamp: Timestamp,
-    /// Its unique position in the recording.
+    /// The sample's unique position in the recording.
     position: u64,
     /// Number of running threads, if requested.
     running: Option<u32>,
@@ -296,7 +296,7 @@ impl SampleContext {
     }
 }
 
-/// Cached epoch of the previous sample's thread, since the next sample is often from the same.
+/// Cached epoch of the previous sample's thread, since the next sample is often from the same thread.
 #[derive(Clone, Copy)]
 struct CachedEpoch {
     pid: i32,
@@ -307,7 +307,7 @@ struct CachedEpoch {
 
 /// The last value of each counter, for recordings whose samples contain counts. Such a sample stands for the
 /// counts of each group member since the previous sample. For inherited events, each thread has its own
-/// counter with the same id. Others have thread 0 here.
+/// counter with the same id. Counters of other events have thread 0 here.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
     values: FxHashMap<(u64, i32), u64>,
@@ -334,7 +334,8 @@ impl Readings {
             if let Some(lost) = value.lost.filter(|lost| *lost > 0) {
                 self.lost.insert((id, tid), lost);
             }
-            // A smaller value means that another thread has reused the number, so its counter started from 0.
+            // A smaller value means that a new thread has reused the thread id, so the counter started from
+            // 0.
             let period = value.value.checked_sub(before).unwrap_or(value.value);
             let member = if value.id.is_some() { layouts.event_of(id) } else { Some(event) };
             members.extend(member.filter(|_| period > 0).map(|member| (member, period)));
@@ -342,7 +343,7 @@ impl Readings {
         Some(members)
     }
 
-    /// Returns the count at a thread's exit since its last sample.
+    /// Returns the part of a thread's final count that was counted after its last sample.
     pub(crate) fn last(&mut self, thread: Thread, read: &CounterRead) -> u64 {
         let own = self.values.remove(&(read.id, thread.tid)).or_else(|| self.values.remove(&(read.id, 0)));
         read.count.value.saturating_sub(own.unwrap_or(0))
@@ -455,7 +456,7 @@ impl<'a> Worker<'a> {
         *self.rows.entry(key).or_default() += value;
     }
 
-    /// Counts the sample. Returns its name key and epoch, unless a filter rejects it.
+    /// Counts the sample. Returns its [`RowKey::comm`] and its epoch, unless a filter rejects the sample.
     fn owner(
         &mut self,
         about: &SampleContext,
@@ -585,7 +586,7 @@ fn cycles(sample: &Sample<'_>) -> u64 {
     branches.map_or(0, |branches| branches.iter().map(|branch| u64::from(branch.flags.cycles())).sum())
 }
 
-/// Sorts rows and merges those with the same key.
+/// Sorts rows, and merges rows with equal keys.
 pub(super) fn join(rows: &mut Vec<(RowKey, SampleValue)>) {
     rows.par_sort_unstable_by_key(|(key, _)| *key);
     rows.dedup_by(|next, kept| {

@@ -1,4 +1,4 @@
-//! Collects all records that are not samples, and replays them to the history in time order.
+//! Collects all records that are not samples, and replays them into the history in time order.
 //!
 //! A file contains the rings of the CPUs one after the other, so a process's mapping may precede the fork of
 //! that process. The side-band is small: pmc keeps its bytes, sorts them by timestamp (then by offset), and
@@ -13,9 +13,10 @@ use super::parallelism::Switches;
 use super::{SidebandFacts, ThreadCount};
 use pmc_perfdata::record::{Layouts, RawRecord, Record, kind};
 
-/// Maximum number of address space nodes for any recording; they take 48 MiB.
+/// Number of address space nodes that any recording may use; they take 48 MiB.
 const MOST_NODES: usize = 1 << 20;
-/// Larger side-bands get one more node per this many bytes, which is three times their own size.
+/// For large side-bands, the maximum is one node per this many bytes. The nodes then take three times the
+/// size of the side-band.
 const BYTES_PER_NODE: usize = 16;
 
 /// Side-band records in file order.
@@ -25,10 +26,10 @@ pub(super) struct Sideband {
     /// Number of bytes of records so far; serves as the timestamp if there are no times.
     position: u64,
     bytes: Vec<u8>,
-    /// Timestamp, start in `bytes`.
+    /// Timestamp and start in `bytes` of each record.
     order: Vec<(Timestamp, usize)>,
     facts: SidebandFacts,
-    /// Start of a reservation of the hardware that has not ended yet.
+    /// Start time of a hardware reservation that has not ended yet.
     yielding_since: Option<u64>,
     cgroups: FxHashMap<u64, Vec<u8>>,
     reads: Vec<ThreadCount>,

@@ -1,8 +1,8 @@
 //! Persistent address spaces: keeps all versions, which share their common parts.
 //!
-//! Receives mappings in order; returns a [`SpaceVersion`] after each. A root identifies that version of the
-//! space, and lookups in it stay possible. A fork copies a root. Knows nothing about processes, files or
-//! time.
+//! Receives mappings in order; returns a [`SpaceVersion`] after each. Each version identifies the root of a
+//! tree, and lookups in all versions remain possible. A fork copies the root. This module has no knowledge of
+//! processes, files or time.
 //!
 //! ```text
 //!   root 1        root 2 = root 1 + [40,60)     a search tree by start address; a change copies the
@@ -10,9 +10,10 @@
 //!    /  \          /  \
 //!  10    50      10    40   <- 50 was covered
 //! ```
-//! Versions between two forks are not needed, so there a version grows in place ([`OwnedNodes`]). The tree is
-//! a treap: each node has a random priority and is above the nodes with lower priorities. This keeps it
-//! shallow for any addresses: they are untrusted, but the priorities are pmc's.
+//! Versions between two forks are not needed, so pmc changes the nodes in place between forks
+//! ([`OwnedNodes`]). The tree is a treap: each node has a random priority and is above the nodes with lower
+//! priorities. The random priorities keep the tree shallow even if the untrusted addresses are chosen
+//! maliciously.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -29,7 +30,7 @@ impl SpaceVersion {
     pub(crate) const EMPTY: Self = Self(0);
 }
 
-/// The nodes that only one version uses and may change in place: all from this number on.
+/// The nodes that only one version uses and may change in place: all nodes from this number on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OwnedNodes(u32);
 
@@ -45,7 +46,7 @@ impl OwnedNodes {
 pub struct MappedModule {
     /// The mapped range.
     pub mapping: Mapping,
-    /// The caller's number of the module.
+    /// The module's number, chosen by the caller.
     pub module: u32,
 }
 
@@ -58,7 +59,7 @@ impl MappedModule {
         self.start().saturating_add(self.mapping.len)
     }
 
-    /// Whether every address means the same position of the same module in both.
+    /// Whether every address refers to the same position in the same module in both mappings.
     pub(super) fn agrees(&self, other: &Self) -> bool {
         let base = |m: &Mapping| m.start.0.wrapping_sub(m.offset.0);
         self.module == other.module && base(&self.mapping) == base(&other.mapping)
@@ -144,7 +145,7 @@ impl AddressSpaces {
                 }
                 open.push(node.right);
             }
-            // All nodes further left end before this one starts.
+            // All mappings further left end before this mapping starts.
             if node.here.start() > new.start() {
                 open.push(node.left);
             }
@@ -179,13 +180,13 @@ impl AddressSpaces {
         (!self.conflicts(root, &new)).then(|| self.lay(root, own, new))
     }
 
-    /// Returns the set of all nodes created from now on. The one version that continues from here owns them;
-    /// other versions may share the existing nodes.
+    /// Returns the set of all nodes created from now on. The version that continues from this point owns
+    /// these nodes; other versions may share the existing nodes.
     pub(crate) fn own(&self) -> OwnedNodes {
         OwnedNodes(self.nodes.len() as u32)
     }
 
-    /// Adds a mapping that overlaps no other.
+    /// Adds a mapping that does not overlap any other.
     fn put(&mut self, root: SpaceVersion, own: OwnedNodes, new: MappedModule) -> SpaceVersion {
         if new.end() == new.start() {
             return root;
@@ -194,15 +195,15 @@ impl AddressSpaces {
         SpaceVersion(self.insert(root.0, leaf, own))
     }
 
-    /// Adds a mapping over others.
+    /// Adds a mapping that replaces the overlapped parts of others.
     fn lay(&mut self, root: SpaceVersion, own: OwnedNodes, new: MappedModule) -> SpaceVersion {
         if new.end() == new.start() {
             return root;
         }
         let (before, rest) = self.split(root.0, new.start(), own);
         let (covered, after) = self.split(rest, new.end(), own);
-        // Two old mappings may cross a boundary: the last one before the new mapping, and the last covered
-        // one.
+        // Two old mappings may cross a boundary of the new mapping: the last one that starts before it, and
+        // the last one that starts inside it.
         let (before, reaching) = self.without_last(before, own);
         let last = self.last(covered);
         let left = reaching.and_then(|old| old.cut(0, new.start()));
@@ -215,7 +216,8 @@ impl AddressSpaces {
         SpaceVersion(self.join(all, after, own))
     }
 
-    /// Removes all versions except these and updates their roots. Common parts stay shared.
+    /// Removes all versions except these, and updates the roots of the remaining versions. Common parts stay
+    /// shared.
     pub(crate) fn keep<'a>(&mut self, roots: impl Iterator<Item = &'a mut SpaceVersion>) {
         let mut kept = vec![self.nodes[0]];
         let mut moved = FxHashMap::default();
@@ -241,12 +243,12 @@ impl AddressSpaces {
         place
     }
 
-    /// Number of nodes of all versions.
+    /// Number of nodes in all versions.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether a mapping overlaps no other, which is the usual case.
+    /// Whether a mapping does not overlap any other, which is the usual case.
     fn is_free(&self, root: SpaceVersion, new: &MappedModule) -> bool {
         let mut at = root.0;
         while at != 0 {
@@ -297,7 +299,7 @@ impl AddressSpaces {
         self.nodes.len() as u32 - 1
     }
 
-    /// Splits into the mappings that start before `key`, and the others.
+    /// Splits a tree into the mappings that start before `key` and those that start at or after `key`.
     fn split(&mut self, at: u32, key: u64, own: OwnedNodes) -> (u32, u32) {
         if at == 0 {
             return (0, 0);
@@ -406,7 +408,8 @@ mod tests {
             let conflict = (new.start()..new.end())
                 .any(|a| plain[a as usize].is_some_and(|(m, base)| (m, base) != (new.module, new.start())));
             assert_eq!(spaces.conflicts(root, &new), conflict);
-            // As in a history: in place if no address changes its meaning and there was no fork.
+            // As in a history, changes nodes in place if no address changes its meaning and there was no
+            // fork.
             match spaces.add(root, own, new) {
                 Some(grown) => root = grown,
                 None => {
@@ -440,7 +443,7 @@ mod tests {
             root = spaces.add(root, own, mapped(n * 10, n * 10 + 5, n as u32)).unwrap();
         }
         assert_eq!((spaces.len(), shown(&spaces, root).len()), (1001, 1000));
-        // Another version also continues from here.
+        // Another version also continues from this point.
         let (before, own) = (shown(&spaces, root), spaces.own());
         let grown = spaces.add(root, own, mapped(7, 8, 7777)).unwrap();
         assert_eq!((shown(&spaces, root), shown(&spaces, grown).len()), (before, 1001));

@@ -118,7 +118,7 @@ fn plain(name: &str) -> &str {
     &name[..end]
 }
 
-/// Returns the functions whose name is exactly `typed`, or else those whose name without parameters is
+/// Returns the functions whose name is exactly `typed` or, failing that, whose name without parameters is
 /// `typed`. If no function matches, returns the most similar names.
 fn named<'a>(
     all: &'a [SampledFunction],
@@ -173,7 +173,7 @@ pub(crate) fn host<'a>(
     all.iter().filter(|of| cost(of).is_some()).max_by_key(|of| (cost(of), std::cmp::Reverse(of.start)))
 }
 
-/// Whether a function is in one of the given modules; true if none is given.
+/// Whether a function is in one of the given modules; true if `dsos` is empty.
 pub(crate) fn is_in(function: &SampledFunction, dsos: &[String]) -> bool {
     dsos.is_empty() || dsos.iter().any(|dso| *dso == function.dso || *dso == function.path)
 }

@@ -101,8 +101,7 @@ pub(crate) fn listing(
     merge(head, MergeInput { instructions, places, samples: function.samples.clone(), sources })
 }
 
-/// Returns the path of the code's file for display: the path that the process used, not the one through
-/// /proc.
+/// Returns the path of the code's file for display: the path that the process used, not a path through /proc.
 fn shown(symbols: &RecordingSymbols, function: &SampledFunction, code: &MachineCode) -> String {
     let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
     let quality = symbols.symbolizer.quality(function.id);
@@ -143,7 +142,7 @@ fn instructions(
     });
     let targets = all.iter_mut().flat_map(|instruction| [&mut instruction.target, &mut instruction.refers]);
     let names = targets.flatten().filter_map(|target| target.name.as_mut());
-    // Most jumps stay in the function.
+    // Demangles each name once. Most jumps stay in the function, so names repeat.
     let mut known: FxHashMap<String, Option<String>> = FxHashMap::default();
     for (name, _) in names.filter(|_| !how.raw_names) {
         if !known.contains_key(name) {
@@ -207,7 +206,8 @@ fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> In
     InlineStack { address, steps: vec![step] }
 }
 
-/// Reads the source files that the places name, and adds notes about files that are missing or too new.
+/// Reads the source files that the places name, and adds notes about files that are missing or newer than the
+/// program.
 fn sources(
     symbols: &RecordingSymbols,
     function: &SampledFunction,

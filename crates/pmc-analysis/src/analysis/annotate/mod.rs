@@ -25,7 +25,8 @@ pub struct AnnotationRequest {
     pub dsos: Vec<String>,
     /// Maximum number of functions; 0 for all.
     pub most: usize,
-    /// Minimum share of an event's total, in percent. Functions below it for all events are left out.
+    /// Minimum share of an event's total, in percent. Functions below this share for every event are left
+    /// out.
     pub limit: f64,
     /// Whether to leave out functions whose instructions are unavailable.
     pub skip_missing: bool,
@@ -99,7 +100,8 @@ impl Analysis {
         let mut inlined = None;
         let chosen = match functions::choose(request.function.as_deref(), &request.dsos, &all) {
             Ok(chosen) => chosen,
-            // The report has rows of inlined functions. Their code is in the listing of another function.
+            // The report has rows for inlined functions. Their code is in the listing of the function that
+            // contains them.
             Err(error) => {
                 let name = request.function.as_deref().unwrap_or_default();
                 let host = self.host(&all, name, progress);

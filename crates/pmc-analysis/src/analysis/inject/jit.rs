@@ -1,5 +1,5 @@
-//! Generated code as files: writes each piece of code in a jitdump as a shared library next to the jitdump.
-//! The library is mapped from the time at which the compiler created the code.
+//! Extracts generated code to files: writes each piece of code in a jitdump as a shared library next to the
+//! jitdump. The new recording maps the library from the time at which the compiler created the code.
 //!
 //! ```text
 //!   jit-77.dump  | load main | lines | load loop | move main | …
@@ -25,7 +25,7 @@ use pmc_sys::units::PerfTime;
 /// `CLOCK_MONOTONIC`, the clock that JIT compilers use by convention.
 const MONOTONIC: i32 = 1;
 
-/// Mappings of generated code that are not yet written.
+/// Mappings of generated code that have not been written yet.
 #[derive(Debug, Default)]
 pub(super) struct JitCodes {
     /// Time of each record and its range in `records`, latest first. The next record to write is therefore
@@ -138,7 +138,7 @@ impl JitCodes {
 const READ_EXECUTE: u32 = 5;
 const PRIVATE: u32 = 2;
 
-/// Checks that code and samples are timestamped by the same clock.
+/// Checks that the timestamps of code and samples come from the same clock.
 fn check_clock(session: &Session) -> Result<()> {
     let on_it = |attr: &pmc_sys::abi::Attr| attr.get(Flag::UseClockid) && attr.clockid() == MONOTONIC;
     let events = session.reader.events();
@@ -150,7 +150,7 @@ fn check_clock(session: &Session) -> Result<()> {
     }
 }
 
-/// Writes a file in one step. Replaces any existing file and follows no symlink.
+/// Writes a file atomically. Replaces an existing file, and does not follow symlinks.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = Replacement::new(path);
     new.create(0o600)?.write_all(bytes)?;

@@ -34,7 +34,7 @@ use pmc_perfdata::record::{RawRecord, Record, Sample, kind};
 use pmc_symbols::symbol::{self, BuildId, identify};
 use pmc_sys::error::{Error, Exit, Result, Warning, say};
 
-/// Bytes to gather before writing.
+/// Number of bytes to buffer before writing.
 const PIECE: usize = 256 << 10;
 /// Maximum length of a call chain made from a copied stack, in frames: the kernel's own limit.
 const MOST_FRAMES: usize = 127;
@@ -53,7 +53,7 @@ pub enum FileSelection {
 pub struct InjectRequest {
     /// Path of the new recording; `-` is standard output.
     pub output: PathBuf,
-    /// The files whose build-ids are put into the stream.
+    /// The files whose build-ids are added to the stream.
     pub build_ids: Option<FileSelection>,
     /// The files whose mappings get a build-id. Mappings of other files are dropped.
     pub mappings: Option<FileSelection>,
@@ -61,17 +61,17 @@ pub struct InjectRequest {
     pub known: Vec<(Vec<u8>, BuildId)>,
     /// Whether to extract the JIT-compiled code in jitdumps to files.
     pub jit: bool,
-    /// Whether to turn stack copies into call chains.
+    /// Whether to convert stack copies to call chains.
     pub convert_stacks: bool,
     /// Where to look for the recorded programs.
     pub symbols: symbol::SymbolOptions,
 }
 
-/// Rewrites a recording, and warns about problems of the old one. Returns the exit status.
+/// Rewrites a recording, and warns about problems in the original. Returns the exit status.
 ///
 /// # Errors
-/// When the recording cannot be read or converted, or the new one cannot be written. In these cases no new
-/// recording is left behind.
+/// When the recording cannot be read or converted, or the new one cannot be written. In these cases, no new
+/// recording remains on disk.
 pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSink) -> Result<Exit> {
     refuse(&reader, &request.output)?;
     let session = Session::open(reader)?;
@@ -110,7 +110,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
         reader.events().iter().chain(reader.fallback_events()).map(changed).collect();
     let features = features(reader, &events, listed.as_deref());
     let form = Writer::form_at(&request.output);
-    // The sections of a file are at its end. Sections between the records come from the original recorder.
+    // A stream starts with the sections, as records. In a file they come at the end.
     let nothing = Features::default();
     let at_the_start = if form == RecordingLayout::Pipe { &features } else { &nothing };
     let options = WriteOptions { hold: true, whole: true, ..WriteOptions::default() };
@@ -131,7 +131,8 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let mut editor = RecordEditor { session: &session, form, lost, mappings, codes, record: Vec::new() };
     let wants = |_: &Sample<'_>, _| true;
     let unwinding = unwinder.as_mut().map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
-    // Code of jitdumps is inserted by time, and stacks are joined with earlier samples.
+    // Both options need time order: jitdump code is inserted by time, and earlier samples complete truncated
+    // stacks.
     let by_time = request.jit || request.convert_stacks;
     order::records_unwound(
         &session,
@@ -191,8 +192,8 @@ fn warn_of_ends(ends: &crate::profile::sampled::profile_quality::UnwindEnds) {
     }
 }
 
-/// Finds build-ids: first those given by the user, then those in the recording, then those of the files on
-/// this machine.
+/// Finds build-ids. The user's build-ids take precedence, then those in the recording, then those of the
+/// files on this machine.
 struct FileIds<'a> {
     given: FxHashMap<&'a [u8], BuildId>,
     listed: FxHashMap<&'a [u8], &'a [u8]>,
@@ -281,13 +282,12 @@ impl RecordEditor<'_> {
         output.push_all(&self.record)
     }
 
-    /// Whether to keep a record. Drops records that the writer creates itself, and records that no longer
-    /// apply.
+    /// Whether to keep a record. Drops records that the writer creates, and records that no longer apply.
     fn is_kept(&self, raw: &RawRecord<'_>) -> bool {
         let was = self.session.reader.form();
         match raw.kind {
             kind::HEADER_ATTR | kind::HEADER_EVENT_TYPE => was != RecordingLayout::Pipe,
-            // simpleperf writes this record to files too, with the data inside.
+            // simpleperf also writes this record to files, with the data in the record.
             kind::HEADER_TRACING_DATA => was != RecordingLayout::Pipe,
             kind::HEADER_FEATURE => {
                 let is_compression = matches!(raw.parse(), Some(Record::HeaderFeature(section))
@@ -313,7 +313,7 @@ impl RecordEditor<'_> {
     }
 }
 
-/// Gathers records and writes them in larger pieces.
+/// Buffers records and writes them in larger pieces.
 struct InjectOutput {
     writer: Writer,
     bytes: Vec<u8>,

@@ -32,7 +32,7 @@ const BASE: u64 = 0x1000_0000_0000;
 const STRIDE: u64 = 1 << 36;
 /// Maximum number of samples to write one by one. Above it, each row becomes a single sample.
 const MOST_SAMPLES: u64 = 1_000_000;
-/// Bytes of records to gather before writing.
+/// Number of bytes of records to buffer before writing.
 const ENOUGH: usize = 1 << 16;
 
 /// Writes a snapshot of `maker` as a new recording. `kernel` writes the records that locate the kernel.
@@ -108,7 +108,7 @@ pub fn write(
     Ok(())
 }
 
-/// Fields of the samples: one word each in this order, then the call chain.
+/// Fields of each sample: one word per field, in this order, then the call chain.
 const FIELDS: u64 = sample_type::IDENTIFIER | sample_type::IP | sample_type::TID | sample_type::PERIOD;
 /// Size of the trailer of other records, in bytes: thread and identifier.
 const TRAILER: usize = 16;

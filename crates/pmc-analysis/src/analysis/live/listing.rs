@@ -1,7 +1,7 @@
 //! Annotated code of a function, with the current costs of its instructions.
 //!
 //! Receives a function with its samples from a snapshot; returns its listing. Uses a separate symbolizer,
-//! because the symbolizer for names keeps no tables. The caller runs this slower symbolizer on its own
+//! because the symbolizer for names keeps no tables. The caller runs this slower symbolizer on a separate
 //! thread.
 
 use std::sync::Arc;

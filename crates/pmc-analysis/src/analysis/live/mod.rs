@@ -1,4 +1,4 @@
-//! Queries on the live state, for the data that `pmc top` shows.
+//! Queries on the live state. They provide the data that `pmc top` shows.
 //!
 //! ```text
 //! Live ─┬─► names (thread) ─► NameTable ─┐

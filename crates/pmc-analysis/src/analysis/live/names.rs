@@ -39,7 +39,7 @@ const GATHER: Duration = Duration::from_secs(2);
 pub struct NameOptions {
     /// Where to look for symbols.
     pub options: SymbolOptions,
-    /// Level of detail of the names.
+    /// Level of detail for names.
     pub depth: Depth,
     /// Whether to show names as they are in the files.
     pub raw_names: bool,
@@ -83,7 +83,7 @@ pub(crate) struct NameTable {
     places: FxHashMap<CodeLocation, (u32, u32)>,
     /// Modules by number: see [`CodeLocation::module`].
     modules: Vec<Module>,
-    /// Number of times that known names changed.
+    /// Number of times that known names have changed.
     renamed: u32,
 }
 
@@ -192,7 +192,7 @@ impl NameRequests {
             return;
         }
         self.waiting.fetch_add(fresh.len(), Ordering::Relaxed);
-        // Without the thread there are no names, but the addresses are still shown.
+        // If the thread has ended, locations get no names, but their addresses are still shown.
         let _ = self.news.send(NameMessage { modules, ksymbols, jitdumps, locations: fresh, are_all });
     }
 }
@@ -218,8 +218,8 @@ impl NameTable {
         stretches.find(location.offset).map(|(range, call)| (range, *call))
     }
 
-    /// Stores the function and inlined calls that a location resolves to. All addresses in the range `around`
-    /// resolve to the same function.
+    /// Stores the function at a location, with its inlined calls. All addresses in the range `around` resolve
+    /// to the same function.
     fn put(&mut self, location: &CodeLocation, calls: &[LocationCall], around: Option<Range<u64>>) {
         let start = self.calls.len() as u32;
         match (around, location.module(), calls) {
@@ -239,7 +239,7 @@ impl NameTable {
         }
     }
 
-    /// Keeps only these locations, if they are fewer than half of the known locations.
+    /// Drops all other locations, if these are at most half of the known locations.
     fn keep(&mut self, locations: &[CodeLocation]) {
         let known = self.places.len() + self.stretches.values().map(|map| map.iter().count()).sum::<usize>();
         if known < 2 * locations.len() {
@@ -275,7 +275,7 @@ impl NameTable {
                 code.replace(*number, calls);
                 return false;
             }
-            // For a new module, the module's name arrives before the symbol's.
+            // For a new module, the module's name is known before the symbol's name.
             let dso = self.dso(location);
             if code.calls()[code.own(*number)].dso == soon && dso != soon {
                 code.replace(*number, &[self.unnamed(location, dso)]);
@@ -323,7 +323,7 @@ const CREDIT: Duration = Duration::from_millis(100);
 /// a name.
 const READING: f64 = 0.001;
 const LONGEST_REST: Duration = Duration::from_secs(8);
-/// Interval between checks while requests are pending, because the CPU limit may be lifted.
+/// Interval between checks for a lifted CPU limit while requests are pending.
 const NAP: Duration = Duration::from_millis(200);
 
 /// State of the naming thread.
@@ -445,7 +445,7 @@ impl NameFinder {
         if locations.is_empty() {
             return;
         }
-        // Uses a separate string table, so that readers do not wait while files are read.
+        // Uses a separate string table, so readers do not wait while files are read.
         let mut texts = StringTable::default();
         let NameOptions { depth, raw_names, .. } = self.options;
         let code = self.symbols.name(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});

@@ -1,6 +1,7 @@
 //! Costs of functions over the most recent intervals: the data for a row's history.
 //!
-//! Receives the last snapshot of each interval, and subtracts the decayed remainder of the previous snapshot.
+//! Receives the last snapshot of each interval, and subtracts the share of the previous snapshot that remains
+//! after decay.
 
 use std::collections::VecDeque;
 
@@ -24,7 +25,7 @@ pub struct RowHistory {
 
 #[derive(Debug, Default)]
 struct IntervalCosts {
-    /// The function's cost in the last snapshot, decayed since.
+    /// The function's cost in the last snapshot, reduced by the decay since then.
     before: f64,
     sums: VecDeque<u64>,
 }

@@ -58,7 +58,7 @@ const IDLE: &[&str] = &[
 /// How long older samples count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retention {
-    /// The weight of older samples falls to 7/8 with each table, as in perf.
+    /// Each new table reduces the weight of older samples to 7/8, as in perf.
     Decays,
     /// Older samples count as much as new ones.
     Lasts,
@@ -82,7 +82,7 @@ impl Retention {
 pub struct SnapshotOptions {
     /// The attributes requested from [`Live`](crate::session::live::Live).
     pub attributes: Vec<SampleAttribute>,
-    /// Whether to look up which socket each CPU belongs to.
+    /// Whether to look up the socket of each CPU.
     pub with_sockets: bool,
     /// Whether to keep idle samples.
     pub with_idle: bool,
@@ -90,8 +90,8 @@ pub struct SnapshotOptions {
     pub ignore_callees: Option<NamePattern>,
 }
 
-/// Minimum time between returns of freed memory to the kernel. Frequent returns are slow, because the kernel
-/// must zero memory before it is allocated again.
+/// Minimum time between returns of freed memory to the kernel. Returning memory often is slow, because the
+/// kernel zeroes memory before allocating it again.
 const GIVE_BACK: Duration = Duration::from_secs(8);
 
 /// Takes snapshots, and answers queries from them.
@@ -127,7 +127,7 @@ pub struct LiveSnapshot {
     task_names: FxHashMap<i32, String>,
     cgroups: FxHashMap<u64, Vec<u8>>,
     events_totals: Vec<EventTotals>,
-    /// Periods of each event: in the kernel, in user space, and idle.
+    /// Sums of each event's periods: in the kernel, in user space, and idle.
     splits: Vec<(u64, u64, u64)>,
 }
 
@@ -144,7 +144,7 @@ impl SnapshotMaker {
         Self { shared, names, options, sockets, start: now, before, given_back: Instant::now(), host }
     }
 
-    /// Takes a snapshot. Reuses the names that the last snapshot found.
+    /// Takes a snapshot. Reuses the names that the last snapshot has already found.
     pub fn take(&self, last: Option<LiveSnapshot>) -> LiveSnapshot {
         let (mut code, mut followed, mut known) = match last {
             Some(last) => (last.code, last.followed, last.task_names),
@@ -236,7 +236,7 @@ impl SnapshotMaker {
         query::answer(&input, &snapshot.events_totals, query, snapshot.texts.clone())
     }
 
-    /// Calls `visit` with the samples that pass the query's filter, by stack, for exports.
+    /// Calls `visit` with the samples that pass the query's filter, grouped by stack. Exports use it.
     pub fn with_stacks<R>(
         &self,
         snapshot: &LiveSnapshot,
@@ -260,7 +260,8 @@ impl SnapshotMaker {
         }
     }
 
-    /// Returns the header's data, and starts the next interval. `event` selects the event for the split.
+    /// Returns the header's data, and starts the next interval. `event` selects the event whose periods are
+    /// split into kernel, user and idle.
     pub fn head(&mut self, snapshot: &LiveSnapshot, event: usize) -> LiveHeader {
         let counts = self.shared.live().counts();
         let now = PreviousCounters { at: monotonic_ns(), cpu: process_cpu_ns(), counts };
@@ -320,14 +321,14 @@ impl SnapshotMaker {
 }
 
 impl LiveSnapshot {
-    /// Releases the data shared with the sampling thread. Otherwise that thread must copy all of the data
-    /// before it adds samples. The names stay for the next snapshot.
+    /// Releases the data shared with the sampling thread. While the data is shared, that thread must copy all
+    /// of it before adding samples. The names stay for the next snapshot.
     pub fn release(&mut self) {
         self.look = LiveRows::default();
         self.is_released = true;
     }
 
-    /// Whether the snapshot was released.
+    /// Whether the snapshot has been released.
     pub fn is_released(&self) -> bool {
         self.is_released
     }
@@ -349,7 +350,7 @@ impl LiveSnapshot {
     }
 
     /// Returns the samples in a function: location, event index and cost. For an inlined function, returns
-    /// the samples of the function that contains it, or of the costliest such function.
+    /// the samples of the function that contains it. If several functions do, picks the costliest.
     pub(crate) fn samples_of(&self, function: &FunctionRef) -> Vec<(CodeLocation, usize, SampleValue)> {
         let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
             return Vec::new();
@@ -401,12 +402,12 @@ impl LiveSnapshot {
         if self.look.attributes.is_empty() { &[] } else { self.look.attributes.get(number).1 }
     }
 
-    /// Returns the thread name that a row refers to by this number.
+    /// Returns the thread name that has this number in the rows.
     pub(crate) fn comm(&self, comm: u32) -> String {
         match self.comms.get(comm as usize) {
             Some(name) => name.clone(),
-            // perf's name for unnamed threads. Restores the sign bit, which the mark for unnamed threads
-            // replaced.
+            // perf's name for unnamed threads. `NAMELESS` replaced the sign bit of the thread id; the shifts
+            // restore it.
             None => format!(":{}", (comm << 1) as i32 >> 1),
         }
     }
@@ -425,7 +426,7 @@ fn sockets(host: &Host) -> FxHashMap<u32, i64> {
     Topology::read(host).iter().map(|(cpu, location)| (cpu, i64::from(location.socket))).collect()
 }
 
-/// Resolves the numbers in rows to text.
+/// Resolves the numeric ids in rows to text.
 struct SnapshotStrings<'a> {
     snapshot: &'a LiveSnapshot,
     sockets: &'a FxHashMap<u32, i64>,

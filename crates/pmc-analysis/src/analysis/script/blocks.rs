@@ -25,8 +25,7 @@ const MOST_BYTES: u64 = 16384 - LONGEST_INSTRUCTION;
 /// Bytes to search for the next branch if the sampled address is before the newest branch's target.
 const SEARCHED: u64 = 128;
 
-/// Maximum number of bytes of code for one sample: far more than 64 branches need, the most that hardware
-/// records.
+/// Maximum number of bytes of code for one sample. Hardware records at most 64 branches, which need far less.
 const MOST_OF_SAMPLE: u64 = 128 << 10;
 
 /// The instructions from the start of a block to at least its end.
@@ -80,7 +79,7 @@ pub(super) struct BlockLines<'a> {
     /// Module and start address of the function that was last named.
     function: Option<(ModuleId, u64)>,
     total_cycles: u32,
-    /// Number of bytes of code that may still be read; `None` after the limit was reached.
+    /// Number of bytes of code that may still be read; `None` once the limit has been reached.
     budget: Option<u64>,
 }
 
@@ -181,7 +180,7 @@ impl<'a> BlockLines<'a> {
         }
     }
 
-    /// Names the function at an address if it is not the last one.
+    /// Names the function at an address, unless it is the function that was last named.
     fn name(&mut self, address: u64) {
         let symbols = &self.script.symbols;
         let Some((id, query)) = symbols.query(&self.locate(address)) else { return };
@@ -204,7 +203,7 @@ impl<'a> BlockLines<'a> {
         self.lines.push(BranchLine::Instruction { address, code: code.clone(), branch: None });
     }
 
-    /// Adds the instruction that branched, the last of `instructions` in its block.
+    /// Adds the instruction that branched. Its block has this number of `instructions`.
     fn branch(&mut self, branch: &ScriptBranch, code: &Arc<Instruction>, instructions: u32) {
         self.total_cycles = self.total_cycles.saturating_add(branch.flags.cycles().into());
         let end = BranchEnd { flags: branch.flags, total_cycles: self.total_cycles, instructions };
@@ -217,7 +216,7 @@ fn is_kernel(address: u64) -> bool {
     address >> 63 == 1
 }
 
-/// Whether the next instruction never follows directly.
+/// Whether the instruction always transfers control: a call, a return, an unconditional jump or an interrupt.
 fn always_branches(instruction: &Instruction) -> bool {
     const OTHERS: [&str; 5] = ["syscall", "sysenter", "sysexit", "sysret", "iret"];
     let mnemonic = &*instruction.mnemonic;

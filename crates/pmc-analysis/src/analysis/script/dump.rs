@@ -1,6 +1,6 @@
 //! Dump of every record as stored, with the thread that owns it: the output of `-D`.
 //!
-//! Visits [`DumpedRecord`] records in time or file order, then the places where records are cut off. The view
+//! Visits [`DumpedRecord`] records in time or file order, then the places where data is damaged. The view
 //! prints bytes and fields.
 
 use std::borrow::Cow;
@@ -93,7 +93,7 @@ impl<'a> Dumper<'a> {
             raw: *raw,
             file: &file.to_string_lossy(),
             offset: place.offset.saturating_sub(start),
-            // In a stream, CPU and time are missing until its first event is known. In a file they are always
+            // In a stream, CPU and time are missing until the first event is known. In a file they are always
             // present.
             cpu: stamp(cpu, own_cpu),
             time: stamp(time, own_time),
@@ -124,7 +124,7 @@ impl<'a> Dumper<'a> {
         }
     }
 
-    /// Visits the places where records are cut off.
+    /// Visits the places where data is damaged.
     pub(super) fn tears(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let path: &Path = self.session.reader.path();
         for note in self.session.notes() {

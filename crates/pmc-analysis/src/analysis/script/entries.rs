@@ -25,7 +25,7 @@ use pmc_sys::error::Result;
 /// Software events whose address is a data address: all page-fault events, but not alignment faults.
 const FAULTS: [u64; 3] = [PAGE_FAULTS, MINOR_FAULTS, MAJOR_FAULTS];
 
-/// Sample fields that follow the leading ones and need more parsing.
+/// Sample fields that require a full parse of the sample.
 const LATE: u64 = sample_type::RAW
     | sample_type::WEIGHT
     | sample_type::WEIGHT_STRUCT
@@ -76,7 +76,7 @@ impl NamedRecording<'_> {
                 || request.records.contains(&kind)
                 || kind == record::kind::READ && tells_ends
         };
-        // Records that the recorder wrote at its end have no time.
+        // Records that the recorder wrote when it ended have no time.
         let has_no_time =
             |raw: &RawRecord<'_>| session.reader.layouts().time(raw).is_none_or(|time| time.0 == 0);
         let mut at_the_end: Vec<u8> = Vec::new();
@@ -284,7 +284,7 @@ impl ScriptEntryBuilder<'_> {
         }
     }
 
-    /// Visits a record that is not a sample. Its thread comes from the record itself or from its trailer.
+    /// Visits a record that is not a sample. The thread comes from the record's contents or its trailer.
     fn record(
         &mut self,
         raw: &RawRecord<'_>,

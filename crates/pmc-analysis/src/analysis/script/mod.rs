@@ -44,14 +44,13 @@ pub struct ScriptRequest {
     pub callers: bool,
     /// Maximum length of a call chain, in frames.
     pub max_stack: usize,
-    /// Whether to use earlier samples of the same thread to complete stacks that are truncated at the end of
-    /// their copy.
+    /// Whether to complete truncated stack copies from earlier samples of the same thread.
     pub joins: bool,
-    /// Whether to use earlier samples of the same thread to complete call stacks that the processor recorded.
+    /// Whether to complete hardware-recorded call stacks (LBR) from earlier samples of the same thread.
     pub stitches: bool,
-    /// Names of the functions to include samples of; empty for all.
+    /// Only samples in functions with these names; all if empty.
     pub functions: Vec<String>,
-    /// Paths or short names of the modules to include samples of; empty for all.
+    /// Only samples in modules with these paths or short names; all if empty.
     pub dsos: Vec<String>,
     /// Whether to show inlined functions. `None` shows them if stacks were copied or lines are shown.
     pub inlines: Option<bool>,
@@ -59,7 +58,7 @@ pub struct ScriptRequest {
     pub raw_names: bool,
     /// Kinds of records to show besides samples.
     pub records: Vec<u32>,
-    /// Whether to also dump all records byte by byte, and in which order.
+    /// Order in which to also dump all records byte by byte; `None` for no dump.
     pub dump: Option<DumpOrder>,
     /// Maximum number of blocks between branches to show.
     pub max_blocks: usize,
@@ -83,7 +82,7 @@ pub enum ScriptLine<'a> {
     Record(&'a ScriptEntry<'a>, u32, &'a Record<'a>),
     /// Any record, as stored.
     Dumped(&'a DumpedRecord<'a>),
-    /// The place from which no more records can be read.
+    /// A place after which no more records can be read.
     Torn {
         /// Offset in the file.
         offset: u64,
@@ -94,7 +93,7 @@ pub enum ScriptLine<'a> {
     },
 }
 
-/// A recording whose addresses are named.
+/// A recording with names for its addresses.
 #[derive(Debug)]
 pub struct NamedRecording<'a> {
     session: Arc<Session>,

@@ -1,4 +1,4 @@
-//! Names for all addresses of a recording, each looked up once, before the first line is printed.
+//! Names for all addresses in a recording, each looked up once, before the first line is printed.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(super) fn name(
         } else {
             answers.of(number)
         };
-        // The lookup is inside the call, but the printed address stays the return address.
+        // The lookup used an address inside the call instruction; the printed address is the return address.
         let step = u64::from(question.in_call);
         let (dso, has_file) = location.module().map(|module| about(module, symbols)).unzip();
         let base = AddressFunction {

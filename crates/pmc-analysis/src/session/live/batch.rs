@@ -1,7 +1,7 @@
 //! Buffers records from the rings until their round is settled.
 //!
-//! Receives ring memory; stores copies of samples and side-band records, separately. Reads their times, but
-//! decides nothing.
+//! Receives ring memory; stores copies of samples and side-band records separately. Reads their times, but
+//! does not interpret the records.
 
 use crate::session::Timestamp;
 use pmc_perfdata::record::{Layouts, kind, walk};
@@ -10,16 +10,16 @@ use pmc_perfdata::record::{Layouts, kind, walk};
 #[derive(Debug, Default)]
 pub struct Batch {
     pub(super) bytes: Vec<u8>,
-    /// Timestamp, start in `bytes`.
+    /// Timestamp and start in `bytes` of each record.
     pub(super) sideband: Vec<(Timestamp, usize)>,
-    /// Start in `bytes`, and the event of samples with an unknown id.
+    /// Start in `bytes` of each sample, and the event for samples with an unknown id.
     pub(super) samples: Vec<(usize, Option<usize>)>,
     pub(super) joint: Vec<u8>,
 }
 
 impl Batch {
-    /// Adds the contents of a ring: one slice, or two with a record across both. `owner` is the event of
-    /// samples that carry another listener's id, if known.
+    /// Adds the contents of a ring: one slice, or two slices if the contents wrap around. A record may cross
+    /// both slices. `owner` is the event of samples that carry another listener's id, if known.
     pub fn take(&mut self, slices: &[&[u8]], layouts: &Layouts, owner: Option<usize>) {
         let Self { bytes, sideband, samples, joint } = self;
         walk(slices, joint, |raw| {

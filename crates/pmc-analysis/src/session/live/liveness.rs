@@ -1,7 +1,7 @@
-//! Tracks which processes and threads have ended from their records, without asking the kernel about each.
+//! Determines from records which processes and threads have ended, without asking the kernel about each.
 //!
-//! Receives the records of tasks; tells whether a process or thread has ended. A record may be lost, and a
-//! process outlives its main thread. Decides when to ask the kernel anyway.
+//! Receives task records; reports whether a process or thread has ended. Decides when to ask the kernel
+//! anyway, because records may be lost and a process may outlive its main thread.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,15 +9,15 @@ use crate::session::Timestamp;
 use crate::session::samples::{SampleAttribute, SampleQuery};
 use pmc_perfdata::record::Thread;
 
-/// Replaces the number of a process or thread that has ended: −1.
+/// Id −1, which replaces the ids of processes and threads that have ended.
 pub(crate) const ENDED: u64 = -1i64 as u64;
-/// How long an exiting thread may still run, and be sampled, in the kernel after its exit record.
+/// Time after a thread's exit record during which the thread may still run (and be sampled) in the kernel.
 const LINGER_NS: u64 = 500_000_000;
-/// Every this many turns pmc asks the kernel about all processes and threads. This corrects the effects of
-/// lost or wrong records.
+/// Number of turns after which pmc asks the kernel about all processes and threads. This corrects the effects
+/// of lost or wrong records.
 const ASKING: u32 = 32;
 
-/// The processes and threads that run, and the rows that belong to them.
+/// The processes and threads that have ended, and the positions of their ids in rows.
 #[derive(Debug, Default)]
 pub(super) struct Liveness {
     /// Exit times of threads.
@@ -29,7 +29,7 @@ pub(super) struct Liveness {
     turns: u32,
     /// Whether to ask the kernel about all processes and threads until this turn ends.
     asks: bool,
-    /// Processes and threads that the user selected by number. They keep their number when they end.
+    /// Processes and threads that the user selected by id. They keep their ids when they end.
     named: FxHashSet<i32>,
     /// Positions of the process and thread among a row's attributes, if requested.
     pid: Option<usize>,
@@ -43,7 +43,7 @@ impl Liveness {
         Self { pid: at(SampleAttribute::Pid), tid: at(SampleAttribute::Tid), ..Self::default() }
     }
 
-    /// Marks processes or threads as selected by number.
+    /// Marks processes or threads as selected by id.
     pub(super) fn name(&mut self, ids: impl IntoIterator<Item = i32>) {
         self.named.extend(ids);
     }
@@ -73,7 +73,7 @@ impl Liveness {
         self.lost = lost;
     }
 
-    /// Returns a function that tells whether a process or thread runs, as of a timestamp. `ask` asks the
+    /// Returns a function that determines whether a process or thread runs, as of a timestamp. `ask` asks the
     /// kernel.
     pub(super) fn lives<'a>(
         &'a self,
@@ -88,7 +88,7 @@ impl Liveness {
         }
     }
 
-    /// Removes entries that are no longer needed. `knows` tells whether a process still has state.
+    /// Removes entries that are no longer needed. `knows` returns whether a process still has state.
     pub(super) fn forget(&mut self, before: Timestamp, knows: impl Fn(i32) -> bool) {
         self.ended.retain(|_, at| at.saturating_add(LINGER_NS) > before);
         self.threaded.retain(|pid| knows(*pid));
@@ -99,9 +99,9 @@ impl Liveness {
         self.pid.or(self.tid).is_some()
     }
 
-    /// Replaces the numbers of ended processes and threads with [`ENDED`]; returns whether that changed any.
+    /// Replaces the ids of ended processes and threads with [`ENDED`]. Returns whether any id changed.
     pub(super) fn collapse(&self, words: &mut [u64], lives: impl Fn(i32) -> bool) -> bool {
-        // The idle task has number 0 and never ends.
+        // The idle task has id 0 and never ends.
         let is_named = |word: u64| self.named.contains(&(word as i32));
         let is_gone = |word: u64| word != 0 && word != ENDED && !is_named(word) && !lives(word as i32);
         let process_is_gone = self.pid.is_some_and(|at| is_gone(words[at]));
@@ -147,9 +147,9 @@ mod tests {
         // A process may outlive its main thread.
         asked.borrow_mut().clear();
         assert_eq!((gone(&mut ended, now, 0), asked.take()), (vec![2], vec![3]));
-        // A lost record may have been an exit.
+        // A lost record may have been an exit record.
         assert_eq!((gone(&mut ended, now, 7), asked.take()), (vec![], vec![1, 2, 3, 4]));
-        // The number is reused.
+        // The thread id is reused.
         ended.began(thread(2, 2));
         assert_eq!(gone(&mut ended, now, 7), [0; 0]);
         ended.forget(now, |_| false);
@@ -171,12 +171,12 @@ mod tests {
         assert_eq!(collapsed(&liveness, 8, 7, &[7, 8]), [8, 5, 7]);
         assert_eq!(collapsed(&liveness, 8, 7, &[7]), [ENDED, 5, 7]);
         assert_eq!(collapsed(&liveness, ENDED, 7, &[7]), [ENDED, 5, 7]);
-        // A process ends all its threads, including those with another number.
+        // The end of a process ends all its threads, including those with other ids.
         assert_eq!(collapsed(&liveness, 8, 7, &[8]), [ENDED, 5, ENDED]);
         assert_eq!(collapsed(&liveness, ENDED, 7, &[]), [ENDED, 5, ENDED]);
         assert_eq!(collapsed(&liveness, ENDED, ENDED, &[]), [ENDED, 5, ENDED]);
         assert_eq!(collapsed(&liveness, 0, 0, &[]), [0, 5, 0]);
-        // A process or thread that was selected by number keeps it.
+        // A process or thread that was selected by id keeps its id.
         liveness.name([7]);
         assert_eq!(collapsed(&liveness, 8, 7, &[]), [ENDED, 5, 7]);
         assert_eq!(collapsed(&liveness, 7, 7, &[]), [7, 5, 7]);

@@ -1,10 +1,10 @@
-//! Live sampling without an end: applies each round's side-band to the history, then aggregates the round's
-//! samples.
+//! Live sampling for an unlimited time: applies each round's side-band to the history, then aggregates the
+//! round's samples.
 //!
 //! Receives the contents of rings ([`Batch`]) and, per round, a timestamp before which no more records can
 //! arrive. Returns the current rows ([`Live::rows`]). Removes ended processes and decayed stacks. If there
-//! are too many rows, it drops some of the rare ones and lets others represent them. So memory depends on the
-//! running processes and the displayed rows.
+//! are too many rows, drops some of the rare ones and lets others represent them. So memory use depends only
+//! on the running processes and the displayed rows.
 //!
 //! ```text
 //!   rings ──► Batch ── horizon ──► side-band, sorted by time ──► History
@@ -56,30 +56,31 @@ pub(crate) struct LiveCounts {
     pub(crate) throttled: u64,
     /// Samples of an unknown event.
     pub(crate) unknown: u64,
-    /// Number of rare rows that were dropped or represent a dropped one, because there were too many.
+    /// Number of rare rows that were dropped or represent a dropped row, because there were too many.
     pub(crate) downsampled: u64,
 }
 
-/// Limit of the caches of raw stacks and addresses, in bytes. A cached stack needs no lookup.
+/// Maximum size of the caches of raw stacks and addresses, in bytes. A cached stack needs no lookup.
 const REMEMBERED: usize = 2 << 20;
-/// Size of stacks in bytes, and number of rows, above which rare rows represent others like them.
+/// Size of stacks in bytes, and number of rows, above which some rare rows are dropped and others represent
+/// them.
 const MOST_STACKS: usize = 4 << 20;
 const MOST_ROWS: usize = 30_000;
-/// Growth of the history that triggers a cleanup; small enough for a CPU's cache.
+/// Growth of the history that triggers a cleanup; small enough to fit in a CPU's cache.
 const BURDEN: usize = 1 << 14;
-/// Number of stacks below which removing decayed ones does not pay off.
+/// Number of stacks below which it is not worth removing decayed ones.
 const FEW_STACKS: usize = 4000;
 
 /// The state of live sampling.
 pub struct Live {
     // Decoding of samples.
     layouts: Arc<Layouts>,
-    /// By event: the period of samples that lack one.
+    /// By event: the period for samples without a period.
     periods: Vec<u64>,
     /// Period changes that override the periods in samples: timestamp, event, period.
     changed_periods: Vec<(Timestamp, usize, u64)>,
     query: SampleQuery,
-    /// For samples that contain counts.
+    /// The last counter values, for samples that contain counts.
     readings: Option<Readings>,
     completer: ChainCompleter<'static>,
     spare: Batch,
@@ -102,7 +103,7 @@ pub struct Live {
     counts: LiveCounts,
 }
 
-/// Cached owner of the previous sample, since the next one of the CPU is usually from the same thread.
+/// Cached owner of the previous sample, since the CPU's next sample is usually from the same thread.
 #[derive(Debug, Default)]
 struct CachedOwner {
     thread: Thread,
@@ -111,12 +112,12 @@ struct CachedOwner {
 
 #[derive(Debug, Clone, Copy)]
 struct LiveSampleOwner {
-    /// Timestamp from which this is valid.
+    /// Timestamp from which the other fields are valid.
     from: Timestamp,
     /// The thread's name as in [`RowKey::comm`].
     comm: u32,
     epoch: Epoch,
-    /// Whether the thread or the process has ended since.
+    /// Whether the thread or the process has ended since then.
     is_over: bool,
 }
 
@@ -132,7 +133,7 @@ struct AttributeLists {
 }
 
 impl AttributeLists {
-    /// Returns the number of the list in `words`, which is often the most recent one.
+    /// Returns the number of the list in `words`, which is often the most recent list.
     fn number(&mut self) -> u32 {
         if let Some(number) = self.number.filter(|_| self.last == self.words) {
             return number;
@@ -150,7 +151,8 @@ pub(crate) struct LiveRows {
     pub(crate) resolved: ResolvedStacks,
     /// The lists of attributes.
     pub(crate) attributes: Arc<Interner>,
-    /// Location and stack numbers mean the same in all snapshots of a generation.
+    /// Generation of the numbers. Location and stack numbers have the same meaning in all snapshots of a
+    /// generation.
     pub(crate) generation: u32,
 }
 
@@ -187,7 +189,7 @@ impl Live {
         self.changed_periods.push((from, event, period));
     }
 
-    /// Marks processes or threads as selected by number. Rows keep their numbers when they end.
+    /// Marks processes or threads as selected by id. Rows keep these ids when the processes or threads end.
     pub fn name(&mut self, ids: impl IntoIterator<Item = i32>) {
         self.liveness.name(ids);
     }
@@ -225,7 +227,7 @@ impl Live {
         }
     }
 
-    /// Ends the synthesized records.
+    /// Completes the initial state after the last synthesized record.
     pub fn end_synthesized(&mut self) {
         self.history.complete();
         self.burden = self.history.burden();
@@ -389,7 +391,7 @@ impl Live {
             return table.at(slot);
         }
         let stack = resolver.location_once(history, SampledAddress::code(epoch, level, address));
-        // Not cached without a module: one may still be mapped there.
+        // Does not cache an address without a module, because a module may still be mapped there.
         match origin.filter(|_| resolver.locations()[stack as usize].module().is_some()) {
             Some(origin) => table.remember(origin, stack),
             None => table.row(RowKey { event: event as u32, stack, comm, attributes }),
@@ -402,7 +404,7 @@ impl Live {
     }
 
     /// Removes unneeded state; returns whether the history was cleaned up. `before` is a settled timestamp.
-    /// `lives` tells whether a process or thread still exists.
+    /// `lives` returns whether a process or thread still exists.
     pub(crate) fn forget(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> bool {
         let is_burdened = self.history.burden() > 2 * self.burden + BURDEN;
         let is_grown = self.table.len() > self.collapsed + self.collapsed / 4 + FEW_STACKS / 4;
@@ -425,7 +427,8 @@ impl Live {
             self.liveness = liveness;
         }
         self.resolver.forget_addresses(REMEMBERED);
-        // There are at most as many numbers in use as rows, and at most those kept last time plus new ones.
+        // Upper bounds for the numbers in use: the number of rows, and the numbers kept last time plus new
+        // ones.
         let used = self.kept.min(self.table.len());
         if self.stacks().max(self.attributes.all.len()) > used + used / 2 + FEW_STACKS {
             self.renumber();
@@ -440,9 +443,8 @@ impl Live {
         is_burdened
     }
 
-    /// Merges the rows of ended processes and threads under [`ENDED`]. Otherwise each short-lived process
-    /// would have its own rows. Most processes have ended before pmc reads their samples, and so never get
-    /// rows.
+    /// Merges the rows of ended processes and threads under [`ENDED`]. Otherwise, each short-lived process
+    /// would have separate rows. If a process has ended before pmc reads its samples, it never gets rows.
     fn collapse_ended(&mut self, liveness: &Liveness, lives: &impl Fn(i32) -> bool) {
         if !liveness.is_in_rows() {
             return;
@@ -466,7 +468,7 @@ impl Live {
         }
     }
 
-    /// Halves the number of lighter rows.
+    /// Halves the number of light rows; see [`DecayingTable::downsample`].
     fn downsample(&mut self) {
         self.counts.downsampled += self.table.downsample();
         self.renumber();
@@ -506,8 +508,8 @@ impl Live {
         self.collapsed = 0;
     }
 
-    /// Returns the current rows, by event and stack. Stacks and locations are shared, and copied only when
-    /// new ones arrive.
+    /// Returns the current rows, by event and stack. Stacks and locations are shared, and are copied only
+    /// when new ones arrive.
     pub(crate) fn rows(&self) -> LiveRows {
         let stacks = match self.query.ignore_stacks {
             true => StackStore::Leaves,

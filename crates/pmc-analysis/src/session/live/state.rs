@@ -1,7 +1,7 @@
 //! The state shared by the sampling thread and the viewers of its samples.
 //!
-//! Contains [`Live`] behind a lock, and the status of the sampling. The sampling thread settles batches, the
-//! viewers take snapshots; neither knows the other.
+//! Contains [`Live`] behind a lock, and the status of the sampling. The sampling thread settles batches, and
+//! the viewers take snapshots. Neither depends on the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ pub struct SampledEvent {
 /// The live data and the status of the sampling.
 pub struct LiveState {
     live: Mutex<Live>,
-    /// Sampled events by number, without events that only track the side-band.
+    /// Sampled events by number, except for events that only track the side-band.
     pub(crate) events: Vec<SampledEvent>,
     is_over: AtomicBool,
     is_yielding: AtomicBool,
@@ -57,7 +57,7 @@ impl LiveState {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether sampling has ended, because no target is left or it failed.
+    /// Whether sampling has ended, because all targets have exited or sampling failed.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }

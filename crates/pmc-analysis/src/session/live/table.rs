@@ -1,9 +1,8 @@
 //! The rows: decaying sums, and a small cache of the rows of recent samples.
 //!
 //! Receives the properties that identify a sample's row; returns the row's weight. Most samples repeat a
-//! recently sampled address; for these a single comparison finds the row without a lookup. Decides at random
-//! which rows to drop, among those that are close to zero or too many, and which to keep as their
-//! representatives.
+//! recently sampled address. A single comparison then finds the row without a lookup. If rows are close to
+//! zero or too numerous, decides at random which rows to drop and which to keep as their representatives.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -35,7 +34,7 @@ pub(super) struct DecayingValue {
 }
 
 impl DecayingValue {
-    /// Adds a sample; `costs` are those that the hardware measured.
+    /// Adds a sample; `costs` are the costs that the hardware measured.
     pub(super) fn add(&mut self, period: u64, costs: [u64; 3]) {
         let period = period as f64;
         self.join(Self {
@@ -57,7 +56,7 @@ impl DecayingValue {
     fn scale(&mut self, factor: f64) {
         self.samples *= factor;
         self.period *= factor;
-        // The factor applies to each sample's period, so it applies twice to the square.
+        // The factor applies to each sample's period, so the square changes by the squared factor.
         self.squares *= factor * factor;
         self.costs = self.costs.map(|cost| cost * factor);
     }
@@ -73,7 +72,7 @@ impl DecayingValue {
     }
 }
 
-/// Number of sets of cached origins; small enough for a CPU's cache.
+/// Number of sets of cached origins; small enough to fit in a CPU's cache.
 const SETS: usize = 1 << 12;
 
 /// Sums by key.
@@ -85,7 +84,7 @@ pub(super) struct DecayingTable {
     empty: usize,
     /// Cached origins; the address determines the set.
     recent: Vec<RecentSet>,
-    /// Source of randomness: SipHash values of 1, 2, 3, …. The values of a faster hash are correlated.
+    /// Source of randomness: the SipHash values of 1, 2, 3, …. A faster hash would give correlated values.
     dice: RandomState,
     rolls: u64,
 }
@@ -130,12 +129,12 @@ impl DecayingTable {
         &mut self.rows[slot]
     }
 
-    /// Returns the row of a key; creates it if it is new.
+    /// Returns the row with this key. Creates the row if it is new.
     pub(super) fn row(&mut self, key: RowKey) -> &mut DecayingValue {
         self.rows.entry(key).or_default()
     }
 
-    /// Returns the row of an origin with this stack, and caches it.
+    /// Returns the row of an origin with this stack, and caches the origin.
     pub(super) fn remember(&mut self, origin: Origin, stack: u32) -> &mut DecayingValue {
         let mut recent = Recent { origin, stack, row: 0 };
         let entry = self.rows.entry(recent.key());
@@ -146,7 +145,7 @@ impl DecayingTable {
         entry.or_default()
     }
 
-    /// Applies new epoch numbers to the cache. Removes entries of epochs that are gone.
+    /// Applies new epoch numbers to the cache. Removes entries of epochs that no longer exist.
     pub(super) fn follow(&mut self, moved: &FxHashMap<Epoch, Epoch>) {
         self.remembered(|recent, _| {
             let epoch = *moved.get(&recent.origin.epoch)?;
@@ -154,7 +153,7 @@ impl DecayingTable {
         });
     }
 
-    /// Changes or removes each cache entry.
+    /// Replaces or removes each cache entry.
     fn remembered(
         &mut self,
         mut change: impl FnMut(Recent, &IndexMap<RowKey, DecayingValue, FxBuildHasher>) -> Option<Recent>,
@@ -166,8 +165,8 @@ impl DecayingTable {
 
     /// Multiplies all sums by `keep` (0 to 1).
     ///
-    /// A row that would fall below one sample is either raised to one sample or dropped. The probability is
-    /// such that its expected weight is correct. So rare rows are not biased, and do not linger forever.
+    /// A row that would fall below one sample is either raised to one sample or dropped. The probability
+    /// keeps the row's expected weight correct. So rare rows are not biased, and do not remain forever.
     pub(super) fn decay(&mut self, keep: f64) {
         self.change(|weight, chance| {
             weight.scale(keep);
@@ -178,9 +177,9 @@ impl DecayingTable {
         });
     }
 
-    /// Drops every second row of the lighter half at random, and doubles the others. The expected sums stay
-    /// the same, with a larger error, which the squares of the periods show. Returns the number of affected
-    /// rows.
+    /// Drops each row in the lighter half with a probability of 1/2, and doubles the remaining rows of that
+    /// half. The expected sums stay the same, but with a larger error, which the squares of the periods
+    /// reflect. Returns the number of affected rows.
     pub(super) fn downsample(&mut self) -> u64 {
         let mut periods: Vec<f64> = self.iter().map(|(_, weight)| weight.period).collect();
         let middle = periods.len() / 2;
@@ -233,7 +232,7 @@ impl DecayingTable {
     /// Changes the keys of all rows, and merges rows whose keys become equal. Calls `change` repeatedly with
     /// the same key, and expects the same result.
     pub(super) fn rename(&mut self, mut change: impl FnMut(RowKey) -> RowKey) {
-        // The numbers in an empty slot are not kept valid.
+        // The stack and attribute numbers in an empty slot may no longer be valid.
         self.remembered(|recent, rows| {
             let (_, weight) = rows.get_index(recent.row as usize)?;
             (weight.samples != 0.0).then_some(recent)
@@ -267,7 +266,7 @@ impl DecayingTable {
         self.rows.iter().filter(|(_, weight)| weight.samples != 0.0)
     }
 
-    /// Returns the rows by event and stack; rows that share both are adjacent in some order.
+    /// Returns the rows by event and stack; rows that share both are adjacent, in no particular order.
     pub(super) fn by_stack(&self) -> Vec<(RowKey, SampleValue)> {
         // Sorts small elements instead of whole rows.
         let mut order: Vec<(u64, u32)> = Vec::with_capacity(self.rows.len());

@@ -21,7 +21,7 @@ fn live_of(query: SampleQuery) -> (Live, Arc<Layouts>) {
     (Live::new(layouts.clone(), vec![1], query, 127), layouts)
 }
 
-/// A sample in user mode: ip, pid and tid, time, period.
+/// Returns a sample in user mode. `pid` is also the thread id.
 fn sample(ip: u64, pid: i32, time: u64, period: u64) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend(kind::SAMPLE.to_ne_bytes());
@@ -50,7 +50,7 @@ fn mapped(pid: i32, addr: u64, name: &str) -> Vec<u8> {
     out.bytes().to_vec()
 }
 
-/// The record with a `sample_id` of this time.
+/// Returns the record with a `sample_id` that holds this time.
 fn at(mut record: Vec<u8>, time: u64) -> Vec<u8> {
     record.extend([0; 8]);
     record.extend(time.to_ne_bytes());
@@ -59,7 +59,7 @@ fn at(mut record: Vec<u8>, time: u64) -> Vec<u8> {
     record
 }
 
-/// The exit of a process.
+/// Returns the exit record of a process.
 fn exit(pid: i32, time: u64) -> Vec<u8> {
     let mut out = Encoder::new(0);
     let thread = Thread { pid, tid: pid };
@@ -141,7 +141,7 @@ fn decayed_rows_are_removed_and_others_keep_their_ids() {
     }
     assert!(live.resolver.stacks().len() < stacks / 4, "{} of {stacks} stacks", live.resolver.stacks().len());
     let rows = modules(&live);
-    // 100 rows of 8 per round converge to 8 / (1 − 7/8) each; of 40,000 samples hardly one survives 40
+    // 100 rows of 8 per round converge to 8 / (1 − 7/8) each; hardly any of the 40,000 samples survive 40
     // rounds.
     assert!(rows.iter().filter(|(_, period)| (50..=66).contains(period)).count() >= 100);
     assert!(rows.iter().filter(|(name, _)| name != "a").count() < 300, "{}", rows.len());
@@ -154,7 +154,7 @@ fn decay_and_downsampling_are_unbiased_for_rare_rows() {
     let mut batch = Batch::default();
     let sum =
         |live: &Live| live.rows().resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>() as f64;
-    // Half of everything is in one row, half in 20,000 rows of one sample each.
+    // Half of the total is in one row, and half is in 20,000 rows of one sample each.
     for n in 0..20_000u64 {
         batch.take(&[&sample(0x1000, 7, n, 10), &sample(0x10_0000 + n, 7, n, 10)], &layouts, None);
     }
@@ -193,7 +193,7 @@ fn rows_of_exited_threads_are_merged() {
     for pid in 11..3000 {
         batch.take(&[&exit(pid, 6)], &layouts, None);
     }
-    // A process with a known exit has no rows anymore.
+    // A process with a known exit no longer has rows.
     batch.take(&[&sample(0x1000, 20, 5, 2)], &layouts, None);
     live.process_until(&mut batch, u64::MAX);
     assert_eq!(live.table.len(), 3000);
@@ -228,7 +228,7 @@ fn exited_processes_do_not_accumulate() {
         for raw in Records::new(out.bytes()) {
             batch.take(&[&at(raw.bytes.to_vec(), now)], &layouts, None);
         }
-        // Every tenth exit record is missing.
+        // Every tenth exit record is lost.
         if pid % 10 != 0 {
             batch.take(&[&exit(pid - 1, now)], &layouts, None);
         }
@@ -256,7 +256,7 @@ fn single_address_resolves_like_a_one_frame_stack() {
             batch.take(&[&sample(0x9000_0000, 7, n, 1)], &layouts, None);
         }
         live.process_until(&mut batch, u64::MAX);
-        // Numbers change, rows do not.
+        // Renumbering changes the numbers, but not the rows.
         live.renumber();
         batch.take(&[&sample(0x10_0001, 7, 400, 2)], &layouts, None);
         live.process_until(&mut batch, u64::MAX);
@@ -272,7 +272,7 @@ fn remaining_threads_keep_name_and_space_after_cleanup() {
     live.take_synthesized(&mapped(1, 0x10_0000, "/bin/sh"));
     live.end_synthesized();
     let mut batch = Batch::default();
-    // The same raw stack before and after its epoch got another number.
+    // The same raw stack, before and after its epoch is renumbered.
     for pid in 2..20_000 {
         let now = pid as u64 * 1_000_000;
         batch.take(&[&at(mapped(pid, 0x10_0000, "/bin/child"), now)], &layouts, None);
