@@ -8,9 +8,9 @@
 //! ```
 //! Commands turn their arguments into plans ([`plan`]) and pass them in. This module opens the events
 //! ([`open`]) and starts the command ([`launch`]). It decides when rings are drained and when the measurement
-//! ends ([`ending`]), and warns about features that are not available. This module connects measuring and
-//! reading: it turns measurements into records that the code for reading understands. Commands pass in
-//! observers that display the results, and `analysis` reads recordings.
+//! ends ([`ending`]), and warns about features that are not available. It connects measuring and reading: its
+//! output consists of records that the reading code understands. Commands pass in observers that display the
+//! results, and `analysis` reads recordings.
 
 pub mod attached;
 mod beside;
