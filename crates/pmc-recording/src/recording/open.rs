@@ -351,7 +351,7 @@ pub(super) fn inheritable_probes(
     probes
 }
 
-/// Starts or stops the chosen events, even if another command switched them before.
+/// Starts or stops the chosen events, even if an earlier call has already done so.
 pub(super) fn switch(rings: &Rings, on: bool, events: EventChoice) -> Result<()> {
     let which = |event: &EventSpec| events.has(event.takes_counter());
     rings.switch_where(on, which).map_err(starting)
