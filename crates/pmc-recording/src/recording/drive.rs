@@ -335,8 +335,8 @@ fn waiting_for_command(error: io::Error) -> Error {
     Error::io("waiting for the command", error)
 }
 
-/// All descriptors that wake the loop, in one epoll set. A ring is registered under its index, a trigger ring
-/// under its index plus [`TRIGGERS`], and every other descriptor under one of the numbers below.
+/// All descriptors that wake the loop, in one epoll set. A ring is registered under its index, and a trigger
+/// ring under its index plus [`TRIGGERS`]. All other descriptors are registered under the numbers below.
 struct Poller {
     all: OwnedFd,
 }

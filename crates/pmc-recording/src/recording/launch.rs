@@ -55,10 +55,10 @@ pub fn hold(command: &[OsString]) -> Result<PausedChild> {
     start(command, &[], Streams::Shared)
 }
 
-/// Like [`hold`], for the command of a measurement, if it has one.
+/// Like [`hold`], but for a measurement's command, if there is one.
 ///
 /// # Errors
-/// As for [`hold`].
+/// The same errors as [`hold`].
 pub fn hold_for(run_schedule: &RunSchedule, streams: Streams) -> Result<Option<PausedChild>> {
     let RunSchedule { command, environment, .. } = run_schedule;
     (!command.is_empty()).then(|| start(command, environment, streams)).transpose()

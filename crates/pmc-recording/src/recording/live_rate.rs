@@ -32,16 +32,16 @@ pub(super) struct RateOrder {
     pub(super) answer: SyncSender<RateReply>,
 }
 
-/// A text: the event's new rate, or why nothing has changed.
+/// The answer as text: the event's new rate, or the reason why the rate has not changed.
 pub(super) type RateReply = std::result::Result<String, String>;
 
-/// The sender of orders.
+/// The sending end of the order channel.
 pub struct RateOrders {
     orders: Sender<RateOrder>,
     wake: OwnedFd,
 }
 
-/// The receiver of orders.
+/// The receiving end of the order channel.
 pub(super) struct RateRequests {
     orders: Receiver<RateOrder>,
     wake: OwnedFd,
@@ -51,7 +51,7 @@ pub(super) struct RateRequests {
     most: u64,
 }
 
-/// Creates both ends.
+/// Creates both ends of the order channel.
 ///
 /// # Errors
 /// If the kernel cannot create a descriptor.
@@ -73,7 +73,7 @@ impl RateOrders {
         let (answer, answered) = sync_channel(1);
         let sent = self.orders.send(RateOrder { event, twice, answer });
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-        // If the sampler has ended, the order is dropped together with the channel for the answer.
+        // If the sampler has ended, the order and its answer channel are dropped.
         sent.ok().and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err("sampling has ended".to_owned()))
     }
 }
@@ -121,7 +121,7 @@ impl RateRequests {
         change(name, attr, rate, order.twice, self.most)
     }
 
-    /// Records that the change was made, and returns the answer for the user.
+    /// Records that the change has been made, and returns the answer for the user.
     pub(super) fn made(&mut self, event: usize, change: RateChange) -> String {
         self.rates[event] = change.rate;
         change.words

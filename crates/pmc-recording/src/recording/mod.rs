@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   SamplePlan ──► open: Rings ──┬─► file: a recording ── FilePlan: path, maximum size, rotation
-//!                                └─► live: batches, settled into the current state ─────► top
-//!   Setup ───────► CounterSet ─────► counting: readings, shown at each interval ────────► stat
-//!                                         all three driven by drive: the one loop
+//!                                └─► live: batches, merged into the live state ─────────► top
+//!   CountPlan ───► CounterSet ─────► counting: readings, shown at each interval ────────► stat
+//!                                         drive runs all three in one loop
 //! ```
 //! Commands turn their arguments into plans ([`plan`]) and pass them in. This module opens the events
 //! ([`open`]) and starts the command ([`launch`]). It decides when rings are drained and when the measurement

@@ -278,8 +278,8 @@ pub(crate) fn open(
     Ok((rings, threads))
 }
 
-/// Checks that no group mixes `system` events with other events, because the kernel opens all events of a
-/// group on the same target.
+/// Checks that no group mixes `system` events with other events. The kernel opens all events of a group on
+/// the same target.
 fn check_groups(groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> Result<()> {
     let is_system = |spec: &EventSpec| spec.qualifiers.system;
     let is_both = |group: &&EventGroup| {

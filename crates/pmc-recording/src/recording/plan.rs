@@ -1,8 +1,8 @@
 //! Plans that commands make from their arguments: the targets, the time, the events and the output.
 //!
-//! Plain values, without clap and without open descriptors. A command's `plan.rs` makes a plan, and
-//! [`open`](super::open), [`live`](super::live), [`file`](super::file) and [`counting`](super::counting)
-//! carry it out.
+//! Plans are plain values that contain neither clap types nor open descriptors. A command's `plan.rs` makes a
+//! plan, and [`open`](super::open), [`live`](super::live), [`file`](super::file) and
+//! [`counting`](super::counting) carry it out.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ pub enum Delay {
     UntilOrder,
 }
 
-/// When a measurement begins and ends, and the command that runs meanwhile.
+/// When a measurement begins and ends, and the command to run meanwhile.
 #[derive(Debug, Clone, Default)]
 pub struct RunSchedule {
     /// Command to start; may be empty. The measurement ends when the command ends.
@@ -73,16 +73,16 @@ pub struct Synthesis {
 }
 
 impl Synthesis {
-    /// Synthesizes all kinds of records.
+    /// All kinds of records.
     pub(crate) const ALL: Self = Self { tasks: true, mappings: true, cgroups: true };
 }
 
 /// The events to sample, their targets, and the sampling options.
 #[derive(Debug, Clone)]
 pub struct SamplePlan {
-    /// Event texts as typed; empty: cycles.
+    /// Event strings as the user typed them; empty: cycles.
     pub events: Vec<String>,
-    /// Filters, each with the index of its event text.
+    /// Filters, each with the index of its event string in `events`.
     pub filters: Vec<(usize, String)>,
     /// The targets.
     pub scope: MeasurementScope,
@@ -108,7 +108,7 @@ pub struct SamplePlan {
     pub joins: bool,
     /// Whether each thread has a ring, instead of each CPU.
     pub per_thread: bool,
-    /// Whether records of mappings and tasks have separate rings, which keep the newest records.
+    /// Whether records of mappings and tasks go to separate rings, which keep the newest records.
     pub tracks_apart: bool,
     /// Whether to include records that the rings of persistent events already contain.
     pub backlog: bool,

@@ -3,8 +3,8 @@
 //!
 //! Receives a command line; returns the runtime that the command starts, if it is one of [`RUNTIMES`]. pmc
 //! detects a runtime by reading the program's executable, or the interpreter's executable for a script. It
-//! recognizes a runtime by the functions that the executable exports or imports, or by a directory of the
-//! runtime's installation, not by the command's name.
+//! recognizes a runtime by the executable's exported or imported functions, or by a directory of the
+//! installation. It ignores the command's name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

@@ -2,8 +2,8 @@
 //!
 //! Receives groups of events. If a group's counts are logged at context switches, gives the group a leader.
 //! The leader samples every switch, and each sample contains the counts of the group. The count of a slice is
-//! the difference of two consecutive samples. The count of a thread's last slice is the difference between
-//! its last sample and its final count (`READ`).
+//! the difference between two consecutive samples. The count of a thread's last slice is the difference
+//! between its last sample and its final count (`READ`).
 //!
 //! ```text
 //!   page-faults,task-clock   ─►  {context-switches, page-faults, task-clock}:S     one sample per switch

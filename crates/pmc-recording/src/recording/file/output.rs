@@ -94,8 +94,8 @@ pub struct RecordOutput<'a> {
     kept: (u64, u64),
     /// Counts of how the unwound call chains end.
     ends: ChainEndCounts,
-    /// CPU time of this process in nanoseconds: at the recording's start, and since then for reading unwind
-    /// tables and for all other work.
+    /// CPU time of this process in nanoseconds: at the start, and since then for reading unwind tables and
+    /// for other work.
     started_cpu_ns: u64,
     tables_cpu_ns: u64,
     samples_cpu_ns: u64,

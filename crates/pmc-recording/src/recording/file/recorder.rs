@@ -476,9 +476,8 @@ impl Recorder<'_> {
             let told = self.output.tally.reads.get(&reading.instance.id).copied().unwrap_or_default();
             reading.count.since(told)
         };
-        // The thread's event was enabled on all CPUs, but ran on only one CPU at a time. The kernel's totals
-        // contain less enabled time for the children than the kernel has reported for them, so the difference
-        // may be too small.
+        // The thread's event was enabled on all CPUs, but ran on only one CPU at a time. The kernel reports
+        // more enabled time for the children than its totals contain, so the difference may be too small.
         let mut ran: HashMap<(usize, Option<u32>), u64> = HashMap::new();
         for reading in &self.readings {
             let Instance { event, slot, .. } = reading.instance;

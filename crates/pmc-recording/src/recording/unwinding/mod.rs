@@ -32,11 +32,11 @@
 //!   some are written. The kernel counts the records that do not fit into the rings. No recorder can avoid
 //!   this limit.
 //!
-//! The alternatives are worse. If pmc stopped reading the rings, samples would be lost after about 60 ms of
-//! reading tables, because a 2 MiB ring holds only 250 copies. An unbounded queue would exhaust the memory of
-//! the recorded machine. An unused fallback event costs nothing. Its attr is in the header from the start,
-//! but readers see it only after its first sample has been written. Samples of 32-bit Arm processes also go
-//! to fallback events, because perf can unwind them and pmc cannot.
+//! The alternatives are worse. If pmc stopped reading the rings while it reads tables, samples would be lost
+//! after about 60 ms. A 2 MiB ring holds only 250 copies. An unbounded queue would exhaust the memory of the
+//! recorded machine. An unused fallback event costs nothing. Its attr is in the header from the start, but
+//! readers see it only after its first sample has been written. Samples of 32-bit Arm processes also go to
+//! fallback events, because perf can unwind them and pmc cannot.
 
 mod table_cache;
 mod worker;

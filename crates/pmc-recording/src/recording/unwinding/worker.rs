@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  held back | first pass | second pass      sorted by time; output up to the first pass's newest record,
-//!  ───────────────────────▲──────────        the rest is held back
+//!  ───────────────────────▲──────────        newer records are held back
 //! ```
 
 use std::sync::Arc;
@@ -268,8 +268,8 @@ fn arch(registers: SampledRegisters<'_>) -> Option<Arch> {
     ARCH.of_process(registers.abi)
 }
 
-/// Unwinds the stack of a sample. Leaves the sample unchanged if a reader may find a better chain later: in a
-/// 32-bit Arm process, or if tables have not been read yet.
+/// Unwinds the stack of a sample. Leaves the sample unchanged if a reader may find a better chain later. This
+/// applies to 32-bit Arm processes, and if tables have not been read yet.
 fn walk(walker: &mut StackWalker, entry: &RoundRecord<'_>, known: Option<&CachedSpace>) {
     // A kernel thread, or a process that is about to exit, has no user stack to unwind.
     let Some(registers) = entry.parts.user_regs else { return walker.take_empty() };
