@@ -34,7 +34,7 @@ impl HandedOverEntry {
     /// sample fields to the events.
     ///
     /// # Errors
-    /// If the holder refuses, or if the plan does not fit the events.
+    /// If the holder refuses, or if the plan does not match the events.
     pub fn ask(
         directory: RunDirectory,
         entry: PersistentEntry,

@@ -33,7 +33,7 @@ use pmc_sys::sys::signal::Signals;
 pub struct CountPlan {
     /// Groups of events, each with the cgroup to which it is limited.
     pub groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>,
-    /// The command, tasks or CPUs to count.
+    /// Targets: the command, tasks or CPUs.
     pub scope: MeasurementScope,
     /// Whether children are counted with their parents.
     pub inherit: bool,
@@ -84,12 +84,12 @@ pub trait Observer {
     /// are counted.
     ///
     /// # Errors
-    /// If the observer refuses the measurement, which ends it.
+    /// If the observer refuses the measurement. The measurement then ends.
     fn opened(&mut self, set: &CounterSet, threads: &[ThreadInfo]) -> Result<()>;
     /// Called at the end of each interval.
     ///
     /// # Errors
-    /// If the output fails, which ends the measurement.
+    /// If the output fails. The measurement then ends.
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()>;
 }
 

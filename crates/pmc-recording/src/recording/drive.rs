@@ -76,7 +76,7 @@ pub(super) trait MeasurementHandler: EventSwitch {
         false
     }
 
-    /// Called each time the loop wakes.
+    /// Called each time the loop wakes up.
     fn work(&mut self, measurement: &mut Measurement) -> Result<()>;
 
     /// Called when the measurement is over: stops everything that still runs.
@@ -292,8 +292,8 @@ impl Measurement {
         Ok(())
     }
 
-    /// Waits for the command to end and returns its resource usage. After a signal to pmc, does not wait for
-    /// a command that ignores SIGTERM.
+    /// Waits for the command to end, and stores its outcome. After a signal to pmc, does not wait for a
+    /// command that ignores SIGTERM.
     fn wait_for(
         &mut self,
         handler: &impl MeasurementHandler,
@@ -320,7 +320,7 @@ fn is_there(handler: &impl MeasurementHandler, name: Option<&str>) -> bool {
     name.is_none_or(|name| handler.requests().iter().any(|(own, _)| *own == name))
 }
 
-/// Prints the events' names on stderr, like perf.
+/// Prints the events' names to stderr, as perf does.
 fn list(handler: &impl MeasurementHandler, rates: bool) {
     for (name, attr) in handler.requests() {
         let what = if attr.get(Flag::Freq) { "freq" } else { "period" };

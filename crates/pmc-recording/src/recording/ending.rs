@@ -6,7 +6,7 @@
 use pmc_sys::sys::process::{CommandOutcome, Ended, RunningCommand};
 use pmc_sys::sys::signal;
 
-/// The reasons to end that have occurred so far.
+/// The end conditions that have been met so far.
 #[derive(Debug, Default)]
 pub(crate) struct EndConditions {
     pub(crate) outcome: Option<CommandOutcome>,

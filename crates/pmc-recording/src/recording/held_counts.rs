@@ -39,7 +39,7 @@ struct HeldSetEvent {
     event: usize,
     name: String,
     held: PersistentEvent,
-    /// Names of the events in its entry; known after the first answer of the holder.
+    /// Names of the events in its entry; known after the holder's first answer.
     members: Vec<String>,
     /// Counts from earlier periods in which counting was on, excluding the current period.
     before: HeldCountMap,
@@ -99,7 +99,7 @@ impl HeldCounts {
     /// check.
     ///
     /// # Errors
-    /// Names the first such entry.
+    /// If there is such an entry. The error names the first one.
     pub(super) fn refuse_several(&self) -> Result<()> {
         let Some(held) = self.0.iter().find(|held| held.members.len() > 1) else { return Ok(()) };
         let error = Error::usage(format!("{}: this entry contains several events", held.name));

@@ -109,7 +109,7 @@ pub fn release(held: PausedChild, command: &[OsString]) -> Result<RunningCommand
     })
 }
 
-/// Converts a command's end to pmc's exit status.
+/// Converts the way in which a command ended to pmc's exit status.
 pub fn exit_of(ended: Ended) -> Exit {
     match ended {
         Ended::Exited(status) => Exit::Command(status),
@@ -128,7 +128,7 @@ pub fn name(command: &[OsString]) -> String {
     command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Explains why there is nothing to count.
+/// Explains why there is nothing to measure.
 pub fn no_target(error: TargetError) -> Error {
     let text = error.to_string();
     match error {

@@ -1,13 +1,13 @@
-//! The live sampler: a thread that opens the events, drains their rings and keeps the current state up to
-//! date.
+//! The live sampler: a thread that opens the events, drains their rings and keeps the live state up to date.
 //!
 //! Receives a [`LivePlan`]; returns the [`LiveState`] that it shares with its viewers. Runs until a viewer
 //! stops it or all sampled processes have ended. While the events run, the thread never blocks on files,
-//! terminals or symbols, because the rings would fill up. [`drive`](super::drive) contains the loop.
+//! terminals or symbols, because otherwise the rings would fill up. [`drive`](super::drive) contains the
+//! loop.
 //!
 //! ```text
 //!   rings ── half full, or half a second ──► Batch ──┐
-//!      all rings are read, then all records that are ├─ lock ─► Live.settle ─► the follower: asks for names
+//!      all rings are read, then all records that are ├─ lock ─► Live::process_until ─► follower
 //!      older than the start of the read are merged   ┘
 //! ```
 
@@ -77,7 +77,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Opens everything and starts the thread.
+    /// Starts the thread, which opens the events. Returns once sampling has begun.
     ///
     /// # Errors
     /// If an event or a target cannot be opened, with the same errors as for a recording.

@@ -45,7 +45,7 @@ pub struct RateOrders {
 pub(super) struct RateRequests {
     orders: Receiver<RateOrder>,
     wake: OwnedFd,
-    /// For each of our own events, its frequency, or its period if it was opened with a period.
+    /// For each of our own events, its frequency, or its period if it has been opened with a period.
     rates: Vec<u64>,
     /// The maximum frequency.
     most: u64,
@@ -68,7 +68,7 @@ impl RateOrders {
     /// Doubles or halves the sampling rate of the event with this index. Waits until the rate has changed.
     ///
     /// # Errors
-    /// Returns the reason why the rate was not changed, as text.
+    /// The reason why the rate has not changed, as text.
     pub fn order(&self, event: usize, twice: bool) -> RateReply {
         let (answer, answered) = sync_channel(1);
         let sent = self.orders.send(RateOrder { event, twice, answer });
@@ -110,7 +110,7 @@ impl RateRequests {
     /// Computes the change that an order requires.
     ///
     /// # Errors
-    /// Returns the reason why nothing can be changed, as text.
+    /// The reason why the rate cannot be changed, as text.
     pub(super) fn change(
         &self,
         order: &RateOrder,

@@ -76,7 +76,7 @@ pub fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
 }
 
 /// Checks that at least one event is sampled, because a recording consists of samples. Events with
-/// `log-cswitch` only log counts (see `pmc_allocate(3)`) so they require a sampled event as well.
+/// `log-cswitch` only log counts (see `pmc_allocate(3)`), so they require a sampled event as well.
 fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>> {
     let mut events = groups.iter().flat_map(|group| &group.events);
     let Some(first) = events.clone().next().filter(|_| events.all(|event| event.qualifiers.log_cswitch))

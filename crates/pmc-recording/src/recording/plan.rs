@@ -25,7 +25,7 @@ pub enum MeasurementScope {
     Families(Vec<u32>),
     /// These threads.
     Threads(Vec<u32>),
-    /// All processes of this user, by name or number.
+    /// All processes of this user, given by name or number.
     User(String),
     /// All threads of the machine, one by one.
     AllThreads,
@@ -41,7 +41,7 @@ pub enum Delay {
     None,
     /// After a delay of this many nanoseconds.
     Ns(u64),
-    /// On an order through the control channel.
+    /// When an order arrives through the control channel.
     UntilOrder,
 }
 
@@ -50,7 +50,7 @@ pub enum Delay {
 pub struct RunSchedule {
     /// Command to start; may be empty. The measurement ends when the command ends.
     pub command: Vec<OsString>,
-    /// Additional environment variables of the command.
+    /// Additional environment variables for the command.
     pub environment: Vec<(OsString, OsString)>,
     /// When measuring starts.
     pub delay: Delay,
@@ -61,7 +61,7 @@ pub struct RunSchedule {
     pub timeout_ns: Option<u64>,
 }
 
-/// Synthesized records for tasks that run before the recording begins.
+/// Synthesized records for tasks that are already running when the recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Synthesis {
     /// Threads with their names.
@@ -106,7 +106,7 @@ pub struct SamplePlan {
     pub unwinds: bool,
     /// Whether truncated stacks are completed from earlier samples of the same thread.
     pub joins: bool,
-    /// Whether each thread has a ring, instead of each CPU.
+    /// Whether there is one ring per thread instead of one per CPU.
     pub per_thread: bool,
     /// Whether records of mappings and tasks go to separate rings, which keep the newest records.
     pub tracks_apart: bool,
@@ -189,7 +189,7 @@ pub struct FilePlan {
     pub path: PathBuf,
     /// Whether the file's name ends with the date and time.
     pub is_stamped: bool,
-    /// Compression level for zstd.
+    /// zstd compression level; `None`: no compression.
     pub compress: Option<i32>,
     /// Condition that starts another file.
     pub rotation: Option<Rotation>,

@@ -255,7 +255,7 @@ fn known(file: &Path, words: &[OsString]) -> Option<RuntimeDetection> {
     })
 }
 
-/// Maximum depth of interpreters that are themselves scripts.
+/// Maximum number of nested scripts, because a script's interpreter may also be a script.
 const MOST_SCRIPTS: usize = 4;
 
 /// Returns the file that is ultimately executed for a command's first word.

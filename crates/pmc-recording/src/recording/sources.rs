@@ -7,7 +7,7 @@
 //! ```
 //! Receives a plan and its events; combines all sources into one list each of events, instances and rings.
 //! Delivers the records of all sources. [`open`](super::open) opens our events, and [`relay`](super::relay)
-//! asks the holders.
+//! requests records from the holders.
 
 use super::held_counts::HeldCounts;
 use super::open::Groups;
@@ -89,10 +89,10 @@ fn chosen(plan: &SamplePlan) -> Option<&'static str> {
     asked.into_iter().find_map(|(is_asked, what)| is_asked.then_some(what))
 }
 
-/// Returns an error if targets are given for held events, which were already opened on targets.
+/// Returns an error if targets are given for held events, which have already been opened on their targets.
 ///
 /// # Errors
-/// Names the first held event if the scope names processes or some CPUs.
+/// If the scope names processes or only some CPUs. The error names the first held event.
 pub(super) fn refuse_other_targets<'a>(
     mut events: impl Iterator<Item = &'a EventSpec>,
     scope: &MeasurementScope,
@@ -117,7 +117,7 @@ fn as_it_was_added(held: &EventSpec, asked: &str) -> Error {
 }
 
 impl RecordSources {
-    /// Opens the events in the plan's scope, maps their rings, and connects to the holders of held events.
+    /// Opens the events on the plan's targets, maps their rings, and connects to the holders of held events.
     /// Also returns the sampled threads.
     ///
     /// # Errors

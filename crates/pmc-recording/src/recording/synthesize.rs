@@ -1,4 +1,5 @@
-//! Synthesized records for the state before the recording: the kernel and its modules, threads, mappings.
+//! Synthesizes records that describe the state before the recording: the kernel and its modules, threads,
+//! mappings.
 //!
 //! Receives the [`Host`] and the targets; appends records to an [`Encoder`]. Once the events are open, the
 //! kernel reports all changes. Changes during the scan may therefore be recorded twice, but are never missed.

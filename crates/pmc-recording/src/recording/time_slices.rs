@@ -14,8 +14,8 @@ use pmc_events::event::{EventGroup, EventSource, EventSpec};
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic::CONTEXT_SWITCHES;
 
-/// Adds a leader to each group whose counts are logged by slice. If all events are single and logged, they
-/// share one leader and keep their order.
+/// Adds a leader to each group whose counts are logged by slice. If all events are logged and none is in an
+/// explicit group, they share one leader and keep their order.
 pub fn lead(mut groups: Vec<EventGroup>) -> Vec<EventGroup> {
     let logs = |group: &EventGroup| group.events.iter().any(|event| event.qualifiers.log_cswitch);
     if groups.iter().all(|group| !group.braces && logs(group)) {

@@ -28,7 +28,7 @@ use pmc_symbols::symbol::{BuildId, BuildIdCache, identify};
 use pmc_sys::error::{Result, Warning, say};
 use pmc_sys::sys::file_map::open_regular;
 
-/// Maximum number of files to look at, for recordings with many containers.
+/// Maximum number of files to inspect, for recordings with many containers.
 const MOST: usize = 5000;
 
 /// Mount namespace, device and inode of a root directory.
@@ -73,7 +73,7 @@ impl OtherRoots {
         self.of.clear();
     }
 
-    /// Waits until all files are copied. Warns about files that could not be copied.
+    /// Waits until all files have been copied. Warns about files that could not be copied.
     pub(super) fn finish(&mut self) {
         let Some(FileCopyThread { files, thread }) = self.keeper.take() else { return };
         drop(files);

@@ -28,7 +28,7 @@ use pmc_sys::sys::{arch, clock, standard_output};
 
 /// The events of a recording in two forms: as the kernel samples them, and as the file describes them.
 pub struct OutputEvents {
-    /// The events as the kernel writes them.
+    /// The events as the kernel samples them.
     pub(crate) taken: Vec<RecordedEvent>,
     /// The events as the file describes them. Events unwound while recording have call chains instead of
     /// stack copies.

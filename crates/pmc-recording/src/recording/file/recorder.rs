@@ -327,7 +327,7 @@ impl MeasurementHandler for Recorder<'_> {
         self.handle_gone_holders();
         self.readings = self.sources.read();
         for InstanceReading { instance, count, .. } in &mut self.readings {
-            // For children the kernel adds only their time on this CPU.
+            // For child threads, the kernel adds only their time on this CPU.
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
             count.enabled_ns = count.enabled_ns.max(told);
         }
@@ -392,8 +392,7 @@ impl Recorder<'_> {
         }
         let cut = output.cut_traces();
         sources.rings.drain_traces(&cut, |piece, slices| output.take_trace(piece, slices))?;
-        // A backward ring may contain older records than the other rings, so a recording with one has no
-        // rounds.
+        // A backward ring may contain older records than the other rings, so such a recording has no rounds.
         if bytes > 0 && !sources.rings.has_backward() {
             output.end_round()?;
         }

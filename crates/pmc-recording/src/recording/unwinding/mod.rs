@@ -2,7 +2,7 @@
 //! call chains.
 //!
 //! Receives the contents of the rings, round by round, and synthesized records for existing processes.
-//! Returns records for the file, sorted by time. Decides what to do when unwinding cannot keep up. It
+//! Returns records for the file, sorted by time. Decides what to do when unwinding cannot keep up. The module
 //! connects measuring (the rings) and reading (address spaces and unwind tables).
 //!
 //! ```text

@@ -105,8 +105,8 @@ impl TableCache {
         }
     }
 
-    /// Returns the number of files read. While this number stays the same, so do the results of
-    /// [`get`](Self::get).
+    /// Returns the number of files read. The results of [`get`](Self::get) change only when this number
+    /// changes.
     pub(crate) fn age(&self) -> u64 {
         self.shared.lock().read
     }
