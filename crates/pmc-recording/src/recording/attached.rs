@@ -1,4 +1,4 @@
-//! Records events that a holder keeps open: this recorder takes over the events and everything in their
+//! Records events that a holder keeps open. The recorder takes over the events and the contents of their
 //! rings.
 //!
 //! Receives an entry and the plan of the recording; returns [`RecordSources`], as if this process had opened
@@ -30,11 +30,11 @@ pub struct HandedOverEntry {
 }
 
 impl HandedOverEntry {
-    /// Asks the holder for the events, which the holder also keeps for now. Adjusts the plan's targets and
+    /// Requests the events from the holder, which also keeps them for now. Adjusts the plan's targets and
     /// sample fields to the events.
     ///
     /// # Errors
-    /// If the holder refuses, or if the plan does not fit the events.
+    /// If the holder refuses, or if the plan does not match the events.
     pub fn ask(
         directory: RunDirectory,
         entry: PersistentEntry,
@@ -55,9 +55,9 @@ impl HandedOverEntry {
             .why("a snapshot needs ring buffers in overwrite mode")
             .try_this("pmc persist add … --overwrite, or pmc record --overwrite and adopt"));
         }
-        // To unwind while recording, samples must contain their event's id, because samples that keep their
-        // stack copy are assigned to another event. Mappings must also be known in time, but a backward ring
-        // is read only at the end.
+        // Unwinding while recording requires the event's id in each sample, because samples that keep their
+        // stack copy are assigned to another event. It also requires the mappings in time, but a backward
+        // ring is read only at the end.
         let tells_whose = all(|attr| attr.sample_type() & sample_type::IDENTIFIER != 0);
         plan.unwinds &= tells_whose && !any(Flag::WriteBackward);
         let copied = events.iter().map(Attr::sample_stack_user).max().unwrap_or(0);

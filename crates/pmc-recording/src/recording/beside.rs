@@ -13,7 +13,7 @@ use pmc_events::counter::rings::Rings;
 use pmc_sys::abi::Attr;
 use pmc_sys::error::{Error, Result};
 
-/// A recording and a counting measurement that runs at the same time.
+/// A recording and a counting measurement that run at the same time.
 pub(super) struct CombinedMeasurement<A, B> {
     pub(super) recording: A,
     pub(super) counting: B,

@@ -1,5 +1,5 @@
-//! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: commands from another process while counting or recording,
-//! called orders here.
+//! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: commands from another process while counting or recording.
+//! The code calls them orders.
 //!
 //! Receives bytes; returns [`ControlCommand`]s. Answers each order with a line on ACK: `ack` (as in perf) if
 //! the order was carried out, otherwise `refused:` and the reason.
@@ -23,7 +23,7 @@ pub(crate) enum ControlCommand {
     Change(Option<String>, EventChange),
     Stop,
     Ping,
-    /// `record`: write the contents of the rings.
+    /// Write the contents of the rings (only `record`).
     Snapshot,
     /// Print the names of the events, optionally with their sampling rates.
     EventList {
@@ -117,7 +117,7 @@ impl Control {
         Ok(control)
     }
 
-    /// Returns the received orders in sequence. Warns about unknown words and skips them.
+    /// Returns the orders received so far, oldest first. Warns about unknown words and skips them.
     pub(crate) fn orders(&mut self) -> Result<Vec<ControlCommand>> {
         let mut buffer = [0u8; LONGEST_ORDER];
         while !self.closed {

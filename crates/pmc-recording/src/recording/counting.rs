@@ -1,4 +1,4 @@
-//! One counting measurement, from the first count to the last.
+//! Runs one counting measurement, from the first count to the last.
 //!
 //! Receives a [`CountingSetup`] (events, targets, end conditions) and an [`Observer`] that is called at each
 //! interval. Returns the final totals and how the measurement ended ([`MeasurementResult`]). Warns about
@@ -33,7 +33,7 @@ use pmc_sys::sys::signal::Signals;
 pub struct CountPlan {
     /// Groups of events, each with the cgroup to which it is limited.
     pub groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>,
-    /// Processes or CPUs.
+    /// Targets: the command, tasks or CPUs.
     pub scope: MeasurementScope,
     /// Whether children are counted with their parents.
     pub inherit: bool,
@@ -80,16 +80,16 @@ pub struct IntervalReadings<'a> {
 /// Receives the progress of a measurement.
 pub trait Observer {
     /// Called when all counters are open but nothing runs yet. This is the last chance to refuse the
-    /// measurement. `threads` are the counted threads, with the command's first; empty if whole CPUs are
-    /// counted.
+    /// measurement. `threads` are the counted threads: for a command, its first thread. Empty if whole CPUs
+    /// are counted.
     ///
     /// # Errors
-    /// The observer's refusal: it ends the measurement.
+    /// If the observer refuses the measurement. The measurement then ends.
     fn opened(&mut self, set: &CounterSet, threads: &[ThreadInfo]) -> Result<()>;
     /// Called at the end of each interval.
     ///
     /// # Errors
-    /// If the output fails: it ends the measurement.
+    /// If the output fails. The measurement then ends.
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()>;
 }
 
@@ -226,8 +226,8 @@ impl<'a> Counting<'a> {
         Ok(())
     }
 
-    /// Hands the counters over to this user's holder. They continue to count in the holder. pmc prints the
-    /// counts so far.
+    /// Hands the counters over to this user's holder, where they continue to count. pmc prints the counts so
+    /// far.
     fn hand_over(&mut self, is_on: bool) -> Result<()> {
         if !self.held_counts.is_empty() {
             return Err(Error::new("some events already belong to a holder"));
@@ -362,7 +362,7 @@ impl MeasurementHandler for Counting<'_> {
         if ending.handed_over {
             return Ok(());
         }
-        // Counters need to be stopped before reading only if their targets continue to run.
+        // Counters must be stopped before reading only if their targets continue to run.
         if ending.outcome.is_some() && self.ends_with_command {
             return Ok(());
         }
@@ -386,7 +386,7 @@ fn starting(error: io::Error) -> Error {
     Error::io("starting the counters", error)
 }
 
-/// Opens the set in the given scope. Returns the counted threads, if any.
+/// Opens the counters of the set on the targets in `scope`. Returns the counted threads, if any.
 fn open_scope(
     set: &mut CounterSet,
     host: &Host,

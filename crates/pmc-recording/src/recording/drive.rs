@@ -1,4 +1,4 @@
-//! The loop of every measurement: starts a measurement handler, serves it while it runs, and ends it.
+//! The loop that all measurements share: starts a measurement handler, calls it at each wake-up, and ends it.
 //!
 //! Receives a [`MeasurementHandler`] (a recording into a file, the live sampler, or counters) and its
 //! [`LoopContext`]; returns the finished [`Measurement`]. Decides what wakes the loop, in which order it
@@ -67,16 +67,16 @@ pub(super) trait MeasurementHandler: EventSwitch {
     /// Returns the latest time for the next call of [`work`](Self::work).
     fn due(&self) -> Option<u64>;
 
-    /// Handles SIGUSR2 or an order for a snapshot.
+    /// Handles SIGUSR2 or a snapshot order.
     fn snapshot(&mut self) {}
 
-    /// Handles SIGUSR1: hands the events over to a holder. `is_on` says whether the events are on. Returns
+    /// Handles SIGUSR1: hands the events over to a holder. `is_on`: whether all events are running. Returns
     /// whether the handover succeeded; if so, the measurement ends and the command continues to run.
     fn detach(&mut self, _is_on: bool) -> bool {
         false
     }
 
-    /// Called each time the loop wakes.
+    /// Called each time the loop wakes up.
     fn work(&mut self, measurement: &mut Measurement) -> Result<()>;
 
     /// Called when the measurement is over: stops everything that still runs.
@@ -109,7 +109,7 @@ pub(super) struct LoopContext<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Measurement {
     /// Start of the measurement, in nanoseconds of the monotonic clock. The measurement starts when the
-    /// events are first on, not before (`-D`).
+    /// events are first switched on, which can be delayed (`-D`).
     pub(super) start: u64,
     /// The time at which the loop last woke up; after the measurement, the time at which it ended.
     pub(super) now: u64,
@@ -119,7 +119,7 @@ pub(super) struct Measurement {
     pub(super) activity: Activity,
 }
 
-/// Measures from start to end.
+/// Runs a measurement from start to end.
 ///
 /// # Errors
 /// If the command cannot be started (status 126 or 127), if waiting or switching the events fails, or if the
@@ -152,13 +152,13 @@ pub(super) fn drive(handler: &mut impl MeasurementHandler, context: LoopContext<
     let mut switches = run_schedule.switches.iter().map(|ns| start + ns).peekable();
     let mut turns_on = false;
     let mut timeout_at = run_schedule.timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
-    // The end of other processes' threads raises no SIGCHLD, so it must be polled.
+    // Threads of other processes raise no SIGCHLD when they end, so pmc polls for their end.
     let watches_threads = command.is_none() && !threads.is_empty();
-    // The command's end must also be polled if signals are not handled.
+    // pmc also polls for the command's end if it does not handle signals.
     let unsignalled = command.as_ref().filter(|_| signals.is_none());
     let ticks = watches_threads || unsignalled.is_some() || reserved.is_some();
     let mut next_tick = ticks.then_some(start + TICK_NS);
-    // A file or /dev/null cannot be polled: read its orders now.
+    // A control channel that is a file or /dev/null cannot be polled, so read its orders now.
     if let Some(control) = control.as_deref_mut() {
         measurement.obey(handler, control)?;
     }
@@ -292,8 +292,8 @@ impl Measurement {
         Ok(())
     }
 
-    /// Waits for the command to end and returns its resource usage. After a signal to pmc, does not wait for
-    /// a command that ignores SIGTERM.
+    /// Waits for the command to end, and stores its outcome. After a signal to pmc, does not wait for a
+    /// command that ignores SIGTERM.
     fn wait_for(
         &mut self,
         handler: &impl MeasurementHandler,
@@ -315,12 +315,12 @@ impl Measurement {
 
 const NO_SUCH_EVENT: &str = "unknown event name: the command `evlist` lists the names";
 
-/// Whether there is an event with the name in an order. True for an order without a name.
+/// Whether the event that an order names exists. Always true for an order without a name.
 fn is_there(handler: &impl MeasurementHandler, name: Option<&str>) -> bool {
     name.is_none_or(|name| handler.requests().iter().any(|(own, _)| *own == name))
 }
 
-/// Prints the events' names on stderr, like perf.
+/// Prints the events' names to stderr, as perf does.
 fn list(handler: &impl MeasurementHandler, rates: bool) {
     for (name, attr) in handler.requests() {
         let what = if attr.get(Flag::Freq) { "freq" } else { "period" };
@@ -335,8 +335,8 @@ fn waiting_for_command(error: io::Error) -> Error {
     Error::io("waiting for the command", error)
 }
 
-/// All descriptors that wake the loop, in one epoll set. A ring is registered under its index, a trigger ring
-/// under its index plus [`TRIGGERS`], and every other descriptor under one of the numbers below.
+/// All descriptors that wake the loop, in one epoll set. A ring is registered under its index, and a trigger
+/// ring under its index plus [`TRIGGERS`]. All other descriptors are registered under the numbers below.
 struct Poller {
     all: OwnedFd,
 }
@@ -384,7 +384,7 @@ impl Poller {
     /// Sleeps until a descriptor is ready or the deadline has passed; `None`: no deadline.
     ///
     /// The epoll set is itself polled as a descriptor, because `ppoll` has nanosecond resolution on every
-    /// kernel and `epoll_wait` does not. It is queried only if something is ready.
+    /// kernel and `epoll_wait` does not. The set is queried only if a descriptor is ready.
     fn wait(
         &mut self,
         handler: &mut impl MeasurementHandler,
@@ -443,7 +443,7 @@ impl Poller {
     }
 }
 
-/// Returns the rings that are registered under numbers from `first` on.
+/// Returns the rings that are registered under numbers starting at `first`.
 fn rings(handler: &mut impl MeasurementHandler, first: u64) -> Option<&mut Rings> {
     if first == TRIGGERS { handler.triggers() } else { handler.rings() }
 }

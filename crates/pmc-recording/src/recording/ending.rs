@@ -1,4 +1,4 @@
-//! The reason that ends a measurement: the command's end, a signal, an order, or a timeout.
+//! The reasons why a measurement ends: the command's end, a signal, an order, or a timeout.
 //!
 //! Receives these events as they happen. Decides whether the measurement is over and how the process exits.
 //! All commands that measure use this module.
@@ -6,14 +6,14 @@
 use pmc_sys::sys::process::{CommandOutcome, Ended, RunningCommand};
 use pmc_sys::sys::signal;
 
-/// The reasons to end that have occurred so far.
+/// The end conditions that have been met so far.
 #[derive(Debug, Default)]
 pub(crate) struct EndConditions {
     pub(crate) outcome: Option<CommandOutcome>,
     pub(crate) stopped: bool,
     pub(crate) timed_out: bool,
     first_signal: Option<i32>,
-    /// Whether a second signal arrived; if so, stop waiting for the command.
+    /// Whether a second signal has arrived; if so, pmc stops waiting for the command.
     pub(crate) insisted: bool,
     /// Whether a holder has taken over the events. The command continues to run.
     pub(crate) handed_over: bool,

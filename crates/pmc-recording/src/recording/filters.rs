@@ -6,10 +6,10 @@ use pmc_events::event::{EventGroup, EventParser, EventSpec};
 use pmc_sys::abi::attr::kind;
 use pmc_sys::error::{Error, Result};
 
-/// Parses event strings and adds their filters. Each filter has the index of its event text.
+/// Parses event strings and adds their filters. Each filter comes with the index of its event string.
 ///
 /// # Errors
-/// If a text is invalid on this machine, or a filter follows an event that is not a tracepoint.
+/// If an event string is invalid on this machine, or a filter follows an event that is not a tracepoint.
 pub fn events(
     parser: &mut EventParser<'_>,
     texts: &[String],

@@ -1,6 +1,6 @@
 //! Hands over open events between processes: from a recorder to a holder, and back.
 //!
-//! Describes [`Rings`] for another process ([`Handover`]), and makes rings from such a description. The
+//! Describes [`Rings`] for another process ([`Handover`]), and rebuilds rings from such a description. The
 //! descriptors are sent separately, and only to a process that may open such events itself.
 
 use std::io;
@@ -49,7 +49,7 @@ pub(super) fn give(
 }
 
 /// Describes counters, which are events without rings, and returns their descriptors. Excludes refused events
-/// and those that pmc measures itself.
+/// and events that pmc measures itself.
 ///
 /// # Errors
 /// The kernel's error.
@@ -160,9 +160,9 @@ pub(crate) fn scope(handover: &Handover) -> Result<MeasurementScope> {
     }
 }
 
-/// Returns the running threads that events of this scope record: the scope's threads and their descendants.
+/// Returns the running threads that events in this scope record: the scope's threads and their descendants.
 /// If a thread has ended, its children cannot be found, so all threads of the machine are returned. Returns
-/// none if whole CPUs are recorded.
+/// no threads if whole CPUs are recorded.
 pub(crate) fn threads(scope: &MeasurementScope, host: &Host) -> Vec<Alive> {
     let MeasurementScope::Processes(tids) = scope else { return Vec::new() };
     let pids: Option<Vec<u32>> = tids.iter().map(|&tid| Some(host.thread(tid)?.pid)).collect();

@@ -1,8 +1,8 @@
 //! Counts of events that a holder keeps open. They count continuously, so a measurement takes the difference
 //! between the counts at its start and at its end.
 //!
-//! Receives the events' specs, and queries their holders for counts whenever counting is switched on or off.
-//! Returns readings in addition to those of the counters that this process has opened.
+//! Receives the events' specs, and requests counts from their holders whenever counting is switched on or
+//! off. Returns readings in addition to those of the counters that this process has opened.
 
 use std::collections::HashMap;
 
@@ -15,33 +15,33 @@ use pmc_events::event::{EventSource, EventSpec, PersistentEvent};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::units::Count;
 
-/// Counts by the entry's member event and CPU.
+/// Counts by CPU and by the event's index within its entry.
 type HeldCountMap = HashMap<(usize, Option<u32>), Count>;
 
-/// Maximum time to wait for a holder's counts once a measurement runs. A stopped holder must not block the
-/// other events of the measurement.
+/// Maximum time to wait for a holder's counts while a measurement is running. A stopped holder must not block
+/// the other events of the measurement.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Count of a held event.
 pub(super) struct HeldReading {
     /// Index of the event in the set.
     pub(super) event: usize,
-    /// Index of the event within its entry: the entry of an adopted recording may have several.
+    /// Index of the event within its entry. The entry of an adopted recording may contain several events.
     pub(super) member: usize,
     pub(super) cpu: Option<u32>,
-    /// The count; `None` if the holder does not answer any more.
+    /// The count; `None` if the holder no longer answers.
     pub(super) count: Option<Count>,
 }
 
-/// An event of the set that a holder keeps.
+/// An event of the set that a holder keeps open.
 struct HeldSetEvent {
     /// Index of the event in the set.
     event: usize,
     name: String,
     held: PersistentEvent,
-    /// Names of the events in its entry; known after the first answer of the holder.
+    /// Names of the events in its entry; known after the holder's first answer.
     members: Vec<String>,
-    /// Counts from the earlier periods in which counting was on, without the current period.
+    /// Counts from earlier periods in which counting was on, excluding the current period.
     before: HeldCountMap,
     /// The holder's counts at the last switch-on; `None` while counting is off.
     base: Option<HeldCountMap>,
@@ -95,10 +95,11 @@ impl HeldCounts {
         self.0.is_empty()
     }
 
-    /// Returns an error for an entry with several events. Used by callers that show one count per entry.
+    /// Returns an error for an entry with several events. Callers that show one count per entry use this
+    /// check.
     ///
     /// # Errors
-    /// Names the first such entry.
+    /// If there is such an entry. The error names the first one.
     pub(super) fn refuse_several(&self) -> Result<()> {
         let Some(held) = self.0.iter().find(|held| held.members.len() > 1) else { return Ok(()) };
         let error = Error::usage(format!("{}: this entry contains several events", held.name));
@@ -125,7 +126,7 @@ impl HeldCounts {
                 continue;
             }
             readings.extend(counts.into_iter().map(|((member, cpu), count)| {
-                // An event whose threads slept the whole time has a valid count: 0.
+                // An event whose threads were asleep the whole time has a valid count: 0.
                 let count = match count.enabled_ns {
                     0 => Count { enabled_ns: 1, running_ns: 1, ..count },
                     _ => count,

@@ -55,10 +55,10 @@ pub fn hold(command: &[OsString]) -> Result<PausedChild> {
     start(command, &[], Streams::Shared)
 }
 
-/// Like [`hold`], for the command of a measurement, if it has one.
+/// Like [`hold`], but for a measurement's command, if there is one.
 ///
 /// # Errors
-/// As for [`hold`].
+/// The same errors as [`hold`].
 pub fn hold_for(run_schedule: &RunSchedule, streams: Streams) -> Result<Option<PausedChild>> {
     let RunSchedule { command, environment, .. } = run_schedule;
     (!command.is_empty()).then(|| start(command, environment, streams)).transpose()
@@ -109,7 +109,7 @@ pub fn release(held: PausedChild, command: &[OsString]) -> Result<RunningCommand
     })
 }
 
-/// Converts a command's end to pmc's exit status.
+/// Converts the way in which a command ended to pmc's exit status.
 pub fn exit_of(ended: Ended) -> Exit {
     match ended {
         Ended::Exited(status) => Exit::Command(status),
@@ -128,7 +128,7 @@ pub fn name(command: &[OsString]) -> String {
     command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Explains why there is nothing to count.
+/// Explains why there is nothing to measure.
 pub fn no_target(error: TargetError) -> Error {
     let text = error.to_string();
     match error {

@@ -1,14 +1,14 @@
-//! The live sampler: a thread that opens the events, drains their rings and keeps the current state up to
-//! date.
+//! The live sampler: a thread that opens the events, drains their rings and keeps the live state up to date.
 //!
 //! Receives a [`LivePlan`]; returns the [`LiveState`] that it shares with its viewers. Runs until a viewer
 //! stops it or all sampled processes have ended. While the events run, the thread never blocks on files,
-//! terminals or symbols, because the rings would fill up. The loop itself is [`drive`](super::drive).
+//! terminals or symbols, because otherwise the rings would fill up. [`drive`](super::drive) contains the
+//! loop.
 //!
 //! ```text
 //!   rings ── half full, or half a second ──► Batch ──┐
-//!      every ring is read, then everything older     ├─ lock ─► Live.settle ─► the follower: asks for names
-//!      than the start of the reading is settled      ┘
+//!      all rings are read, then all records that are ├─ lock ─► Live::process_until ─► follower
+//!      older than the start of the read are merged   ┘
 //! ```
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -51,7 +51,7 @@ const WRITING_NS: u64 = 2_000_000;
 pub struct LivePlan {
     /// What to sample.
     pub sample: SamplePlan,
-    /// The attributes to keep of each sample.
+    /// The attributes to keep from each sample.
     pub query: SampleQuery,
     /// Maximum length of a call chain.
     pub max_stack: usize,
@@ -63,7 +63,7 @@ pub struct LivePlan {
     pub streams: Streams,
 }
 
-/// Called with the current state whenever records have been settled. The flag is `true` at the last call.
+/// Called with the live state whenever records have been added to it. The flag is `true` in the last call.
 pub(crate) type LiveObserver = Box<dyn FnMut(&mut Live, bool) + Send>;
 
 /// The running sampler thread.
@@ -77,7 +77,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Opens everything and starts the thread.
+    /// Starts the thread, which opens the events. Returns once sampling has begun.
     ///
     /// # Errors
     /// If an event or a target cannot be opened, with the same errors as for a recording.
@@ -239,7 +239,7 @@ impl<'a> Sampling<'a> {
             now + self.first_drains.next().unwrap_or_else(|| self.sources.pace(self.state.settle_ns()));
     }
 
-    /// Reads the rings without settling anything.
+    /// Reads the rings into the batch, but does not update the live state.
     fn take(&mut self) -> Result<()> {
         let Self { sources, batch, layouts, owners, .. } = self;
         let taken = sources.drain(|ring, slices| {
@@ -287,7 +287,8 @@ impl<'a> Sampling<'a> {
     }
 
     fn drain(&mut self) -> Result<()> {
-        // All records older than this have been written on every CPU. Newer records wait.
+        // Every CPU has written all of its records that are older than this. Newer records wait for the next
+        // drain.
         let horizon = monotonic_ns().saturating_sub(WRITING_NS);
         self.take()?;
         if !self.batch.is_empty() {
@@ -300,11 +301,11 @@ impl<'a> Sampling<'a> {
     fn process_until(&mut self, horizon: u64) {
         let mut live = self.state.live();
         live.process_until(&mut self.batch, horizon);
-        // This is the last method called when sampling ends.
+        // Only the last call, when sampling ends, passes `u64::MAX`.
         (self.follower)(&mut live, horizon == u64::MAX);
     }
 
-    /// Synthesizes records of the state before sampling began.
+    /// Synthesizes records that describe the state before sampling began.
     fn synthesize(&mut self) -> Result<()> {
         let mut out = Encoder::new(self.layouts.iter().next().map_or(0, |layout| layout.trailer_size()));
         let (host, cgroups) = (self.host, self.plan.sample.options.cgroups);
@@ -318,8 +319,8 @@ impl<'a> Sampling<'a> {
         let extent = SynthesisOptions { what: Synthesis::ALL, data_mappings: false, namespaces: false };
         synthesize::processes(host, pids, extent, &mut out, |out| {
             self.state.live().take_synthesized(out.bytes());
-            // Synthesizing takes long if there are many processes, and the events already run, so read the
-            // rings now.
+            // The events are already running, and synthesizing takes long if there are many processes. So
+            // read the rings now.
             self.take()
         })?;
         let mut live = self.state.live();

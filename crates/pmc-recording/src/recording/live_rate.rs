@@ -32,26 +32,26 @@ pub(super) struct RateOrder {
     pub(super) answer: SyncSender<RateReply>,
 }
 
-/// A text: the event's new rate, or why nothing has changed.
+/// The answer as text: the event's new rate, or the reason why the rate has not changed.
 pub(super) type RateReply = std::result::Result<String, String>;
 
-/// The sender of orders.
+/// The sending end of the order channel.
 pub struct RateOrders {
     orders: Sender<RateOrder>,
     wake: OwnedFd,
 }
 
-/// The receiver of orders.
+/// The receiving end of the order channel.
 pub(super) struct RateRequests {
     orders: Receiver<RateOrder>,
     wake: OwnedFd,
-    /// For each of our own events, its frequency, or its period if it was opened with a period.
+    /// For each of our own events, its frequency, or its period if it has been opened with a period.
     rates: Vec<u64>,
     /// The maximum frequency.
     most: u64,
 }
 
-/// Creates both ends.
+/// Creates both ends of the order channel.
 ///
 /// # Errors
 /// If the kernel cannot create a descriptor.
@@ -68,12 +68,12 @@ impl RateOrders {
     /// Doubles or halves the sampling rate of the event with this index. Waits until the rate has changed.
     ///
     /// # Errors
-    /// Returns the reason why the rate was not changed, as text.
+    /// The reason why the rate has not changed, as text.
     pub fn order(&self, event: usize, twice: bool) -> RateReply {
         let (answer, answered) = sync_channel(1);
         let sent = self.orders.send(RateOrder { event, twice, answer });
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-        // If the sampler has ended, the order is dropped together with the channel for the answer.
+        // If the sampler has ended, the order and its answer channel are dropped.
         sent.ok().and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err("sampling has ended".to_owned()))
     }
 }
@@ -110,7 +110,7 @@ impl RateRequests {
     /// Computes the change that an order requires.
     ///
     /// # Errors
-    /// Returns the reason why nothing can be changed, as text.
+    /// The reason why the rate cannot be changed, as text.
     pub(super) fn change(
         &self,
         order: &RateOrder,
@@ -121,7 +121,7 @@ impl RateRequests {
         change(name, attr, rate, order.twice, self.most)
     }
 
-    /// Records that the change was made, and returns the answer for the user.
+    /// Records that the change has been made, and returns the answer for the user.
     pub(super) fn made(&mut self, event: usize, change: RateChange) -> String {
         self.rates[event] = change.rate;
         change.words

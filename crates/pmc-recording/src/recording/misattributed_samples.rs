@@ -1,9 +1,9 @@
-//! Samples in our rings that have another recorder's id.
+//! Samples in our rings that contain another recorder's event id.
 //!
-//! Linux (6.2 to at least 6.18) writes one sample for several software events without changing the id in it.
-//! If two recorders sample page faults on the same CPU, some samples of one recorder have an id of the other
-//! recorder. perf rejects a file with such samples. If the ring has only one event of that type, the sample
-//! must belong to that event. Otherwise the sample is dropped and counted as lost.
+//! Linux (6.2 to at least 6.18) writes the same sample for several software events without changing the id in
+//! it. If two recorders sample page faults on the same CPU, some of one recorder's samples contain the other
+//! recorder's id. perf rejects a file with such samples. If the ring has only one event of that type, the
+//! sample must belong to that event. Otherwise the sample is dropped and counted as lost.
 
 use pmc_perfdata::record::{HEADER, Layouts, RawRecord, kind};
 

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!   SamplePlan ──► open: Rings ──┬─► file: a recording ── FilePlan: path, maximum size, rotation
-//!                                └─► live: batches, settled into the current state ─────► top
-//!   Setup ───────► CounterSet ─────► counting: readings, shown at each interval ────────► stat
-//!                                         all three driven by drive: the one loop
+//!                                └─► live: batches, merged into the live state ─────────► top
+//!   CountPlan ───► CounterSet ─────► counting: readings, shown at each interval ────────► stat
+//!                                         drive runs all three in one loop
 //! ```
 //! Commands turn their arguments into plans ([`plan`]) and pass them in. This module opens the events
 //! ([`open`]) and starts the command ([`launch`]). It decides when rings are drained and when the measurement
-//! ends ([`ending`]), and warns about features that are not available. This module connects measuring and
-//! reading: it turns measurements into records that the code for reading understands. Commands pass in
-//! observers that display the results, and `analysis` reads recordings.
+//! ends ([`ending`]), and warns about features that are not available. It connects measuring and reading: its
+//! output consists of records that the reading code understands. Commands pass in observers that display the
+//! results, and `analysis` reads recordings.
 
 pub mod attached;
 mod beside;

@@ -1,9 +1,9 @@
 //! Threads that started while events were being opened.
 //!
-//! Opening events takes time (some 50 ms for 2,000 threads). If a thread without events starts another
-//! thread, the new thread inherits no events. So pmc rescans until it finds no new threads. If the parent
-//! already had events, the new thread has inherited them. The kernel reports such a thread in a ring, and pmc
-//! must not open events for it again.
+//! Opening events takes time (about 50 ms for 2,000 threads). If a thread without events starts another
+//! thread, the new thread inherits no events. pmc therefore rescans until it finds no new threads. If the
+//! parent already had events, the new thread has inherited them. The kernel reports such a thread in a ring,
+//! and pmc must not open events for it again.
 //!
 //! One gap remains, because a thread's events are opened CPU by CPU. A child that the thread starts meanwhile
 //! may lack the events of later CPUs, or have the events of earlier CPUs twice.
@@ -60,7 +60,7 @@ pub(super) fn attach(
     Ok(())
 }
 
-/// Returns the threads that are not known yet.
+/// Returns the threads in `now` that are not in `known`.
 fn unknown(now: Vec<Alive>, known: &[Alive]) -> Vec<Alive> {
     let known: HashSet<u32> = known.iter().map(|thread| thread.tid).collect();
     now.into_iter().filter(|thread| !known.contains(&thread.tid)).collect()

@@ -1,4 +1,4 @@
-//! Explains why a recording has no samples, from the counts of its sampled events.
+//! Explains why a recording has no samples, based on the counts of its sampled events.
 //!
 //! Receives the plan and the result of the recording; returns a warning with the likely reason.
 
@@ -43,7 +43,7 @@ pub fn reason(
         run.readings.iter().filter(|one| one.instance.event == at).map(|one| one.count.value).sum()
     };
     let mut events = events.iter().enumerate().map(|(at, event)| (event, counted(at)));
-    // Explain an event that occurred too rarely, if there is one, rather than an event that did not occur.
+    // Prefer an explanation for an event that occurred too rarely over one for an event that did not occur.
     let happened = events.clone().find(|&(_, count): &(_, u64)| count > 0);
     let (event, count) = happened.or_else(|| events.next())?;
     let (name, attr) = (event.name(), &event.attr);

@@ -1,8 +1,8 @@
-//! Opens the events of a plan in its scope, and their rings.
+//! Opens a plan's events on its targets, and maps their rings.
 //!
-//! Receives a [`SamplePlan`]; returns [`Rings`] and the sampled threads. Decides the size of the rings, how
-//! to treat a frequency above the kernel's limit, and which events to sample by default.
-//! [`drive`](super::drive) starts the events.
+//! Receives a [`SamplePlan`]; returns [`Rings`] and the sampled threads. Chooses the ring size, how to treat
+//! a frequency above the kernel's limit, and which events to sample by default. [`drive`](super::drive)
+//! starts the events.
 
 use std::rc::Rc;
 
@@ -36,7 +36,7 @@ use pmc_sys::units;
 /// Groups of events, each with the cgroup in which it is measured.
 pub(crate) type Groups = Vec<(EventGroup, Option<Rc<TargetCgroup>>)>;
 
-/// Returns the requested events with their cgroups. If none are requested, returns the machine's best clock.
+/// Returns the requested events with their cgroups. If none are requested, returns `cycles:P`.
 ///
 /// # Errors
 /// If an event or cgroup is unknown.
@@ -76,7 +76,7 @@ pub fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
 }
 
 /// Checks that at least one event is sampled, because a recording consists of samples. Events with
-/// `log-cswitch` only log counts (see `pmc_allocate(3)`) and need a sampled event in addition.
+/// `log-cswitch` only log counts (see `pmc_allocate(3)`), so they require a sampled event as well.
 fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>> {
     let mut events = groups.iter().flat_map(|group| &group.events);
     let Some(first) = events.clone().next().filter(|_| events.all(|event| event.qualifiers.log_cswitch))
@@ -90,7 +90,8 @@ fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>>
     Err(Box::new(Refusal::before_the_kernel(&first.name, attr, errno::EINVAL, known)))
 }
 
-/// Checks for `-c auto` that each event has a period, either from the vendor or from the event's text.
+/// For `-c auto`, checks that each event has a period, recommended by its vendor or given in the event's
+/// text.
 fn have_periods(groups: &[EventGroup]) -> Result<()> {
     let members = |group: &'_ EventGroup| if group.leader_sampling { 1 } else { group.events.len() };
     let mut sampled = groups.iter().flat_map(|group| group.events.iter().take(members(group)));
@@ -118,7 +119,7 @@ fn no_period(spec: &EventSpec) -> Error {
         .try_this("use a vendor event: pmc list --long vendor shows the periods")
 }
 
-/// Samples cpu-clock if the machine has no cycles event, like perf.
+/// Replaces cycles with cpu-clock if the machine has no cycles event, as perf does.
 fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
     let all = groups.iter_mut().flat_map(|group| &mut group.events);
     let mut cycles = all.filter(|spec| spec.is_generic(kind::HARDWARE, CPU_CYCLES)).peekable();
@@ -130,11 +131,11 @@ fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
     }
 }
 
-/// Lowers a frequency above the kernel's limit to that limit, like perf. With `--strict-freq` or `--strict`
-/// such a frequency is an error.
+/// Lowers a frequency above the kernel's limit to that limit, as perf does. With `--strict-freq` or
+/// `--strict` such a frequency is an error.
 ///
 /// # Errors
-/// With these options, if the frequency is too high.
+/// If the frequency exceeds the limit and one of these options is given.
 pub fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
     let Rate::Frequency(wanted) = plan.options.rate else { return Ok(()) };
     let most: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
@@ -163,19 +164,19 @@ fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<TargetCgroup>>)])
     plan.unwinds && (copies || written.any(|mode| mode.as_deref() == Some("dwarf")))
 }
 
-/// Returns the default options with which a holder opens its events. Options of the request override them.
+/// Returns a holder's default options for opening events. Options in the request override them.
 pub(crate) fn held_options() -> SampleOptions {
     // Use a clock that every reader of the records can read too.
     SampleOptions { clock: clock::number("monotonic"), running_time: true, ..SampleOptions::default() }
 }
 
-/// Returns a set without events and rings.
+/// Returns empty [`Rings`], without events.
 pub(super) fn none() -> Result<Rings> {
     let none = Rings::new(Vec::new(), &SampleOptions::default(), RingOptions::default());
     none.map_err(|refusal| Error::new(refusal.event))
 }
 
-/// Opens the events in the plan's scope, and maps their rings.
+/// Opens the events on the plan's targets, and maps their rings.
 pub(crate) fn open(
     plan: &SamplePlan,
     host: &Host,
@@ -200,8 +201,8 @@ pub(crate) fn open(
     let setting = RingOptions {
         system: matches!(plan.scope, MeasurementScope::Cpus(_)),
         on_exec,
-        // A command that is sampled from its exec needs no tracker. All other targets exist before their
-        // events are opened. A trace decoder also needs the tracker's records.
+        // A command that is sampled from its exec on needs no tracker event. All other targets exist before
+        // their events are opened. A trace decoder also needs the tracker's records.
         tracker: !on_exec || plan.options.backward || plan.trace.is_some() || is_mixed,
         tracks_apart: plan.tracks_apart,
         with_id: plan.with_id || unwinds(plan, &groups),
@@ -266,8 +267,8 @@ pub(crate) fn open(
     }
     new_threads::attach(plan, host, &mut rings, &mut threads, mapped)?;
     for slot in cpus {
-        // Open events on whole CPUs last. They do not track tasks, so they would not report a child that one
-        // of our tasks starts in the meantime.
+        // Open events on whole CPUs last. They do not track tasks, so they would not report a child that a
+        // recorded task starts in the meantime.
         rings.open_late(slot, mapped).map_err(refused)?;
     }
     rings.set_filters().map_err(filters::refused)?;
@@ -277,8 +278,8 @@ pub(crate) fn open(
     Ok((rings, threads))
 }
 
-/// Checks that no group mixes `system` events with other events, because the kernel opens all events of a
-/// group on the same target.
+/// Checks that no group mixes `system` events with other events. The kernel opens all events of a group on
+/// the same target.
 fn check_groups(groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> Result<()> {
     let is_system = |spec: &EventSpec| spec.qualifiers.system;
     let is_both = |group: &&EventGroup| {
@@ -298,8 +299,8 @@ fn check_groups(groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> Result<()>
     }
 }
 
-/// Opens the trigger events, which start another file when they occur. They have the plan's targets and
-/// separate, small rings.
+/// Opens the trigger events, which start another file when they occur. They use the plan's targets, but
+/// separate, smaller rings.
 ///
 /// # Errors
 /// If an event is unknown, or the kernel refuses it.
@@ -350,7 +351,7 @@ pub(super) fn inheritable_probes(
     probes
 }
 
-/// Starts or stops the chosen events, even if another command switched them before.
+/// Starts or stops the chosen events, even if an earlier call has already done so.
 pub(super) fn switch(rings: &Rings, on: bool, events: EventChoice) -> Result<()> {
     let which = |event: &EventSpec| events.has(event.takes_counter());
     rings.switch_where(on, which).map_err(starting)
@@ -362,12 +363,13 @@ pub(super) fn switch_named(rings: &Rings, on: bool, name: &str, events: EventCho
     rings.switch_each(on, which).map_err(starting)
 }
 
-/// Returns the error for events that the kernel did not start.
+/// Returns the error for events that the kernel failed to start.
 pub(super) fn starting(error: std::io::Error) -> Error {
     Error::io("starting the events", error)
 }
 
-/// Checks that children inherit the leaders of time slices, and that these leaders count context switches.
+/// Checks that children inherit the leaders of time-slice groups, and that these leaders count context
+/// switches.
 fn check_slices(rings: &Rings) -> Result<()> {
     let leaders = || rings.given_up().filter(|(spec, _)| spec.qualifiers.leads_slices);
     let error = Error::new("log-cswitch: counts of time slices are not available");
@@ -386,7 +388,7 @@ fn check_slices(rings: &Rings) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the kernel reports a thread's counts when the thread ends. Per-thread counts need it.
+/// Checks that the kernel reports a thread's counts when the thread ends. Per-thread counts require this.
 fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
     let inherits = |attr: &Attr| attr.get(Flag::InheritStat) && attr.get(Flag::Inherit);
     let mut inheriting = rings.events().filter(|(_, attr, _)| inherits(attr)).peekable();
@@ -407,7 +409,7 @@ fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
     Ok(())
 }
 
-/// Warns about requested features that the kernel did not support.
+/// Warns about requested features that the kernel does not support.
 fn say_fallbacks(rings: &Rings, only_counts: bool) {
     for (spec, given_up) in rings.given_up() {
         if given_up.has(Fallback::UserOnly) {

@@ -1,9 +1,9 @@
-//! A pipe for a command's output. It makes it possible to print the output only once if the command runs many
+//! A pipe for a command's output. With it, pmc can print the output only once although the command runs many
 //! times.
 //!
 //! The pipe is drained while the command runs. Its contents are written to pmc's own output or discarded.
-//! Every run writes into a pipe, because programs may do less or more work when they write to `/dev/null` or
-//! to a terminal.
+//! Every run writes to a pipe, because programs may do more or less work when they write to a terminal or to
+//! `/dev/null`.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
@@ -32,7 +32,7 @@ impl OutputPipe {
     /// Creates a pipe and starts to drain it. Writes its contents to `shown`, or discards them.
     ///
     /// # Errors
-    /// If there are no more descriptors or threads.
+    /// If no descriptor or thread is available.
     pub fn open(shown: Option<Box<dyn Write + Send>>) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let is_over = Arc::new(AtomicBool::new(false));
@@ -58,7 +58,7 @@ impl OutputPipe {
     }
 }
 
-/// Reads to the end, but does not wait for a silent process that outlives the command.
+/// Reads the pipe to its end, but does not wait for a silent process that outlives the command.
 fn empty(mut pipe: PipeReader, mut shown: Option<Box<dyn Write + Send>>, is_over: &AtomicBool) {
     let mut bytes = vec![0; 1 << 16];
     loop {

@@ -1,8 +1,8 @@
 //! Plans that commands make from their arguments: the targets, the time, the events and the output.
 //!
-//! Plain values, without clap and without open descriptors. A command's `plan.rs` makes a plan, and
-//! [`open`](super::open), [`live`](super::live), [`file`](super::file) and [`counting`](super::counting)
-//! carry it out.
+//! Plans are plain values that contain neither clap types nor open descriptors. A command's `plan.rs` makes a
+//! plan, and [`open`](super::open), [`live`](super::live), [`file`](super::file) and
+//! [`counting`](super::counting) carry it out.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub enum MeasurementScope {
     Families(Vec<u32>),
     /// These threads.
     Threads(Vec<u32>),
-    /// All processes of this user, by name or number.
+    /// All processes of this user, given by name or number.
     User(String),
     /// All threads of the machine, one by one.
     AllThreads,
@@ -41,16 +41,16 @@ pub enum Delay {
     None,
     /// After a delay of this many nanoseconds.
     Ns(u64),
-    /// On an order through the control channel.
+    /// When an order arrives through the control channel.
     UntilOrder,
 }
 
-/// When a measurement begins and ends, and the command that runs meanwhile.
+/// When a measurement begins and ends, and the command to run meanwhile.
 #[derive(Debug, Clone, Default)]
 pub struct RunSchedule {
     /// Command to start; may be empty. The measurement ends when the command ends.
     pub command: Vec<OsString>,
-    /// Additional environment variables of the command.
+    /// Additional environment variables for the command.
     pub environment: Vec<(OsString, OsString)>,
     /// When measuring starts.
     pub delay: Delay,
@@ -61,7 +61,7 @@ pub struct RunSchedule {
     pub timeout_ns: Option<u64>,
 }
 
-/// Synthesized records for tasks that run before the recording begins.
+/// Synthesized records for tasks that are already running when the recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Synthesis {
     /// Threads with their names.
@@ -73,16 +73,16 @@ pub struct Synthesis {
 }
 
 impl Synthesis {
-    /// Synthesizes all kinds of records.
+    /// All kinds of records.
     pub(crate) const ALL: Self = Self { tasks: true, mappings: true, cgroups: true };
 }
 
 /// The events to sample, their targets, and the sampling options.
 #[derive(Debug, Clone)]
 pub struct SamplePlan {
-    /// Event texts as typed; empty: cycles.
+    /// Event strings as the user typed them; empty: cycles.
     pub events: Vec<String>,
-    /// Filters, each with the index of its event text.
+    /// Filters, each with the index of its event string in `events`.
     pub filters: Vec<(usize, String)>,
     /// The targets.
     pub scope: MeasurementScope,
@@ -106,9 +106,9 @@ pub struct SamplePlan {
     pub unwinds: bool,
     /// Whether truncated stacks are completed from earlier samples of the same thread.
     pub joins: bool,
-    /// Whether each thread has a ring, instead of each CPU.
+    /// Whether there is one ring per thread instead of one per CPU.
     pub per_thread: bool,
-    /// Whether records of mappings and tasks have separate rings, which keep the newest records.
+    /// Whether records of mappings and tasks go to separate rings, which keep the newest records.
     pub tracks_apart: bool,
     /// Whether to include records that the rings of persistent events already contain.
     pub backlog: bool,
@@ -189,7 +189,7 @@ pub struct FilePlan {
     pub path: PathBuf,
     /// Whether the file's name ends with the date and time.
     pub is_stamped: bool,
-    /// Compression level for zstd.
+    /// zstd compression level; `None`: no compression.
     pub compress: Option<i32>,
     /// Condition that starts another file.
     pub rotation: Option<Rotation>,

@@ -1,9 +1,9 @@
-//! Fetches records of a holder's event from its rings, repeatedly.
+//! Repeatedly fetches the records of a holder's event from the event's rings.
 //!
-//! Receives the event's run directory and id; asks the holder, and returns records in the same way as our own
-//! rings do: whole, oldest first. Several readers can read the same rings, because each reader keeps its own
-//! position. If records were overwritten before they were fetched, that is reported in a `LOST` record, as
-//! the kernel does.
+//! Receives the event's run directory and id; requests records from the holder. Returns records as our own
+//! rings do: whole and oldest first. Several readers can read the same rings, because each reader keeps its
+//! own position. If records have been overwritten before they could be fetched, the relay reports them in a
+//! `LOST` record, as the kernel does.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -30,12 +30,12 @@ const SHORTEST: u64 = 5_000_000;
 /// Maximum interval between requests in nanoseconds.
 const LONGEST: u64 = 400_000_000;
 
-/// Maximum time to wait for a copy while the recording runs. A stopped or busy holder is asked again later,
-/// and does not block the other events of the recording.
+/// Maximum time to wait for a copy while the recording runs. pmc repeats the request later if the holder is
+/// stopped or busy, and records the other events meanwhile.
 const BRIEF: Duration = Duration::from_millis(20);
 /// Maximum time to wait for the last copy.
 const LAST: Duration = Duration::from_secs(5);
-/// Maximum time to wait for a single copy without a recording.
+/// Maximum time to wait for a single copy outside a recording.
 const WHOLE: Duration = Duration::from_secs(60);
 
 /// A connection to a held event that delivers its records.
@@ -49,19 +49,20 @@ pub(crate) struct Relay {
     trailer: usize,
     /// For each ring, the id of one of its instances.
     ids: Vec<u64>,
-    /// For each ring, the position up to which it was fetched.
+    /// For each ring, the position up to which it has been fetched.
     after: Vec<u64>,
-    /// A request that was not answered yet.
+    /// The request that the holder has not answered yet.
     asked: Option<PendingRequest>,
-    /// Why no more records will come: the holder has ended, has dropped the event, or does not answer.
+    /// The reason why no more records will arrive: the holder has ended, has dropped the event, or does not
+    /// answer.
     gone: Option<Error>,
-    /// Whether no more records will come.
+    /// Whether no more records will arrive.
     is_gone: bool,
-    /// The number of lost records since the event was added: at the start, and at the last fetch.
+    /// The number of records lost since the event was added: when delivery began, and at the last fetch.
     lost: Range<u64>,
     was_ever_on: bool,
     is_on: bool,
-    /// Records that were fetched when delivery was switched off, with the ring's index.
+    /// Records fetched when delivery was switched off, each with its ring's index.
     waiting: Vec<(usize, Vec<u8>)>,
     /// Nanoseconds until the next fetch.
     pub(super) pace: u64,
@@ -71,7 +72,7 @@ pub(crate) struct Relay {
 impl Relay {
     /// Connects to the holder. The records begin at the first [`switch`](Self::switch), or with the current
     /// contents of the rings if `from_start`. The contents of `--normal` rings are always included, because
-    /// no reader has taken them yet.
+    /// no reader has fetched them yet.
     ///
     /// # Errors
     /// The holder's refusal.
@@ -123,8 +124,8 @@ impl Relay {
         self.ids.len()
     }
 
-    /// Returns an instance's id and the number of records lost since the start. The kernel reports losses
-    /// only with the next record that fits, which may never come.
+    /// Returns the id of an event instance and the number of records lost since the start. The kernel reports
+    /// losses only with the next record that fits, which may never come.
     pub(super) fn lost(&self) -> (u64, u64) {
         (self.ids.first().copied().unwrap_or(0), self.lost.end - self.lost.start)
     }
@@ -143,7 +144,7 @@ impl Relay {
                 let rest = self.fetch_rest();
                 self.waiting.extend(rest);
             }
-            // Drop the records that were written while delivery was off.
+            // Discard the records that were written while delivery was off.
             (true, true) => drop(self.fetch_rest()),
             (true, false) if self.after.is_empty() => {}
             (true, false) => {
@@ -171,7 +172,7 @@ impl Relay {
         Ok(all.iter().map(|(_, records)| records.len() as u64).sum())
     }
 
-    /// Returns the reason why there will be no more records. Returns it only once.
+    /// Returns the reason why there will be no more records. Later calls return `None`.
     pub(crate) fn newly_gone(&mut self) -> Option<Error> {
         self.gone.take()
     }
@@ -255,8 +256,9 @@ impl Relay {
             }
             let known = first.map_or(ring.ring, |id| self.ids.iter().position(|&one| one == id).unwrap_or(0));
             let missing = new - records.len() as u64;
-            // Report only records lost since our start. If records are missing from a ring that keeps the
-            // oldest records, another reader has taken them. The kernel counts the records that did not fit.
+            // Report only records that were lost since this reader started. If records are missing from a
+            // ring that keeps the oldest records, another reader has taken them. The kernel counts the
+            // records that did not fit.
             if missing > 0 && ring.is_backward && self.after.get(ring.ring).is_some() {
                 let mut lost = Encoder::new(self.trailer);
                 let size = records.len() / Records::new(&records).count().max(1);
@@ -279,8 +281,9 @@ impl Relay {
         Ok(all)
     }
 
-    /// Maps the rings of CPUs that came online later to an id for their records. Readers do not know those
-    /// rings and ids, so records get the id of the same event on another CPU.
+    /// Returns, for each ring of a CPU that came online later, the id to give to its records. Readers of the
+    /// recording know neither that ring nor its ids, so its records get the id of the same event on another
+    /// CPU.
     fn later_instances(&self, now: &RingSnapshot) -> HashMap<usize, u64> {
         let later = now.open.instances.iter().filter(|one| one[1] >= self.ids.len() as u64);
         let given = |one: &[u64; 4]| {
@@ -299,8 +302,8 @@ fn ends(rings: &[RingCopy]) -> Vec<u64> {
     rings.iter().map(|ring| ring.end).collect()
 }
 
-/// Reverses the records of a backward ring, so that the oldest comes first. Drops the partly overwritten
-/// bytes at the end.
+/// Reverses the order of a backward ring's records: the oldest record comes first. Drops the partly
+/// overwritten bytes at the end.
 fn turn(records: &[u8]) -> Vec<u8> {
     let all: Vec<&[u8]> = Records::new(records).map(|record| record.bytes).collect();
     all.into_iter().rev().flatten().copied().collect()
@@ -320,7 +323,7 @@ fn give_to(id: u64, records: &mut [u8]) {
     }
 }
 
-/// Asks for the positions of the rings.
+/// Requests the positions of the rings from the holder.
 fn positions(directory: &RunDirectory, id: &str) -> Result<RingSnapshot> {
     let request = HolderRequest::Snapshot { entry: id.to_owned(), after: None };
     copied(ask(directory, &request)?).map(|(snapshot, _)| snapshot)

@@ -2,8 +2,8 @@
 //! the reservations. During the measurement, it can yield the counters.
 //!
 //! Receives the plan's policy; returns a [`PreparedReservation`] that must be kept while counters are open.
-//! [`Activity`] tracks whether events are on. Events are off before they are switched on (`-D`, `--control`),
-//! and while another program has reserved the hardware (`--reserve=yield`).
+//! [`Activity`] tracks whether events are on. Events are off until they are switched on (`-D`, `--control`).
+//! Hardware events are also off while another program has reserved the hardware (`--reserve=yield`).
 //! [`counter::reservation`](pmc_events::counter::reservation) implements the protocol.
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use pmc_sys::abi::attr::kind;
 use pmc_sys::error::{Result, say};
 use pmc_sys::host::Host;
 
-/// Applies the policy if any of the groups needs hardware counters, and prints its findings.
+/// Applies the policy if any of the groups needs hardware counters, and prints its findings as warnings.
 ///
 /// # Errors
 /// If a required reservation is not available.
@@ -85,21 +85,21 @@ pub(crate) trait EventSwitch {
     /// Whether any open event uses a hardware counter. Otherwise there is nothing to yield.
     fn takes_counters(&self) -> bool;
 
-    /// Called when the hardware is yielded, and when that ends.
+    /// Called when the hardware is yielded, and when it is taken back.
     fn yielding(&mut self, _is_yielding: bool) {}
 }
 
-/// Tracks which events are on, and why other events are off. Times are nanoseconds of the monotonic clock.
+/// Tracks which events are on, and why events are off. Times are nanoseconds of the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
-    /// Whether the events were switched on: by the start, the delay or an order.
+    /// Whether the start, the delay or an order has switched the events on.
     is_on: bool,
-    /// Names of events in the opposite state, because an order switched them by name.
+    /// Names of events that are in the opposite state because an order switched them by name.
     but: BTreeSet<String>,
     /// Whether any event was on during this interval.
     on_in_interval: bool,
     was_ever_on: bool,
-    /// Start of the current yielding to a reservation.
+    /// Time since which the hardware has been yielded; `None` if it is not yielded.
     yielding_since: Option<u64>,
     yielded_ns: u64,
 }
@@ -174,7 +174,7 @@ impl Activity {
         if self.yielding_since.is_some() { EventChoice::Software } else { EventChoice::All }
     }
 
-    /// Records that the measurement begins now. Ignores the time of earlier yielding.
+    /// Records that the measurement begins now. Discards the time for which the hardware was yielded earlier.
     pub(super) fn begins_at(&mut self, now: u64) {
         self.yielded_ns = 0;
         self.yielding_since = self.yielding_since.map(|_| now);

@@ -1,4 +1,4 @@
-//! The default size of sampling rings: as large as useful, within what this user may lock.
+//! The default size of sampling rings: as large as useful, within the user's limit on locked memory.
 
 use pmc_events::counter::request::sampling::CallGraph;
 use pmc_events::counter::target::TargetSlot;
@@ -9,9 +9,9 @@ use pmc_sys::sys::page_size;
 use super::plan::SamplePlan;
 
 /// Default ring size. A ring of this size holds a second of samples at almost any rate, and a larger ring
-/// would only cause cache misses.
+/// would only cause more cache misses.
 const RING: u64 = 2 << 20;
-/// Number of stack copies that a ring has room for: half a second of profiling.
+/// Number of stack copies that fit into a ring: half a second of profiling.
 const COPIES: u64 = 512;
 /// Maximum size of all rings together.
 const RINGS: u64 = 512 << 20;

@@ -1,10 +1,10 @@
 //! Language runtimes that write the names of generated functions to a file if an environment variable
 //! requests it.
 //!
-//! Receives a command line; returns the runtime that the command starts, if it is one of [`RUNTIMES`].
-//! Runtimes are detected by reading the program's executable. For a script, pmc reads the interpreter's
-//! executable. A runtime is recognized by the functions that it exports or imports, or by a directory of its
-//! installation, not by the command's name.
+//! Receives a command line; returns the runtime that the command starts, if it is one of [`RUNTIMES`]. pmc
+//! detects a runtime by reading the program's executable, or the interpreter's executable for a script. It
+//! recognizes a runtime by the executable's exported or imported functions, or by a directory of the
+//! installation. It ignores the command's name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,7 @@ use pmc_events::event;
 use pmc_symbols::symbol::{Image, elf, runtime_names};
 use pmc_sys::host::Host;
 
-/// A runtime, and how to request its names.
+/// A runtime, and how to make it write the names.
 pub struct Runtime {
     /// The runtime's name, as users know it.
     pub name: &'static str,
@@ -46,16 +46,16 @@ impl MissingRuntimeNames {
 /// An environment variable.
 struct Variable {
     name: &'static str,
-    /// The required value. If the variable is a list, these are options to append to the existing list.
+    /// The required value. If the variable is a list, `values` are options to append to the existing list.
     values: &'static [&'static str],
     is_list: bool,
 }
 
-/// Python: docs.python.org, "Python support for the Linux perf profiler" (3.12). Node.js: `node
-/// --v8-options`. The JVM: `-XX:+DumpPerfMapAtExit` is a diagnostic option of JDK 17. .NET: "runtime
-/// configuration options". BEAM: "BeamAsm, the Erlang JIT" (OTP 24). LuaJIT: its `lj_trace.c`. Ruby: its
-/// "YJIT" page; versions before 3.3 reject the option, and 3.4 prints a line to stdout with it, so `pmc`
-/// never sets it. PHP: `zend_jit.h`; no variable sets its options.
+/// The supported runtimes, with the sources of their settings. Python: docs.python.org, "Python support for
+/// the Linux perf profiler" (3.12). Node.js: `node --v8-options`. The JVM: `-XX:+DumpPerfMapAtExit` is a
+/// diagnostic option of JDK 17. .NET: "runtime configuration options". BEAM: "BeamAsm, the Erlang JIT" (OTP
+/// 24). LuaJIT: its `lj_trace.c`. Ruby: its "YJIT" page; versions before 3.3 reject the option, and 3.4
+/// prints a line to stdout with it, so `pmc` never sets it. PHP: `zend_jit.h`; no variable sets its options.
 const RUNTIMES: &[Runtime] = &[
     Runtime {
         name: "Python",
@@ -152,8 +152,8 @@ const RUNTIMES: &[Runtime] = &[
 ];
 
 impl Runtime {
-    /// Returns the variable to set and its value. `present` returns the current value of a variable. `None`
-    /// if nothing needs to be set.
+    /// Returns the variable to set and its value, or `None` if nothing needs to be set. `present` returns the
+    /// current value of a variable.
     pub fn asking(&self, present: impl FnOnce(&str) -> Option<OsString>) -> Option<(OsString, OsString)> {
         let Variable { name, values, is_list } = self.variable.as_ref()?;
         let present = present(name).filter(|text| !text.is_empty());
@@ -186,7 +186,7 @@ struct StartingProgram<'a> {
 }
 
 impl StartingProgram<'_> {
-    /// Whether the dynamic symbol table of the program, or of a library that it needs, contains a function.
+    /// Whether the dynamic symbol table of the program, or of a library that it needs, contains the function.
     /// Python is often in a library (`libpython3.12.so`).
     fn has_or_links(&self, function: &str) -> bool {
         let exports = |file: PathBuf| {
@@ -198,7 +198,7 @@ impl StartingProgram<'_> {
         (self.has)(function) || libraries().into_iter().skip(1).any(|file| exports(file) == Some(true))
     }
 
-    /// Whether the program's file contains a text.
+    /// Whether the program's file contains this text.
     fn holds(&self, text: &str) -> bool {
         self.image.windows(text.len()).any(|bytes| bytes == text.as_bytes())
     }
@@ -208,17 +208,17 @@ impl StartingProgram<'_> {
         self.file.file_name().is_some_and(|file| file.as_bytes().starts_with(name.as_bytes()))
     }
 
-    /// Whether an argument contains a text.
+    /// Whether an argument contains this text.
     fn mentions(&self, text: &str) -> bool {
         self.words.iter().any(|word| word.to_string_lossy().contains(text))
     }
 
-    /// Whether an inherited variable contains an option.
+    /// Whether an inherited variable contains this option.
     fn inherits(&self, variable: &str, option: &str) -> bool {
         std::env::var(variable).is_ok_and(|text| text.split_whitespace().any(|word| word == option))
     }
 
-    /// Whether an option is among the arguments, with a value or without.
+    /// Whether this option is among the arguments, with or without a value.
     fn is_told(&self, option: &str) -> bool {
         let rests = self.words.iter().filter_map(|word| word.as_bytes().strip_prefix(option.as_bytes()));
         rests.into_iter().any(|rest| rest.is_empty() || rest.starts_with(b"="))
@@ -255,7 +255,7 @@ fn known(file: &Path, words: &[OsString]) -> Option<RuntimeDetection> {
     })
 }
 
-/// Maximum depth of interpreters that are themselves scripts.
+/// Maximum number of nested scripts, because a script's interpreter may also be a script.
 const MOST_SCRIPTS: usize = 4;
 
 /// Returns the file that is ultimately executed for a command's first word.
@@ -290,7 +290,7 @@ fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
 /// The file name of Erlang's virtual machine.
 const BEAM: &str = "beam.smp";
 
-/// Returns the file that `erl` and the other programs in `…/erlang/bin` finally execute:
+/// Returns the file that the programs in `…/erlang/bin`, such as `erl`, finally execute:
 /// `…/erlang/erts-VERSION/bin/beam.smp`. The version is the first word of a file in the installation
 /// directory.
 fn erlangs_machine(program: &Path) -> Option<PathBuf> {
@@ -301,7 +301,7 @@ fn erlangs_machine(program: &Path) -> Option<PathBuf> {
     machine.is_file().then_some(machine)
 }
 
-/// Whether a script belongs to Elixir. Elixir's scripts execute the `erl` in `PATH`.
+/// Whether a script belongs to Elixir. Elixir's scripts execute the first `erl` in `PATH`.
 fn is_elixirs(script: &Path) -> bool {
     let root = script.parent().and_then(Path::parent);
     root.is_some_and(|root| root.join("lib/elixir/ebin/elixir.app").is_file())
@@ -315,9 +315,9 @@ fn is_shell(word: &OsString) -> bool {
     name.is_some_and(|name| ["sh", "bash", "dash", "ksh", "zsh"].contains(&name))
 }
 
-/// Returns the program that a shell script replaces itself with, as wrappers do: `exec /opt/bin/python3
+/// Returns the program with which a shell script replaces itself, as wrappers do: `exec /opt/bin/python3
 /// "$@"`. Shims of version managers (pyenv, rbenv, nodenv, asdf) execute `MANAGER exec NAME`; `MANAGER which
-/// NAME` prints the program that this would execute.
+/// NAME` prints the program that this command would execute.
 fn wrapped(script: &Path, path: &OsStr) -> Option<PathBuf> {
     let image = Image::open(script).ok()?;
     let text = str::from_utf8(image.get(..image.len().min(LARGEST_WRAPPER))?).ok()?;
@@ -325,7 +325,7 @@ fn wrapped(script: &Path, path: &OsStr) -> Option<PathBuf> {
     let unquoted = |word: &str| word.trim_matches(['"', '\'']).to_owned();
     let words: Vec<String> = last.split_whitespace().map(unquoted).collect();
     let words = if words.first()? == "-a" { words.get(2..)? } else { &words[..] };
-    // Do not guess values that only the shell knows.
+    // Give up if only the shell knows the value.
     let target = words.first().filter(|word| !word.contains(['$', '`', '\\']))?;
     let target = find(OsStr::new(target), path)?;
     if words.get(1).is_none_or(|word| word != "exec") {
@@ -341,7 +341,7 @@ fn wrapped(script: &Path, path: &OsStr) -> Option<PathBuf> {
     find(OsStr::new(program), path).filter(|program| program != script)
 }
 
-/// Searches like `execvp(3)`, and follows links.
+/// Finds a program like `execvp(3)` does, and resolves symbolic links.
 fn find(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
     let named = word.as_bytes().contains(&b'/').then(|| PathBuf::from(word));
     let searched = || std::env::split_paths(path).map(|folder| folder.join(word)).find(|file| file.is_file());
@@ -352,7 +352,7 @@ fn find(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
 fn interpreter(file: &Path) -> Option<Vec<OsString>> {
     let image = Image::open(file).ok()?;
     let line = image.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    // The kernel reads no more of the line (`BINPRM_BUF_SIZE`).
+    // The kernel reads only this much of the line (`BINPRM_BUF_SIZE`).
     let words = line.get(..line.len().min(254))?.split(|byte| byte.is_ascii_whitespace());
     Some(words.filter(|word| !word.is_empty()).map(|word| OsStr::from_bytes(word).to_owned()).collect())
 }

@@ -1,12 +1,13 @@
-//! The sources of a measurement's records: our own rings, and those of holders of persistent events.
+//! The sources of a measurement's records: our own rings, and the rings of processes that hold persistent
+//! events.
 //!
 //! ```text
 //!   events: ours │ of each holder's entry │ our tracker │ the tracker of each entry
 //!   rings:  ours │ of each holder's entry
 //! ```
-//! Receives a plan and its events; combines all sources into one list of events, one list of instances and
-//! one list of rings, and delivers their records. [`open`](super::open) opens our events, and
-//! [`relay`](super::relay) asks the holders.
+//! Receives a plan and its events; combines all sources into one list each of events, instances and rings.
+//! Delivers the records of all sources. [`open`](super::open) opens our events, and [`relay`](super::relay)
+//! requests records from the holders.
 
 use super::held_counts::HeldCounts;
 use super::open::Groups;
@@ -88,10 +89,10 @@ fn chosen(plan: &SamplePlan) -> Option<&'static str> {
     asked.into_iter().find_map(|(is_asked, what)| is_asked.then_some(what))
 }
 
-/// Returns an error if targets are given for held events, which were already opened on targets.
+/// Returns an error if targets are given for held events, which have already been opened on their targets.
 ///
 /// # Errors
-/// Names the first held event if the scope names processes or some CPUs.
+/// If the scope names processes or only some CPUs. The error names the first held event.
 pub(super) fn refuse_other_targets<'a>(
     mut events: impl Iterator<Item = &'a EventSpec>,
     scope: &MeasurementScope,
@@ -116,11 +117,12 @@ fn as_it_was_added(held: &EventSpec, asked: &str) -> Error {
 }
 
 impl RecordSources {
-    /// Opens the events in the plan's scope, maps their rings, and connects to the holders of held events.
+    /// Opens the events on the plan's targets, maps their rings, and connects to the holders of held events.
     /// Also returns the sampled threads.
     ///
     /// # Errors
-    /// As [`open::open`]; if a holder does not answer; if a held event does not support the plan.
+    /// The errors of [`open::open`]. Also if a holder does not answer, or if a held event does not support
+    /// the plan.
     pub fn open(
         plan: &SamplePlan,
         host: &Host,
@@ -174,7 +176,8 @@ impl RecordSources {
         own.into_iter().chain(sampled.concat()).chain(trackers).chain(theirs.concat()).collect()
     }
 
-    /// Returns the number of sampled events, which come first. The remaining events track mappings and tasks.
+    /// Returns the number of sampled events, which come first in the list. The remaining events track
+    /// mappings and tasks.
     pub(crate) fn sampled_events(&self) -> usize {
         self.rings.sampled_events() + self.held_events()
     }
@@ -196,18 +199,18 @@ impl RecordSources {
         groups
     }
 
-    /// Converts an index among our own events to an index among all events.
+    /// Converts an index into our own events to an index into all events.
     fn index(&self, own: usize) -> usize {
         if own < self.rings.sampled_events() { own } else { own + self.held_events() }
     }
 
-    /// Returns, for each ring, the id of the event that its misattributed samples belong to.
+    /// Returns, for each ring, the id of the event to which its misattributed samples belong.
     pub fn owners(&self) -> Vec<Option<u64>> {
         let held = self.relays.iter().flat_map(|(_, relay)| relay.snapshot.owners.iter().copied());
         self.rings.passed_on().into_iter().chain(held).collect()
     }
 
-    /// Writes every id with its ring, CPU and thread (−1: any), in the recording file format.
+    /// Writes the record that maps every id to its ring, CPU and thread (−1: any).
     pub(super) fn id_index(&self, out: &mut Encoder) {
         let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
         let own = |one: Instance| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)];
@@ -239,11 +242,11 @@ impl RecordSources {
         Ok(pids)
     }
 
-    /// Passes the new records of every ring to `take`, with the ring's index and in one or two slices.
+    /// Passes the new records of every ring to `take`, in one or two slices and with the ring's index.
     /// Returns the number of bytes.
     ///
     /// # Errors
-    /// Errors of `take` and of the holders.
+    /// The errors of `take` and of the holders.
     pub(super) fn drain<E>(
         &mut self,
         mut take: impl FnMut(usize, &[&[u8]]) -> std::result::Result<(), E>,
@@ -265,8 +268,8 @@ impl RecordSources {
         self.relays.iter().map(|(_, relay)| relay.pace).fold(usual, u64::min)
     }
 
-    /// Returns the holders' events that have ended since the last call, and why: the holder has ended, has
-    /// dropped them, or does not answer.
+    /// Returns the holders' events that have ended since the last call, each with the reason. The holder has
+    /// ended, has dropped the event, or does not answer.
     pub(super) fn newly_gone(&mut self) -> Vec<(String, Error)> {
         let gone = |(name, relay): &mut (String, Relay)| Some((name.clone(), relay.newly_gone()?));
         self.relays.iter_mut().filter_map(gone).collect()
@@ -278,7 +281,8 @@ impl RecordSources {
         !own && !self.relays.is_empty() && self.relays.iter().all(|(_, relay)| relay.is_gone())
     }
 
-    /// Returns the number of records lost in each holder's rings while recording, with an instance's id.
+    /// Returns the number of records lost in each holder's rings while recording, with the id of an event
+    /// instance.
     pub(crate) fn lost_elsewhere(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.relays.iter().map(|(_, relay)| relay.lost())
     }
@@ -324,11 +328,11 @@ impl RecordSources {
     }
 
     /// Reads the count and the lost records of each instance. Counts of holders' events are per CPU, and
-    /// cover only the time in which their records were taken.
+    /// cover only the time during which pmc collected their records.
     pub(super) fn read(&self) -> Vec<InstanceReading> {
         let mut readings = self.rings.read();
         readings.iter_mut().for_each(|reading| reading.instance.event = self.index(reading.instance.event));
-        // Holders that have ended were already reported.
+        // Holders that have ended have already been reported.
         let held = self.counts.read();
         let first = |relay: usize| -> usize {
             self.relays[..relay].iter().map(|(_, relay)| relay.sampled_events()).sum()

@@ -1,8 +1,8 @@
-//! Synthesized records for the state before the recording: the kernel and its modules, threads, mappings.
+//! Synthesizes records that describe the state before the recording: the kernel and its modules, threads,
+//! mappings.
 //!
-//! Receives the [`Host`] and the targets; appends records to an [`Encoder`]. The kernel reports all changes
-//! after the events are opened. Changes during the scan may therefore be recorded twice, but are never
-//! missed.
+//! Receives the [`Host`] and the targets; appends records to an [`Encoder`]. Once the events are open, the
+//! kernel reports all changes. Changes during the scan may therefore be recorded twice, but are never missed.
 
 use crate::recording::plan::Synthesis;
 use pmc_perfdata::record::encode::Encoder;
@@ -24,7 +24,7 @@ pub(crate) struct SynthesisOptions {
     pub(crate) namespaces: bool,
 }
 
-/// Writes the kernel's text and its modules. Returns `false` if their addresses are hidden.
+/// Writes mappings for the kernel's text and its modules. Returns `false` if their addresses are hidden.
 pub fn kernel(host: &Host, out: &mut Encoder) -> bool {
     let Some((start, end)) = kernel_text(host) else { return false };
     out.kernel_mmap(start, end - start, start, b"[kernel.kallsyms]_text");
@@ -41,8 +41,8 @@ pub fn kernel(host: &Host, out: &mut Encoder) -> bool {
 }
 
 /// Returns the range from `_text` to `_etext`. `_text` is near the beginning of `/proc/kallsyms`, but
-/// `_etext` can be anywhere. The kernel generates that file while it is read (some 20 ms in total), so the
-/// size is taken from `/proc/iomem` if possible.
+/// `_etext` can be anywhere. The kernel generates that file while it is being read (about 20 ms in total), so
+/// the size is taken from `/proc/iomem` if possible.
 fn kernel_text(host: &Host) -> Option<(u64, u64)> {
     let size = kernel_code_size(host);
     use std::io::Read;
@@ -81,7 +81,8 @@ fn kernel_text(host: &Host) -> Option<(u64, u64)> {
     (start != 0 && end > start).then_some((start, end))
 }
 
-/// Reads the line `  01000000-0220bb07 : Kernel code`, which has zeros for unprivileged users.
+/// Returns the size of the range in the line `01000000-0220bb07 : Kernel code`. The range is zero for
+/// unprivileged users.
 fn kernel_code_size(host: &Host) -> Option<u64> {
     let text = host.text("/proc/iomem")?;
     let range = text.lines().find_map(|line| line.trim().strip_suffix(" : Kernel code"))?;
@@ -94,7 +95,7 @@ fn address(line: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(line.get(..16)?).ok()?, 16).ok()
 }
 
-/// Writes the kernel and its modules, and every cgroup if `with_cgroups`.
+/// Writes records for the kernel and its modules, and for every cgroup if `with_cgroups`.
 pub(crate) fn machine(host: &Host, with_cgroups: bool, out: &mut Encoder) {
     kernel(host, out);
     if with_cgroups {
@@ -110,11 +111,11 @@ pub(crate) fn pids(threads: &[Alive]) -> Vec<u32> {
     pids
 }
 
-/// Writes threads and mappings of these processes. When many records have accumulated, calls `full` and then
-/// clears `out`. The last records stay in `out`.
+/// Writes records for the threads and mappings of these processes. When many records have accumulated, calls
+/// `full` and then clears `out`. The last records stay in `out`.
 ///
 /// # Errors
-/// Errors of `full`.
+/// The errors of `full`.
 pub(crate) fn processes<E>(
     host: &Host,
     pids: Vec<u32>,
@@ -135,8 +136,8 @@ pub(crate) fn processes<E>(
     Ok(())
 }
 
-/// Writes the threads and mappings of a process. Skips a process that is ending and has no more mappings,
-/// because its earlier records are more complete.
+/// Writes records for the threads and mappings of a process. Skips a process that is ending and has no more
+/// mappings, because its earlier records are more complete.
 fn process(host: &Host, pid: u32, threads: &[Alive], extent: SynthesisOptions, out: &mut Encoder) {
     let text = host.maps(pid).filter(|_| extent.what.mappings).unwrap_or_default();
     let is_alone = threads.iter().all(|thread| thread.tid == pid);
@@ -156,7 +157,7 @@ fn process(host: &Host, pid: u32, threads: &[Alive], extent: SynthesisOptions, o
     }
     for map in mappings(&text) {
         let is_data = map.prot & 4 == 0;
-        // A mapping without a name is anonymous memory. It matters if it contains code of a JIT compiler.
+        // A mapping without a name is anonymous memory, which may contain code from a JIT compiler.
         if is_data && (!extent.data_mappings || map.prot & 1 == 0) {
             continue;
         }
@@ -188,14 +189,13 @@ fn namespaces(host: &Host, thread: Thread, out: &mut Encoder) {
     out.namespaces(&Namespaces { thread, links: RecordWords::new(&links) });
 }
 
-/// Writes every cgroup.
 fn cgroups(host: &Host, out: &mut Encoder) {
     for (id, path) in host.cgroups() {
         out.cgroup(id, path.as_bytes());
     }
 }
 
-/// Writes the names of the CPUs' idle tasks.
+/// Writes the name of the CPUs' idle tasks.
 pub(crate) fn idle(cpus: &CpuList, out: &mut Encoder) {
     if !cpus.is_empty() {
         out.comm(Thread { pid: 0, tid: 0 }, b"swapper");

@@ -1,7 +1,7 @@
 //! The targets on which events are opened: running threads, and a slot per thread and CPU.
 //!
-//! Receives a [`SamplePlan`]; returns [`TargetSlot`]s. Makes room for their descriptors, and explains
-//! refusals. Opens nothing.
+//! Receives a [`SamplePlan`]; returns [`TargetSlot`]s. Raises the descriptor limit for them, and explains
+//! refusals. Does not open any events.
 
 use super::launch;
 use super::plan::{MeasurementScope, SamplePlan};
@@ -17,7 +17,7 @@ use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::process::PausedChild;
 use pmc_sys::sys::{limits, signal};
 
-/// Returns the measured threads that already run.
+/// Returns the measured threads that are already running.
 pub(super) fn threads(scope: &MeasurementScope, host: &Host) -> Result<Vec<Alive>> {
     let threads = match scope {
         MeasurementScope::Processes(pids) => target::threads_of_processes(host, pids),
@@ -117,11 +117,11 @@ pub(super) fn slots_of_cpus(host: &Host, rings: &Rings) -> Vec<TargetSlot> {
     cpus.iter().map(|cpu| TargetSlot { tid: None, cpu: Some(cpu) }).collect()
 }
 
-/// Raises the limit of open descriptors if it is too low for this number of `what`. `why` explains why so
-/// many are needed, and `less` how to reduce the number.
+/// Raises the limit on open descriptors if it is too low for this number. In the error, `what` names the
+/// descriptors, `why` explains why so many are needed, and `less` tells how to reduce their number.
 pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> Result<()> {
-    // Numbers of descriptors for pmc itself: the usual number, which leaves room for files of the recorded
-    // programs, and the minimum.
+    // Numbers of descriptors for pmc itself: the usual number, which includes files of the recorded programs,
+    // and the minimum.
     const OWN: u64 = 64;
     const LEAST: u64 = 12;
     let raise = |own| limits::raise_open_files(descriptors + own);

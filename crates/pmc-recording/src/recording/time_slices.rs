@@ -2,8 +2,8 @@
 //!
 //! Receives groups of events. If a group's counts are logged at context switches, gives the group a leader.
 //! The leader samples every switch, and each sample contains the counts of the group. The count of a slice is
-//! the difference of two consecutive samples. The count of a thread's last slice is the difference between
-//! its last sample and its final count (`READ`).
+//! the difference between two consecutive samples. The count of a thread's last slice is the difference
+//! between its last sample and its final count (`READ`).
 //!
 //! ```text
 //!   page-faults,task-clock   ─►  {context-switches, page-faults, task-clock}:S     one sample per switch
@@ -14,8 +14,8 @@ use pmc_events::event::{EventGroup, EventSource, EventSpec};
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic::CONTEXT_SWITCHES;
 
-/// Adds a leader to each group whose counts are logged by slice. If all events are single and logged, they
-/// share one leader and keep their order.
+/// Adds a leader to each group whose counts are logged by slice. If all events are logged and none is in an
+/// explicit group, they share one leader and keep their order.
 pub fn lead(mut groups: Vec<EventGroup>) -> Vec<EventGroup> {
     let logs = |group: &EventGroup| group.events.iter().any(|event| event.qualifiers.log_cswitch);
     if groups.iter().all(|group| !group.braces && logs(group)) {

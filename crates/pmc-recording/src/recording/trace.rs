@@ -1,7 +1,8 @@
-//! Recording of hardware traces (Intel PT, Arm SPE): the size of the areas, and the settings for decoders.
+//! Recording of hardware traces (Intel PT, Arm SPE): the size of the AUX areas, and the decoder settings.
 //!
 //! Receives a [`SamplePlan`] with its events; returns a [`TracePlan`], and the record (`AUXTRACE_INFO`) by
-//! which perf finds the decoder. [`Rings`](pmc_events::counter::rings) maps the areas, and perf decodes.
+//! which perf selects its decoder. [`Rings`](pmc_events::counter::rings) maps the areas, and perf decodes the
+//! traces.
 //!
 //! ```text
 //!   ring   … | AUX: bytes 0 to n of the area | …  ──►  the same record   in the file
@@ -27,12 +28,12 @@ use pmc_sys::sys::header_page::HeaderPage;
 use pmc_sys::sys::page_size;
 use pmc_sys::sys::ring::AuxMode;
 
-/// Default sizes of the areas, as in perf: for users who may lock any amount of memory, and for all other
-/// users. The rings of other users are smaller too.
+/// Default sizes of the AUX areas, as in perf. The small size applies to users with a limit on locked memory,
+/// whose rings are smaller too.
 const AREA: u64 = 4 << 20;
 const SMALL_AREA: u64 = 128 << 10;
 const SMALL_RING: u64 = 256 << 10;
-/// Minimum size of an area that perf and the drivers accept.
+/// Minimum size that perf and the drivers accept for an area.
 const LEAST_AREA: u64 = 8 << 10;
 const LEAST_PAGES: usize = 2;
 
@@ -93,7 +94,7 @@ pub fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) 
         plan.options.aux_watermark = u32::try_from(pages as u64 * page / 4).unwrap_or(u32::MAX);
     }
     if plan.per_thread {
-        // Decoders know the thread of each piece of the trace. If there were timestamps, they would also
+        // Decoders know which thread each piece of the trace belongs to. With timestamps, they would also
         // expect CPUs and context switches.
         plan.options.time = false;
         untimed(groups);
@@ -119,8 +120,8 @@ fn of_event(spec: &EventSpec) -> Option<(EventSpec, Tracer, String)> {
     Some((spec.clone(), spec.trace.as_ref()?.tracer, spec.pmu.clone()?))
 }
 
-/// Adds trace data to the samples of the events that follow a trace in their group, if requested. Returns
-/// whether any event has such data.
+/// If requested, adds trace data to the samples of events whose group leader is a trace. Returns whether any
+/// event's samples have such data.
 fn sample_traces(asked: Option<u32>, groups: &mut Groups) -> Result<bool> {
     let mut any = false;
     for (group, _) in groups {
@@ -143,7 +144,7 @@ fn sample_traces(asked: Option<u32>, groups: &mut Groups) -> Result<bool> {
 /// Checks that there is no trace among these events, because `what` does not support traces.
 ///
 /// # Errors
-/// Names the first trace.
+/// If there is a trace. The error names the first one.
 pub(crate) fn refuse(groups: &Groups, what: &str) -> Result<()> {
     match groups.iter().flat_map(|(group, _)| &group.events).find_map(of_event) {
         None => Ok(()),
@@ -157,8 +158,8 @@ pub(crate) fn refuse(groups: &Groups, what: &str) -> Result<()> {
 }
 
 impl TracePlan {
-    /// Writes the settings for decoders: how the trace's clock relates to other clocks, and which activity
-    /// was traced.
+    /// Writes the decoder settings: how the trace's clock relates to other clocks, and which activity was
+    /// traced.
     ///
     /// # Errors
     /// If the PMU no longer exists.
@@ -176,7 +177,7 @@ impl TracePlan {
         if let Some(times) = &times {
             out.time_conv(times);
         }
-        // perf uses this word as `per_cpu_mmaps`: whether each CPU has its own area.
+        // perf calls this word `per_cpu_mmaps`: whether each CPU has its own area.
         let per_cpu = u64::from(!plan.per_thread);
         let is_newest = u64::from(self.area.mode == AuxMode::Newest && !self.in_samples);
         let times = times.unwrap_or_default();
@@ -227,8 +228,8 @@ const INTEL_PT: u32 = 1;
 const INTEL_BTS: u32 = 2;
 const ARM_SPE: u32 = 4;
 
-/// Returns how the CPU's clock relates to the kernel's clock. Reads this from the page that the kernel maps
-/// for any event.
+/// Returns how to convert the CPU's clock to the kernel's clock. Reads this from the header page that the
+/// kernel provides for any event.
 fn times() -> Option<TimeConv> {
     let mut request = OpenRequest::in_user_mode(kind::SOFTWARE, DUMMY, CounterFlags::default()).ok()?;
     let event = request.open(TargetSlot::OURSELVES, None, None).ok()?;
@@ -250,7 +251,7 @@ mod tests {
     use pmc_perfdata::record::{Record, Records};
     use pmc_sys::abi::Attr;
 
-    /// Returns the plan for this trace on a machine whose description was saved for tests.
+    /// Returns the plan for this trace on a machine from the test data.
     fn settled(
         machine: &str,
         text: &str,
@@ -265,8 +266,8 @@ mod tests {
         Ok((plan, groups, host))
     }
 
-    /// Settings for Intel PT's decoder: bits of its format files, the ratio of clocks, and per-CPU areas
-    /// (`intel_pt_info_fill` in perf's `arch/x86/util/intel-pt.c`).
+    /// Settings for Intel PT's decoder: bits from the PMU's format files, the ratio of the clocks, and
+    /// per-CPU areas (`intel_pt_info_fill` in perf's `arch/x86/util/intel-pt.c`).
     #[test]
     fn auxtrace_info_matches_perf() {
         let (plan, _, host) = settled("intel-server", "intel_pt//u", |_| {}).unwrap();
@@ -295,7 +296,8 @@ mod tests {
             let asked = request(&groups[0].0.events[0], &plan.options, role).unwrap();
             (asked.attr().config(), asked.attr().period())
         };
-        // tsc, mtc, pt, branch, and the periods of 3 that perf prefers; explicit settings are kept.
+        // perf's defaults: tsc, mtc, pt and branch are set, and both periods are 3. Explicit settings are
+        // kept.
         let usual = 1 << 10 | 1 << 9 | 1 | 1 << 13 | 3 << 14 | 3 << 24;
         assert_eq!(config("intel_pt//u"), (usual, 1));
         assert_eq!(

@@ -1,7 +1,6 @@
-//! Total counts of a command's events. By comparing them with the samples, a reader detects how much is
-//! missing from the samples.
+//! Total counts of a command's events. A reader compares them with the samples to detect missing samples.
 //!
-//! Receives the counters' last readings and the result of `wait4(2)` for the command; returns a count per
+//! Receives the counters' final readings and the result of `wait4(2)` for the command; returns a count per
 //! event.
 
 use crate::recording::plan::{FilePlan, MeasurementScope, SamplePlan};
@@ -11,7 +10,7 @@ use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::generic;
 use pmc_sys::sys::process::CommandOutcome;
 
-/// Whether the samples cover everything that the events count. Only then may a reader compare the two.
+/// Whether the samples cover everything that the events count. Only then can a reader compare the two.
 pub(super) fn samples_all(plan: &SamplePlan, file: &FilePlan, rings: &Rings) -> bool {
     let leaves_out =
         file.rotation.is_some() || file.rotates_at.is_some() || rings.has_backward() || rings.has_limits();

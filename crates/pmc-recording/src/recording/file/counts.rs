@@ -1,4 +1,4 @@
-//! Counts in a file, in the format of `perf stat record`.
+//! Writes counts to a file in the format of `perf stat record`.
 //!
 //! Receives the opened counters and their totals, round by round. Writes a recording that `pmc stat report`,
 //! `perf stat report` and both `script` commands can read. [`counting`](crate::recording::counting) measures,
@@ -29,11 +29,11 @@ use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::standard_output;
 use pmc_sys::units::Count;
 
-/// How tables display an event. Readers of the file need this.
+/// How tables display an event. The file contains this for its readers.
 pub struct EventDisplay {
     /// The event's name.
     pub name: String,
-    /// Factor from the event's count to its unit.
+    /// Factor that converts the event's count to its unit.
     pub scale: f64,
     /// The event's unit; empty for plain counts.
     pub unit: String,
@@ -46,12 +46,12 @@ pub struct CountsFile {
     records: Encoder,
     /// The thread number that records use for each thread; empty if CPUs are counted.
     threads: FxHashMap<u32, u32>,
-    /// The first counted CPU. Counts that belong to no CPU are written for this CPU.
+    /// The first counted CPU. Counts that do not belong to a CPU are written for this one.
     first_cpu: Option<u32>,
 }
 
 impl CountsFile {
-    /// Begins the file. `shown` has an entry for each event of the set. `threads` are the counted threads;
+    /// Begins the file. `shown` has an entry for each event in the set. `threads` are the counted threads;
     /// empty if CPUs are counted. `config` is the content of `STAT_CONFIG`.
     ///
     /// # Errors
@@ -134,11 +134,11 @@ impl CountsFile {
         }
     }
 
-    /// Writes one round: the totals, per event, of all counters and of the events that pmc itself measures,
-    /// as of `at_ns` after the start. Refused events have no record.
+    /// Writes one round: the totals at `at_ns` nanoseconds after the start. `readings` come from the kernel's
+    /// counters, and `measured` contains the events that pmc itself measures. Refused events have no record.
     ///
     /// # Errors
-    /// If the round cannot be written. Earlier rounds are readable.
+    /// If the round cannot be written. Earlier rounds remain readable.
     pub fn round(
         &mut self,
         readings: &[CounterReading],
@@ -186,13 +186,13 @@ impl CountsFile {
     }
 }
 
-/// Returns the id by which records refer to an event. It is never 0, which means no event.
+/// Returns the id by which records refer to an event. It is never 0, because 0 means no event.
 fn id(event: usize) -> u64 {
     event as u64 + 1
 }
 
-/// Returns the attr to write for an event, with the id by which records refer to it. An event without a
-/// counter gets a dummy event.
+/// Returns the attr to write for an event. It declares that records contain the event's id. An event without
+/// a counter gets a dummy event.
 fn written(attr: Option<&Attr>) -> Attr {
     let mut attr = attr.cloned().unwrap_or_else(|| Attr::new(kind::SOFTWARE, generic::DUMMY));
     attr.set_sample_type(sample_type::IDENTIFIER);

@@ -1,7 +1,8 @@
 //! The feature sections of a recording: the machine, the command line, the events, the build-ids.
 //!
-//! Receives the [`Host`] and the records' tally; returns [`Features`]. Cheap information is collected at the
-//! start, and also written into streams. All other information is added when a file ends.
+//! Receives the [`Host`] and the tally of the records; returns [`Features`]. Information that is cheap to
+//! collect is gathered at the start, and also written to streams. All other information is added when a file
+//! ends.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -113,7 +114,7 @@ pub fn at_the_start(
     features
 }
 
-/// Adds the features that come from the records.
+/// Adds the features that are derived from the records.
 pub(crate) fn at_the_end(features: &mut Features, tally: &RecordTally, files: &[FileBuildId]) {
     features.sample_time = tally.times.map(|(first, last)| SampleTime { first: first.ns(), last: last.ns() });
     let rows = build_ids(files);
@@ -127,11 +128,11 @@ pub struct FileBuildId {
     pub(crate) id: BuildId,
 }
 
-/// Build-ids of the files read so far. The key is whether the file belongs to the kernel, and its name. Each
-/// file is read only once.
+/// Build-ids of the files read so far; each file is read only once. The key consists of the file's name and a
+/// flag for kernel files.
 pub(crate) type KnownIds = FxHashMap<(bool, Vec<u8>), Option<BuildId>>;
 
-/// Returns the wanted files that have a build-id, among those seen so far.
+/// Returns the files seen so far that are wanted and have a build-id.
 pub(crate) fn identified(
     tally: &RecordTally,
     wanted: BuildIdChoice,
@@ -147,7 +148,7 @@ pub(crate) fn identified(
                 .entry((file.is_kernel, file.name.clone()))
                 .or_insert_with(|| identify::build_id(&file.name, file.is_kernel, file.pid)),
         }?;
-        // The name of the kernel's mapping ends in a symbol's name.
+        // The name of the kernel's mapping ends with a symbol name.
         if file.name.starts_with(KERNEL.as_bytes()) {
             file.name.truncate(KERNEL.len());
         }
@@ -158,7 +159,7 @@ pub(crate) fn identified(
     files
 }
 
-/// Returns the build-id section's rows for these files.
+/// Returns the rows of the build-id section for these files.
 pub(crate) fn build_ids(files: &[FileBuildId]) -> Vec<BuildIdEntry> {
     files.iter().map(|FileBuildId { file, id }| file.entry(id.bytes().to_vec())).collect()
 }

@@ -1,9 +1,10 @@
 //! Files that are visible only in another root directory: in a chroot or in another mount namespace.
 //!
-//! Receives the mappings of a round while most of their processes still run, and looks at each file through
-//! `/proc/PID/root`. After the last process in such a root has ended, its files cannot be opened any more. So
-//! each build-id is written immediately, in a copy of the mapping that follows the original. Copies of the
-//! files go into the build-id cache, where reports find them. Files without a build-id remain unresolved.
+//! Receives the mappings of a round while most of their processes still run, and opens each file through
+//! `/proc/PID/root`. Once the last process in such a root has ended, the root's files can no longer be
+//! opened. Each build-id is therefore written immediately, in a second mapping record after the original one.
+//! Copies of the files go into the build-id cache, where reports find them. Files without a build-id remain
+//! unresolved.
 //!
 //! ```text
 //!   MMAP2 ──► /proc/PID/root is not ours ──► open PATH below it ──► MMAP2 by build-id
@@ -27,19 +28,19 @@ use pmc_symbols::symbol::{BuildId, BuildIdCache, identify};
 use pmc_sys::error::{Result, Warning, say};
 use pmc_sys::sys::file_map::open_regular;
 
-/// Maximum number of files to look at, for recordings with very many containers.
+/// Maximum number of files to inspect, for recordings with many containers.
 const MOST: usize = 5000;
 
 /// Mount namespace, device and inode of a root directory.
 type RootDirectoryId = (u64, u64, u64);
 
-/// The state of other root directories.
+/// The other root directories seen so far, and the files in them.
 #[derive(Debug)]
 pub(super) struct OtherRoots {
     own: Option<RootDirectoryId>,
     /// The root directory of each process in this round.
     of: FxHashMap<i32, Option<RootDirectoryId>>,
-    /// Build-ids by root and path; `None` if the file has none, or if it is also visible in our root.
+    /// Build-ids by root and path; `None` if the file has no build-id, or if it is also visible in our root.
     known: FxHashMap<(RootDirectoryId, Vec<u8>), Option<BuildId>>,
     /// Whether files are copied into the cache.
     keeps: bool,
@@ -59,8 +60,7 @@ impl OtherRoots {
         Self { own: root_of("self"), of, known, keeps, keeper: None }
     }
 
-    /// Handles a record. For a mapping whose file is in another root, appends the same mapping with its
-    /// build-id.
+    /// If the record maps a file in another root, appends a copy of the record with the file's build-id.
     #[inline]
     pub(super) fn note(&mut self, record: &RawRecord<'_>, out: &mut Vec<u8>) {
         if record.kind == kind::MMAP2 {
@@ -68,12 +68,12 @@ impl OtherRoots {
         }
     }
 
-    /// Ends a round, and forgets the roots of processes, which may change.
+    /// Ends a round, and forgets the processes' roots, which may change.
     pub(super) fn end_round(&mut self) {
         self.of.clear();
     }
 
-    /// Waits until all files are copied. Warns about files that could not be copied.
+    /// Waits until all files have been copied. Warns about files that could not be copied.
     pub(super) fn finish(&mut self) {
         let Some(FileCopyThread { files, thread }) = self.keeper.take() else { return };
         drop(files);
@@ -105,7 +105,8 @@ impl OtherRoots {
         }
     }
 
-    /// Returns the build-id of a file that only its process sees, and copies the file.
+    /// Returns the build-id of a file that is visible only to its process, and starts copying the file if
+    /// requested.
     fn look(&mut self, pid: i32, name: &[u8]) -> Option<BuildId> {
         let path = Path::new(OsStr::from_bytes(name));
         let theirs = format!("/proc/{pid}/root");
@@ -144,7 +145,7 @@ impl FileCopyThread {
     }
 }
 
-/// Returns the root of a process; `None` if it has ended or we may not look at it.
+/// Returns the root of a process; `None` if the process has ended or pmc may not inspect it.
 fn root_of(process: &str) -> Option<RootDirectoryId> {
     let root = fs::metadata(format!("/proc/{process}/root/")).ok()?;
     let namespace = fs::metadata(format!("/proc/{process}/ns/mnt")).ok()?;

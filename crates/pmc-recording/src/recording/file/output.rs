@@ -1,8 +1,8 @@
-//! Writes a recording's file (or stream, or series of files), and tallies its records.
+//! Writes a recording to a file, a stream or a series of files, and tallies its records.
 //!
 //! Receives ring memory and synthesized records; tallies them ([`RecordTally`]) and passes them to the
-//! [`Writer`]. Begins another file on request. The measurement loop reads the rings, and [`super::features`]
-//! makes the feature sections.
+//! [`Writer`]. Starts another file on request. The measurement loop reads the rings, and [`super::features`]
+//! builds the feature sections.
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -26,13 +26,15 @@ use pmc_sys::abi::{aux_flag, sample_type};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::{arch, clock, standard_output};
 
-/// The events of a recording, as the kernel writes their samples and as the file contains them.
+/// The events of a recording in two forms: as the kernel samples them, and as the file describes them.
 pub struct OutputEvents {
-    /// The events as the kernel writes them.
+    /// The events as the kernel samples them.
     pub(crate) taken: Vec<RecordedEvent>,
-    /// The events as they are written to the file: those unwound while recording have call chains.
+    /// The events as the file describes them. Events unwound while recording have call chains instead of
+    /// stack copies.
     pub written: Vec<RecordedEvent>,
-    /// Events for samples that keep their stack copies; see [`unwinding`](crate::recording::unwinding).
+    /// Fallback events for samples that keep their stack copies; see
+    /// [`unwinding`](crate::recording::unwinding).
     fallback_events: Vec<RecordedEvent>,
     lost: Option<StrippedFields>,
     joins: bool,
@@ -73,7 +75,7 @@ pub struct RecordOutput<'a> {
     /// Totals of the previous files of the series.
     pub(crate) before: Totals,
     joint: Vec<u8>,
-    /// For each ring, the id of the event that its misattributed samples belong to.
+    /// For each ring, the id of the event to which its misattributed samples belong.
     owners: Vec<Option<u64>>,
     round: Encoder,
     /// Finished files, if the recording is rotated.
@@ -86,18 +88,18 @@ pub struct RecordOutput<'a> {
     /// Bytes of trace data in all files, and number of truncations.
     traced: u64,
     truncated: u64,
-    /// Rings that reported a truncated trace or lost records since the last query.
+    /// Rings that have reported a truncated trace or lost records since the last call of `cut_traces`.
     cut: Vec<usize>,
     /// Number of samples with stack copies in this file, and in all files.
     kept: (u64, u64),
     /// Counts of how the unwound call chains end.
     ends: ChainEndCounts,
-    /// CPU time of this process in nanoseconds. The first field is the time at the recording's start. The
-    /// other two are the time since then for reading unwind tables, and for everything else.
+    /// CPU time of this process in nanoseconds: at the start, and since then for reading unwind tables and
+    /// for other work.
     started_cpu_ns: u64,
     tables_cpu_ns: u64,
     samples_cpu_ns: u64,
-    /// When to write build-ids next, the interval after that, and the number of build-ids last written.
+    /// Time of the next build-id write, the current interval, and the number of build-ids at the last write.
     next_note: Instant,
     each_note: Duration,
     noted: usize,
@@ -115,11 +117,11 @@ const FIRST_NOTE: Duration = Duration::from_secs(1);
 /// The totals of a recording.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Totals {
-    /// Samples in the file.
+    /// Number of samples written.
     pub samples: u64,
-    /// Samples that could not be written. The other counts do not include these samples.
+    /// Number of samples that could not be written. The other counts do not include these samples.
     pub unwritten: u64,
-    /// Records that the kernel lost.
+    /// Number of records that the kernel lost.
     pub lost: u64,
     /// Number of times that the kernel throttled an event.
     pub throttled: u64,
@@ -130,21 +132,20 @@ pub struct Totals {
     /// Size of the recording in bytes.
     pub bytes: u64,
     /// CPU time from the start to the last sample, in nanoseconds. Excludes one-time work: opening events,
-    /// reading unwind tables, and keeping files.
+    /// reading unwind tables, and copying files to the build-id cache.
     pub cpu_ns: u64,
 }
 
-/// Default maximum length of a call chain: the kernel's default of `kernel.perf_event_max_stack`.
+/// Default maximum length of a call chain: the kernel's default for `kernel.perf_event_max_stack`.
 const LONGEST: u16 = 127;
 
-/// Returns the number of samples in a file.
 fn samples_in(path: &Path) -> u64 {
     let index = perfdata::Reader::open(path).and_then(|reader| reader.scan(|_| {}));
     index.map_or(0, |index| index.count(kind::SAMPLE))
 }
 
-/// Notes that a trace was truncated. Also notes lost records, because the record that reports a truncation
-/// may be among them.
+/// Counts truncated traces and collects their rings. Also collects rings that lost records, because a lost
+/// record may have reported a truncation.
 fn note_cut(record: &RawRecord<'_>, ring: usize, truncated: &mut u64, cut: &mut Vec<usize>) {
     let is_cut = |aux: Aux| aux.flags & aux_flag::TRUNCATED != 0 && aux.flags & aux_flag::OVERWRITE == 0;
     match record.kind {
@@ -163,7 +164,7 @@ fn layouts(events: &[RecordedEvent]) -> Layouts {
 }
 
 impl<'a> RecordOutput<'a> {
-    /// Begins the file, which is readable from now on.
+    /// Creates the file and writes its header. The file is readable from then on.
     ///
     /// # Errors
     /// If the file cannot be created or its header cannot be written.
@@ -237,12 +238,12 @@ impl<'a> RecordOutput<'a> {
         Ok(Writer::create(path, &self.events.written, &self.features, options)?)
     }
 
-    /// Returns the size of the `sample_id` after each record, in bytes.
+    /// Returns the size of the `sample_id` at the end of each record, in bytes.
     pub(crate) fn trailer(&self) -> usize {
         self.layouts.iter().next().map_or(0, |layout| layout.trailer_size())
     }
 
-    /// Writes synthesized records of the state before the recording.
+    /// Writes synthesized records that describe the state before the recording.
     pub(crate) fn tell(&mut self, records: &[u8]) -> Result<(), perfdata::PerfdataError> {
         if let Some(unwinding) = &mut self.unwinding {
             unwinding.tell(records);
@@ -250,7 +251,7 @@ impl<'a> RecordOutput<'a> {
         self.take(&[records])
     }
 
-    /// Writes whole records, in one slice or in two. A record may span both slices.
+    /// Writes whole records from one or two slices. A record may span both slices.
     pub(crate) fn take(&mut self, slices: &[&[u8]]) -> Result<(), perfdata::PerfdataError> {
         let Self { tally, layouts, joint, writer, .. } = self;
         walk(slices, joint, |record| tally.note(record, layouts));
@@ -310,12 +311,12 @@ impl<'a> RecordOutput<'a> {
         writer.append(&[&mended])
     }
 
-    /// Returns the rings with traces that were, or may have been, truncated since the last call.
+    /// Returns the rings whose traces have possibly been truncated since the last call.
     pub(crate) fn cut_traces(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.cut)
     }
 
-    /// Writes a piece of a trace, in one slice or two.
+    /// Writes a piece of a trace from one or two slices.
     pub(crate) fn take_trace(
         &mut self,
         piece: TracePiece,
@@ -345,7 +346,7 @@ impl<'a> RecordOutput<'a> {
         Ok(())
     }
 
-    /// Whether every ring must be read a second time before the round ends.
+    /// Begins the second pass over the rings. Returns whether this recording needs a second pass.
     pub(crate) fn begin_second_pass(&mut self) -> bool {
         self.unwinding.as_mut().map(UnwindWorker::second_pass).is_some()
     }
@@ -355,7 +356,7 @@ impl<'a> RecordOutput<'a> {
         self.unwinding.as_ref().map(UnwindWorker::as_fd)
     }
 
-    /// Writes the records that were unwound in the meantime.
+    /// Writes the records of finished unwinding rounds.
     fn collect(&mut self) -> Result<()> {
         while let Some(unwinding) = &mut self.unwinding {
             // If too many records are in flight, wait for some of them before reading the rings.
@@ -383,8 +384,8 @@ impl<'a> RecordOutput<'a> {
         Ok(())
     }
 
-    /// Waits until everything in flight is unwound. With `is_last`, also writes the records that were held
-    /// back, and accepts no more records.
+    /// Waits until the worker has unwound all pending rounds, and writes their records. With `is_last`, also
+    /// writes the records that were held back, and stops the worker.
     pub(crate) fn finish_unwinding(&mut self, is_last: bool) -> Result<()> {
         let Some(unwinding) = &mut self.unwinding else { return Ok(()) };
         if is_last {
@@ -409,7 +410,7 @@ impl<'a> RecordOutput<'a> {
         self.kept.1
     }
 
-    /// Ends a round, after all rings were read.
+    /// Ends a round after all rings have been read.
     pub(crate) fn end_round(&mut self) -> Result<()> {
         self.other_roots.end_round();
         match &mut self.unwinding {
@@ -424,7 +425,7 @@ impl<'a> RecordOutput<'a> {
         writer.as_mut().map_or(Ok(()), |writer| writer.append(&[round.bytes()]))
     }
 
-    /// Called when the rings have been read and there are no more records for now.
+    /// Called each time all rings have been read.
     pub(crate) fn tick(&mut self) -> Result<()> {
         self.collect()?;
         self.note_build_ids()?;
@@ -432,7 +433,7 @@ impl<'a> RecordOutput<'a> {
         Ok(())
     }
 
-    /// Writes the build-ids known so far as records, for readers of a killed recorder's file. Writes them
+    /// Writes the build-ids known so far as records, so a killed recorder does not lose them. Writes them
     /// after one second, then after two more, four more, and so on. This keeps the cost low in long
     /// recordings.
     fn note_build_ids(&mut self) -> Result<(), perfdata::PerfdataError> {
@@ -453,7 +454,7 @@ impl<'a> RecordOutput<'a> {
         self.writer.as_mut().map_or(Ok(()), |writer| writer.append(&[&records]))
     }
 
-    /// Writes the records of a backward ring, which has the newest record first. The last record may be
+    /// Writes the records of a backward ring, which contains the newest record first. The last record may be
     /// incomplete.
     pub(crate) fn take_snapshot(
         &mut self,
@@ -473,7 +474,7 @@ impl<'a> RecordOutput<'a> {
         self.writer.as_ref().map_or(0, Writer::bytes)
     }
 
-    /// Returns the totals so far, over this file and all previous files.
+    /// Returns the totals so far, for this file and all previous files.
     pub(crate) fn totals(&self) -> Totals {
         Totals {
             samples: self.before.samples + self.tally.samples,
@@ -549,7 +550,7 @@ impl<'a> RecordOutput<'a> {
         Ok(())
     }
 
-    /// Renames each file of a series to contain its time, and removes the oldest files beyond the limit.
+    /// Appends the time to the finished file's name, and removes the oldest files beyond the limit.
     fn rename(&mut self) -> Result<()> {
         let base: &Path = &self.plan.path;
         let mut name = rotation::name(base);

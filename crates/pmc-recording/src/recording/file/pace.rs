@@ -2,14 +2,15 @@
 
 /// Maximum interval between drains; bounds what a killed recorder loses.
 const DRAIN_NS: u64 = 400_000_000;
-/// Maximum interval if stacks are unwound while recording, because some records are then held until the next
-/// round.
+/// Maximum interval if stacks are unwound while recording, because some records are then held back until the
+/// next round.
 const DRAIN_UNWINDING_NS: u64 = 200_000_000;
-/// The first interval between drains; each later interval is twice as long as the previous one. A command's
-/// first processes may end soon, and their root directories are only visible while they run.
+/// The first interval between drains. Each later interval is twice as long, up to the maximum. The first
+/// intervals are short because a command's first processes may end soon, and their root directories are
+/// visible only while they run.
 const FIRST_DRAIN_NS: u64 = 10_000_000;
 
-/// The interval between drains, short while a recording is young.
+/// The interval between drains, which is short at the beginning of a recording.
 #[derive(Debug)]
 pub(super) struct DrainPace {
     next: u64,

@@ -1,8 +1,8 @@
-//! Performs a recording from the first record to the last: handles the rings whenever the loop wakes.
+//! Runs a recording from the first record to the last, and drains the rings whenever the loop wakes up.
 //!
-//! Receives open rings, a [`RecordOutput`] that has begun, and the plans; returns a [`RecordingResult`].
-//! Decides when rings are drained and when a file is full. Reports progress through the [`StatusLine`] only.
-//! The loop itself is [`drive`](crate::recording::drive).
+//! Receives open rings, an open [`RecordOutput`], and the plans; returns a [`RecordingResult`]. Decides when
+//! rings are drained and when a file is full. Reports progress through the [`StatusLine`] only.
+//! [`drive`](crate::recording::drive) contains the loop.
 //!
 //! ```text
 //!   prepare: synthesized records ─► work: drain, FINISHED_ROUND; rotate; status ─► stop ─► drain, finish
@@ -67,7 +67,7 @@ pub struct PreparedRecording<'a> {
     pub host: &'a Host,
     /// What to sample.
     pub plan: &'a SamplePlan,
-    /// How to write it.
+    /// How and where to write the recording.
     pub file: &'a FilePlan,
     /// The open rings.
     pub sources: RecordSources,
@@ -75,7 +75,7 @@ pub struct PreparedRecording<'a> {
     pub triggers: Option<Rings>,
     /// Recorded threads, if the scope names running tasks.
     pub threads: Vec<Alive>,
-    /// The file, after its header was written.
+    /// The file, whose header has already been written.
     pub output: RecordOutput<'a>,
     /// The command, forked and waiting at its start gate.
     pub held: Option<PausedChild>,
@@ -87,18 +87,19 @@ pub struct PreparedRecording<'a> {
     pub watcher: Option<&'a mut Watcher>,
     /// Shows progress.
     pub status: &'a mut dyn StatusLine,
-    /// The holder's entry that owns the events until the command runs.
+    /// The holder's entry from which the events were taken over. It is removed once the recording has
+    /// started.
     pub attached: Option<HandedOverEntry>,
     /// Events to count during the recording, and the observer of their counts.
     pub counted: Option<(CountPlan, &'a mut dyn Observer)>,
 }
 
 impl PreparedRecording<'_> {
-    /// Records until the end.
+    /// Runs the recording until it ends.
     ///
     /// # Errors
-    /// If the command cannot be started (status 126 or 127), or if waiting fails. The [`RecordingResult`]
-    /// contains the write error, if any.
+    /// If the command cannot be started (status 126 or 127), or if waiting fails. A write error is returned
+    /// in the [`RecordingResult`] instead.
     pub fn run(self) -> Result<RecordingResult> {
         let Self { host, plan, file, sources, triggers, threads, output, held, .. } = self;
         let Self { signals, control, watcher, status, attached, counted, .. } = self;
@@ -142,7 +143,7 @@ impl PreparedRecording<'_> {
             }
         };
         if recorder.sources.rings.slow_to_close() > 0 {
-            // The kernel closes tracepoints slowly. A child process waits for that in the background.
+            // The kernel takes long to close tracepoints, so a child process waits for it in the background.
             process::close_behind();
         }
         let mut identified: Vec<FileBuildId> = recorder.output.identified.drain().collect();
@@ -193,7 +194,7 @@ struct Recorder<'a> {
     next_drain: u64,
     schedule: Schedule,
     readings: Vec<InstanceReading>,
-    /// Records of gaps (`--reserve=yield`) that are not written yet.
+    /// Records that mark gaps (`--reserve=yield`) and have not been written yet.
     gaps: Vec<u8>,
     is_yielding: bool,
     failed: Option<Error>,
@@ -257,7 +258,7 @@ impl MeasurementHandler for Recorder<'_> {
     }
 
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
-        // The command runs now, so this recording has everything it needs from the holder.
+        // The command is running, so the recording no longer needs the holder's entry.
         self.attached.take().map_or(Ok(()), HandedOverEntry::remove_entry)?;
         if self.failed.is_none() {
             self.failed = self.output.take_place().err().map(Error::from);
@@ -268,7 +269,7 @@ impl MeasurementHandler for Recorder<'_> {
         Ok(())
     }
 
-    /// Even if some rings do not fill, all rings are drained at this time.
+    /// Returns the time of the next drain or rotation, which does not depend on how full the rings are.
     fn due(&self) -> Option<u64> {
         Some(self.schedule.next_at().map_or(self.next_drain, |at| at.min(self.next_drain)))
     }
@@ -326,7 +327,7 @@ impl MeasurementHandler for Recorder<'_> {
         self.handle_gone_holders();
         self.readings = self.sources.read();
         for InstanceReading { instance, count, .. } in &mut self.readings {
-            // For children the kernel adds only their time on this CPU.
+            // For child threads, the kernel adds only their time on this CPU.
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
             count.enabled_ns = count.enabled_ns.max(told);
         }
@@ -354,7 +355,7 @@ impl MeasurementHandler for Recorder<'_> {
 }
 
 impl Recorder<'_> {
-    /// Writes throttle records, like the kernel's, when the hardware events go off or on.
+    /// Queues throttle records, like those of the kernel, when the hardware events are switched off or on.
     fn mark_gap(&mut self, is_off: bool) {
         let time = PerfTime(self.plan.options.clock.and_then(clock::read).map_or(0, |(now, _)| now));
         let mut out = Encoder::new(self.output.trailer());
@@ -369,8 +370,8 @@ impl Recorder<'_> {
         if gaps.is_empty() { Ok(()) } else { Ok(self.output.take(&[&gaps])?) }
     }
 
-    /// Handles holders that deliver no more records. The command and the other events continue. If nothing
-    /// else is recorded, the recording ends.
+    /// Handles holders that deliver no more records. The command and the other events continue. If there is
+    /// no command and no other event, the recording ends.
     fn handle_gone_holders(&mut self) {
         for (event, error) in self.sources.newly_gone() {
             if self.sources.are_gone() && self.command.is_none() {
@@ -391,7 +392,7 @@ impl Recorder<'_> {
         }
         let cut = output.cut_traces();
         sources.rings.drain_traces(&cut, |piece, slices| output.take_trace(piece, slices))?;
-        // A backward ring may contain older records than the other rings, so there are no rounds.
+        // A backward ring may contain older records than the other rings, so such a recording has no rounds.
         if bytes > 0 && !sources.rings.has_backward() {
             output.end_round()?;
         }
@@ -425,7 +426,7 @@ impl Recorder<'_> {
         self.output.finish_unwinding(true)
     }
 
-    /// Reads new trace data, including areas that are only read on demand.
+    /// Reads new trace data, including AUX areas that are read only on demand.
     fn take_traces(&mut self) -> Result<()> {
         let Self { sources, output, plan, .. } = self;
         sources.rings.drain_traces(&[], |piece, slices| output.take_trace(piece, slices))?;
@@ -465,18 +466,17 @@ impl Recorder<'_> {
     }
 
     /// Writes the counts of the threads on which the events were opened, if counts are logged (`-s`,
-    /// `log-exit`). The kernel reports the counts of threads that inherited the events when they end, but not
-    /// the counts of these threads. Their count is the total minus the reported counts, and includes children
-    /// that are still running.
+    /// `log-exit`). When a thread that inherited the events ends, the kernel reports its counts. The kernel
+    /// does not report the counts of the threads on which the events were opened. They are the total minus
+    /// the reported counts, and include children that are still running.
     fn write_own_counts(&mut self) -> Result<()> {
         let events = self.sources.events();
         let own = |reading: &InstanceReading| {
             let told = self.output.tally.reads.get(&reading.instance.id).copied().unwrap_or_default();
             reading.count.since(told)
         };
-        // The thread's event was enabled on all CPUs and ran on one CPU at a time. The kernel's totals
-        // contain less enabled time of the children than the kernel reported for them, so the difference may
-        // be too small.
+        // The thread's event was enabled on all CPUs, but ran on only one CPU at a time. The kernel reports
+        // more enabled time for the children than its totals contain, so the difference may be too small.
         let mut ran: HashMap<(usize, Option<u32>), u64> = HashMap::new();
         for reading in &self.readings {
             let Instance { event, slot, .. } = reading.instance;
@@ -508,7 +508,7 @@ impl Recorder<'_> {
         Ok(self.output.take(&[record.bytes()])?)
     }
 
-    /// Writes the totals like `stat record`: for each event the sum over all targets.
+    /// Writes the totals in the format of `stat record`: for each event, the sum over all targets.
     fn write_totals(&mut self, elapsed_ns: u64) -> Result<()> {
         if self.file.stat_config.is_empty() {
             return Ok(());
@@ -532,7 +532,7 @@ impl Recorder<'_> {
         Ok(self.output.take(&[record.bytes()])?)
     }
 
-    /// Writes records of losses that the kernel has not reported, because the ring never had room again.
+    /// Writes a record of losses that the kernel could not report because the ring never had room again.
     fn write_lost(&mut self) -> Result<()> {
         let own = self.readings.iter().map(|reading| (reading.instance.id, reading.lost));
         let lost: Vec<(u64, u64)> = own.chain(self.sources.lost_elsewhere()).collect();
@@ -569,7 +569,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Ends a file and begins the next file, which also needs synthesized records.
+    /// Ends the current file and begins the next one, which also needs synthesized records.
     fn rotate(&mut self) -> Result<()> {
         // Any running process may be part of the recording. Scan twice: the first scan finds processes that
         // end during the switch, and the second scan finds processes that start during it.
@@ -584,7 +584,7 @@ impl Recorder<'_> {
         early.extend_from_slice(out.bytes());
         self.drain()?;
         self.take_traces()?;
-        // The records that a decoder needs for a trace must be in the same file.
+        // The records that a decoder needs for a trace must be in the same file as the trace.
         let Self { sources, output, .. } = self;
         sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         sources.rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
@@ -607,7 +607,7 @@ impl Recorder<'_> {
             _ if self.sources.rings.is_mixed() => self.synthesize_cpus(&self.host.online_cpus(), &mut out),
             (MeasurementScope::Command, Some(_)) if !self.plan.synthesis.tasks => Vec::new(),
             (MeasurementScope::Command, Some(command)) => {
-                // The kernel reports the command's mappings from the exec on.
+                // From the exec on, the kernel reports the command's mappings.
                 let [parent, thread] =
                     [std::process::id(), command].map(|pid| Thread { pid: pid as i32, tid: pid as i32 });
                 out.fork(&Task { thread, parent, time: Default::default() });
@@ -624,7 +624,7 @@ impl Recorder<'_> {
         Ok(output.tell(out.bytes())?)
     }
 
-    /// Synthesizes the idle tasks. Any process, or none, may run on these CPUs.
+    /// Synthesizes the idle tasks. Returns all processes, because any of them may run on these CPUs.
     fn synthesize_cpus(&self, cpus: &CpuList, out: &mut Encoder) -> Vec<u32> {
         if self.plan.synthesis.tasks {
             synthesize::idle(cpus, out);
@@ -633,7 +633,7 @@ impl Recorder<'_> {
     }
 
     fn synthesize_machine(&self, out: &mut Encoder) -> Result<()> {
-        // Write the ring of each id. Readers need it to interpret the values of groups.
+        // Write which ring each id belongs to. Readers need this to interpret the values of groups.
         self.sources.id_index(out);
         if let Some(trace) = &self.plan.trace {
             trace.tell(self.plan, self.sources.rings(), self.host, out)?;

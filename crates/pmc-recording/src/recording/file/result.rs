@@ -1,4 +1,4 @@
-//! The result of a recording: its content, its losses, and its end.
+//! The result of a recording: its samples, its losses, and how it ended.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use pmc_sys::sys::signal;
 
 /// The result of a recording.
 pub struct RecordingResult {
-    /// Paths of the recording: several if it was rotated.
+    /// Paths of the recorded files: several if the recording was rotated.
     pub files: Vec<PathBuf>,
     /// Samples, losses and bytes.
     pub totals: Totals,
@@ -31,7 +31,7 @@ pub struct RecordingResult {
     pub outcome: Option<CommandOutcome>,
     /// The signal that ended pmc.
     pub interrupted: Option<i32>,
-    /// The write error that ended the recording. Everything before it is readable.
+    /// The write error that ended the recording. Everything written before the error is readable.
     pub failed: Option<Error>,
     /// Whether `--max-size` was reached.
     pub is_full: bool,
@@ -47,7 +47,8 @@ pub struct RecordingResult {
     pub identified: Vec<FileBuildId>,
 }
 
-/// Returns the number of lost records: the larger of the sums in the records and in the kernel's counters.
+/// Returns the number of lost records: the total from the records or from the kernel's counters, whichever is
+/// larger.
 pub fn lost(totals: &Totals, readings: &[InstanceReading]) -> u64 {
     totals.lost.max(readings.iter().map(|reading| reading.lost).sum())
 }

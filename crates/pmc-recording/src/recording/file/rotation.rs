@@ -21,7 +21,7 @@ impl Schedule {
         Self { rotation: plan.rotation, snapshots: plan.snapshots, next_at: None, is_asked_for: false }
     }
 
-    /// Notes the start of a file.
+    /// Records the start of a file, and schedules the next rotation.
     pub(crate) fn begin(&mut self, now: u64) {
         self.next_at = match self.rotation {
             Some(Rotation::Ns(ns)) => Some(now + ns),

@@ -1,6 +1,6 @@
 //! Copies the current contents of a holder's rings into an ordinary recording.
 //!
-//! Receives an entry and a path. A [`Relay`] fetches the contents of the rings; synthesized records of the
+//! Receives an entry and a path. A [`Relay`] fetches the contents of the rings; synthesized records for the
 //! running processes are written before them.
 
 use std::path::Path;
@@ -47,7 +47,7 @@ pub fn write(directory: &RunDirectory, entry: &PersistentEntry, path: &Path, hos
     Ok(format!("{to}: {} samples of {}{lost}", thousands(totals.samples), entry.definition.name))
 }
 
-/// Synthesizes records of the currently running processes. The state before the first record in the rings is
+/// Synthesizes records for the currently running processes. The state before the first record in the rings is
 /// unknown, and the current state is the best approximation.
 fn tell(
     output: &mut RecordOutput<'_>,

@@ -1,8 +1,8 @@
-//! Unwinds stack copies while recording: a thread between the rings and the file turns the copies into call
-//! chains.
+//! Unwinds stack copies while recording: a thread between the rings and the file replaces the copies with
+//! call chains.
 //!
-//! Receives the contents of the rings, round by round, and synthesized records of existing processes. Returns
-//! records for the file, sorted by time. Decides what to do when unwinding cannot keep up. This module
+//! Receives the contents of the rings, round by round, and synthesized records for existing processes.
+//! Returns records for the file, sorted by time. Decides what to do when unwinding cannot keep up. The module
 //! connects measuring (the rings) and reading (address spaces and unwind tables).
 //!
 //! ```text
@@ -12,12 +12,13 @@
 //! ```
 //!
 //! A sample can be unwound only when all earlier mappings are known, and those may be in another CPU's ring.
-//! So every round drains the rings twice. Everything that a ring contained at the first pass was written
+//! Every round therefore drains the rings twice. Everything that the first pass finds in a ring was written
 //! before the second pass began. The second pass therefore delivers all mappings that are older than the
 //! first pass's newest sample. Samples of the second pass wait for the next round. There are only a few of
 //! them, because the second pass follows immediately.
 //!
-//! **Slow unwinding loses nothing.** There are three possible bottlenecks, each with its own answer:
+//! **Slow unwinding loses nothing.** There are three possible bottlenecks, and pmc handles each one
+//! differently:
 //!
 //! * *The tables of a huge program are being read* (`table_cache`, a separate thread). The worker waits once
 //!   for [`worker::PATIENCE`]. After that, it writes samples that need these tables unchanged, with registers
@@ -31,11 +32,11 @@
 //!   some are written. The kernel counts the records that do not fit into the rings. No recorder can avoid
 //!   this limit.
 //!
-//! The alternatives are worse. Not reading the rings loses samples after some 60 ms of reading tables,
-//! because a ring of 2 MiB holds 250 copies. An unbounded queue takes memory from the recorded machine. An
-//! unused fallback event costs nothing. Its attr is in the header from the start, but readers see it only
-//! after its first sample is written. Samples of 32-bit Arm processes also go to fallback events, because
-//! perf can unwind them and pmc cannot.
+//! The alternatives are worse. If pmc stopped reading the rings while it reads tables, samples would be lost
+//! after about 60 ms. A 2 MiB ring holds only 250 copies. An unbounded queue would exhaust the memory of the
+//! recorded machine. An unused fallback event costs nothing. Its attr is in the header from the start, but
+//! readers see it only after its first sample has been written. Samples of 32-bit Arm processes also go to
+//! fallback events, because perf can unwind them and pmc cannot.
 
 mod table_cache;
 mod worker;
@@ -85,7 +86,7 @@ struct UnwindRound {
 /// Counts of how call chains end.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChainEndCounts {
-    /// Number of all chains.
+    /// Total number of chains.
     pub walked: u64,
     /// Number of chains that end because the stack copy does not contain the whole stack.
     pub cut: u64,
@@ -112,19 +113,19 @@ pub(crate) struct UnwoundRound {
     pub(crate) ends: ChainEndCounts,
     /// CPU time for reading unwind tables since the start, in nanoseconds.
     pub(crate) tables_cpu_ns: u64,
-    /// Number of bytes that came from the rings.
+    /// Number of bytes that were read from the rings.
     taken: usize,
-    /// The buffer of these bytes, for reuse.
+    /// The buffer that contained these bytes, for reuse.
     bytes: Vec<u8>,
 }
 
-/// The main thread's handle of the worker.
+/// The main thread's handle to the worker.
 pub(crate) struct UnwindWorker {
     orders: Option<Sender<WorkerMessage>>,
     done: Receiver<UnwoundRound>,
     thread: Option<JoinHandle<()>>,
     round: UnwindRound,
-    /// Used buffers to be used again, because fresh memory costs as much time as a copy.
+    /// Buffers for reuse, because allocating new memory takes as long as a copy.
     spare: Vec<Vec<u8>>,
     waiting: usize,
     /// The times at which the waiting rounds were sent.
@@ -134,7 +135,7 @@ pub(crate) struct UnwindWorker {
 }
 
 impl UnwindWorker {
-    /// Starts the worker. `layouts` describe the records in the rings, `most` is the maximum chain length,
+    /// Starts the worker. `layouts` describes the records in the rings, `most` is the maximum chain length,
     /// and `joins` enables completing truncated stacks from earlier samples.
     pub(crate) fn start(layouts: Layouts, lost: StrippedFields, most: usize, joins: bool) -> Result<Self> {
         let starting = |error| Error::io("starting a thread to unwind stacks", error);
@@ -260,7 +261,7 @@ impl UnwindWorker {
         done
     }
 
-    /// Sends the last round, and returns everything including the records held back.
+    /// Sends the last round, and returns all remaining results, including the records that were held back.
     ///
     /// # Errors
     /// If the worker has ended.

@@ -1,8 +1,8 @@
-//! The unwind-table cache: reads the tables of each file with samples once, in a separate thread.
+//! The unwind-table cache: a separate thread reads the tables of each file once.
 //!
 //! Receives modules; finds their files like `report` does (through the process's root, checked by build-id)
-//! and extracts the tables. This takes seconds for a huge program. Until it is done, the cache answers that
-//! the tables are being read.
+//! and extracts the tables. This takes seconds for a huge program. Until then, the cache returns
+//! [`TableState::Reading`].
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ const MOST: usize = 1 << 30;
 pub(crate) enum TableState {
     /// The tables are being read.
     Reading,
-    /// The tables, or `None` if the file has none.
+    /// The tables, or `None` if the file has no tables.
     Read(Option<Arc<UnwindTables>>),
 }
 
@@ -55,7 +55,7 @@ impl SharedCache {
 pub(crate) struct TableCache {
     shared: Arc<SharedCache>,
     requests: Option<Sender<(u32, symbol::SymbolModule)>>,
-    /// Whether files were requested since the last wait.
+    /// Whether files have been requested since the last wait.
     new: bool,
 }
 
@@ -65,7 +65,7 @@ impl TableCache {
         Self { shared: Arc::default(), requests: None, new: false }
     }
 
-    /// Returns the tables of the module with this number, and requests them the first time.
+    /// Returns the tables of the module with this number. The first call for a module requests its tables.
     pub(crate) fn get(&mut self, number: u32, module: &Module) -> TableState {
         let mut known = self.shared.lock();
         if let Some(slot) = known.slots.get(&number) {
@@ -89,8 +89,8 @@ impl TableCache {
         TableState::Reading
     }
 
-    /// Waits until all requested tables are read, but not beyond `deadline`. Does not wait for the same files
-    /// again.
+    /// Waits until all requested tables have been read, or until `deadline`. Returns immediately if no files
+    /// have been requested since the last wait.
     pub(crate) fn wait(&mut self, deadline: Instant) {
         if !std::mem::take(&mut self.new) {
             return;
@@ -105,13 +105,14 @@ impl TableCache {
         }
     }
 
-    /// Returns the number of files read. While this number stays the same, so do the results of
-    /// [`get`](Self::get).
+    /// Returns the number of files read. The results of [`get`](Self::get) change only when this number
+    /// changes.
     pub(crate) fn age(&self) -> u64 {
         self.shared.lock().read
     }
 
-    /// Returns the CPU time for reading the files, in nanoseconds: once per file, not per sample.
+    /// Returns the CPU time for reading the files, in nanoseconds. This time is spent once per file, not per
+    /// sample.
     pub(crate) fn cpu_ns(&self) -> u64 {
         self.shared.lock().cpu_ns
     }

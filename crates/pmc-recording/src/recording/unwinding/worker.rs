@@ -1,9 +1,9 @@
-//! The unwinding thread: receives rounds, turns stack copies into call chains, and returns records sorted by
-//! time.
+//! The unwinding thread: receives rounds, unwinds stack copies into call chains, and returns records sorted
+//! by time.
 //!
 //! ```text
 //!  held back | first pass | second pass      sorted by time; output up to the first pass's newest record,
-//!  ───────────────────────▲──────────        the rest is held back
+//!  ───────────────────────▲──────────        newer records are held back
 //! ```
 
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use pmc_perfdata::record::{Layouts, RawRecord, Record, Records, Sample, SamplePa
 use pmc_symbols::unwind::{Arch, ChainEnd, Space, StackFrame, StackUnwinder, StackWalker, UnwindTables};
 use pmc_sys::abi::misc;
 
-/// Maximum time that a round waits for tables being read.
+/// Maximum time that a round waits for unwind tables that are being read.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
-/// Maximum time for processing a round. Samples not unwound by then are written unchanged.
+/// Maximum time for processing a round. Samples that have not been unwound by then are written unchanged.
 const BUDGET: Duration = Duration::from_millis(250);
 /// Maximum number of cached address spaces.
 const MOST_SPACES: usize = 256;
 /// Number of samples below which one thread is faster than several.
 const WORTHWHILE: usize = 400;
 
-/// Unwinds rounds, and keeps the state of all processes.
+/// Unwinds the samples of each round, and tracks the state of all processes.
 pub(crate) struct RoundUnwinder {
     layouts: Layouts,
     lost: StrippedFields,
@@ -44,14 +44,14 @@ pub(crate) struct RoundUnwinder {
     held: Vec<u8>,
 }
 
-/// A process's code in the unwinder's form.
+/// A process's code mappings in the form that the unwinder requires.
 struct CachedSpace {
     space: Space,
     /// See [`RunningProcesses::version`].
     version: u32,
     /// How much of the process's generated code is included; see [`RunningProcesses::generated`].
     generated: u32,
-    /// Address ranges of code whose tables are still being read.
+    /// Address ranges of code whose unwind tables are still being read.
     missing: Vec<(u64, u64)>,
     /// The [age](TableCache::age) of the table cache when this entry was made.
     age: u64,
@@ -69,7 +69,7 @@ impl CachedSpace {
 }
 
 struct RoundRecord<'a> {
-    /// The record's time in nanoseconds; 0 if it has none.
+    /// The record's time in nanoseconds; 0 if the record has no time.
     time: u64,
     raw: RawRecord<'a>,
     sample: Option<Sample<'a>>,
@@ -216,7 +216,7 @@ impl RoundUnwinder {
         }
     }
 
-    /// Returns the current code of a process.
+    /// Returns the current code mappings of a process, with unwind tables.
     fn space(&mut self, pid: i32, arch: Arch, deadline: Instant) -> Option<Arc<CachedSpace>> {
         let version = self.running.version(pid)?;
         let is_known = |known: &&Arc<CachedSpace>| known.missing.is_empty() || known.age == self.tables.age();
@@ -260,7 +260,7 @@ impl RoundUnwinder {
     }
 }
 
-/// The recorded machine has the architecture for which pmc was built.
+/// The architecture of the recorded machine, which is the one for which pmc was built.
 const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
 
 /// Returns the architecture of the process that the registers belong to; `None` for 32-bit Arm.
@@ -268,10 +268,10 @@ fn arch(registers: SampledRegisters<'_>) -> Option<Arch> {
     ARCH.of_process(registers.abi)
 }
 
-/// Walks a sample. Leaves it unchanged if a reader may find a better chain later: in a 32-bit Arm process, or
-/// if tables have not been read yet.
+/// Unwinds the stack of a sample. Leaves the sample unchanged if a reader may find a better chain later. This
+/// applies to 32-bit Arm processes, and if tables have not been read yet.
 fn walk(walker: &mut StackWalker, entry: &RoundRecord<'_>, known: Option<&CachedSpace>) {
-    // A kernel thread, or a process that is about to exit, has nothing to unwind.
+    // A kernel thread, or a process that is about to exit, has no user stack to unwind.
     let Some(registers) = entry.parts.user_regs else { return walker.take_empty() };
     let Some(arch) = arch(registers) else { return };
     let thread = entry.sample.and_then(|sample| sample.thread()).unwrap_or_default();
