@@ -1,8 +1,8 @@
 //! Determines which event groups fit on the counters at the same time.
 //!
 //! Takes event groups and asks the kernel, which refuses (`EINVAL`) a group that cannot be scheduled even on
-//! an idle PMU. Splits the groups into passes, each of which fits on the counters. The kernel's check ignores
-//! that counters may be permanently in use, for example by a watchdog or a pinned event.
+//! an idle PMU. Splits the groups into passes, each of which fits on the counters. The kernel's check does
+//! not consider counters that are permanently in use, for example by a watchdog or a pinned event.
 
 use super::facts::MachineFacts;
 use super::request::{CounterFlags, CountingStart, Mode, allocate};

@@ -143,7 +143,7 @@ pub struct RingOptions {
     /// of parent and child at a context switch instead of rescheduling them. An event opened here may then be
     /// on another thread when it ends, and the kernel writes no `READ` record for it. A single event that is
     /// not inherited prevents the swap. Before Linux 6.2, hardware events have a separate context, so both a
-    /// hardware and a software event are needed.
+    /// hardware and a software guard event are needed.
     pub keeps_contexts: bool,
     /// AUX areas for hardware traces.
     pub aux: Option<AuxOptions>,
@@ -428,7 +428,7 @@ impl Rings {
         let MappedRing { open, direction, .. } = &self.rings[ring];
         let mut ring = Ring::map(&self.open[*open].fd, pages, *direction)?;
         self.map_aux(&mut ring, *open)?;
-        // A ring in `keeping` mode also finds records that the kernel has not published.
+        // With `keeping`, the ring also finds records that the kernel has not published.
         Ok(if self.keeps_contexts { ring.keeping() } else { ring })
     }
 

@@ -121,8 +121,7 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Starts or stops tracing for the rings selected by `which`. Skips events that the user has switched
-    /// off.
+    /// Starts or stops tracing for the rings selected by `which`. Skips events that are off.
     fn switch_traces(&self, on: bool, which: impl Fn(usize) -> bool) -> Result<(), Error> {
         let is_meant = |at: &usize| {
             let open = &self.open[*at];
