@@ -135,9 +135,9 @@ const USES: [(&str, &str, EventUse, CapabilityScope); 9] = [
     ("top", "watch all CPUs", EventUse::Sample, CapabilityScope::Cpus),
 ];
 
-/// Ring pages for sampling: the default limit of `perf_event_mlock_kb` with 4 KiB pages.
+/// Number of ring pages for sampling: the default limit of `perf_event_mlock_kb` with 4 KiB pages.
 const RING_PAGES: usize = 128;
-/// Pages of the smallest useful ring.
+/// Number of pages in the smallest useful ring.
 const SMALL_RING_PAGES: usize = 8;
 /// Sample frequency, in Hz.
 const FREQUENCY: u64 = 1000;

@@ -66,7 +66,7 @@ const GENERAL_EVENTS: [u64; 7] = [5, 4, 2, 3, 7, 8, 1];
 /// Generic hardware events that have a fixed counter on many CPUs.
 const FIXED_EVENTS: [u64; 3] = [0, 1, 9];
 
-/// Upper bound on the counters of a core.
+/// Upper bound on the number of counters per core.
 const MOST_COUNTERS: usize = 64;
 
 /// How long a trial event runs.
@@ -146,7 +146,7 @@ fn request(config: u64) -> Result<OpenRequest, Box<Refusal>> {
 
 /// Finds the event whose copies fill the most counters. The size of its group is the number of counters.
 fn probe(generic: &impl Fn(u64) -> Option<OpenRequest>) -> Option<ProbedCounters> {
-    // Instructions are tried last, and only if no other event opens. Their fixed counter would be counted as
+    // Instructions are tried last, and only if no other event opens: their fixed counter would be counted as
     // a general counter.
     let (instructions, others) = GENERAL_EVENTS.split_last()?;
     let mut best: Option<(u64, Vec<EventFd>)> = None;
@@ -179,9 +179,9 @@ fn probe(generic: &impl Fn(u64) -> Option<OpenRequest>) -> Option<ProbedCounters
 
 /// Opens up to `most` copies of an event in one pinned group, until the kernel refuses.
 ///
-/// A pinned group is either scheduled immediately or permanently in error. The leader waits for an exec that
-/// never happens. The Arm driver ignores events that are disabled in any other way, and would accept one
-/// event too many.
+/// A pinned group is either scheduled immediately or permanently in the error state. The leader waits for an
+/// exec that never happens. The Arm driver ignores events that are disabled in any other way, and would
+/// accept one event too many.
 fn fill(request: &OpenRequest, most: usize) -> Vec<EventFd> {
     let mut leader = request.clone();
     leader.pinned(true);

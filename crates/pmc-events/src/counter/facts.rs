@@ -2,7 +2,7 @@
 //! is refused.
 //!
 //! Takes a [`Host`] (any root) and [`Credentials`]. Returns plain values. [`super::refusal`] explains
-//! refusals from them without system calls, so its tests can use saved machines.
+//! refusals with them and makes no system calls, so its tests can use snapshots of other machines.
 
 use pmc_sys::abi::Attr;
 use pmc_sys::abi::attr::kind;
@@ -121,7 +121,7 @@ impl MachineFacts {
         }
     }
 
-    /// Whether the request needs a core PMU that this machine lacks: sysfs lists PMUs, but none that receives
+    /// Whether the request needs a core PMU that this machine lacks: sysfs lists PMUs, but none that handles
     /// the request.
     pub(crate) fn lacks_hardware(&self, attr: &Attr) -> bool {
         let of_cores = matches!(attr.kind(), kind::HARDWARE | kind::HW_CACHE | kind::RAW);

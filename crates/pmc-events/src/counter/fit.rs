@@ -1,8 +1,8 @@
 //! Determines which event groups fit on the counters at the same time.
 //!
-//! Takes event groups and asks the kernel, which refuses (`EINVAL`) a group that cannot be scheduled even on
-//! an idle PMU. Splits the groups into passes, each of which fits on the counters. The kernel's check does
-//! not consider counters that are permanently in use, for example by a watchdog or a pinned event.
+//! Takes event groups and tries to open them: the kernel refuses (`EINVAL`) a group that cannot be scheduled
+//! even on an idle PMU. Splits the groups into passes, each of which fits on the counters. The kernel's check
+//! does not consider counters that are permanently in use, for example by a watchdog or a pinned event.
 
 use super::facts::MachineFacts;
 use super::request::{CounterFlags, CountingStart, Mode, allocate};
@@ -94,7 +94,7 @@ impl Pass {
                     self.open.iter_mut().zip(before).for_each(|((_, events), len)| events.truncate(len));
                     return false;
                 }
-                // The event was refused for another reason, so it has no counter in any pass.
+                // The event was refused for another reason, so it needs no counter in any pass.
                 (Err(_), _) => {}
             }
         }

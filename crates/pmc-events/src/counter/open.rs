@@ -93,7 +93,7 @@ const FALLBACKS: [FallbackRow; 9] = [
 ];
 
 impl OpenRequest {
-    /// Returns the parts that the kernel refused.
+    /// Returns the parts that were dropped because the kernel refused them.
     pub(crate) fn given_up(&self) -> GivenUp {
         self.given_up
     }
@@ -233,11 +233,11 @@ fn in_user_mode(kind: u32, config: u64, mode: Mode, slot: TargetSlot) -> Result<
 /// Result of trying to open an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrialOpen {
-    /// The event opens unchanged.
+    /// The event can be opened.
     Opens,
     /// The event can be opened for user mode only; holds the error for kernel mode.
     UserOnly(Refusal),
-    /// The event does not open.
+    /// The event cannot be opened.
     Refused(Refusal),
 }
 

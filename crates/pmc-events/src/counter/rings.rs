@@ -61,7 +61,7 @@ struct SampledSlot {
     slot: TargetSlot,
     fd: EventFd,
     id: u64,
-    /// Index of the ring that it writes to.
+    /// Index of the ring that the event writes to.
     ring: usize,
     /// Whether the event is off: not yet started, or stopped.
     is_off: Cell<bool>,
@@ -123,7 +123,7 @@ pub struct Rings {
     probes: Vec<ProbeDefinition>,
 }
 
-/// Options of a recording's rings.
+/// Options for a recording's rings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RingOptions {
     /// Sample whole CPUs, not tasks.
@@ -428,7 +428,7 @@ impl Rings {
         let MappedRing { open, direction, .. } = &self.rings[ring];
         let mut ring = Ring::map(&self.open[*open].fd, pages, *direction)?;
         self.map_aux(&mut ring, *open)?;
-        // With `keeping`, the ring also finds records that the kernel has not published.
+        // `keeping` makes the ring also find records that the kernel has not published.
         Ok(if self.keeps_contexts { ring.keeping() } else { ring })
     }
 

@@ -21,14 +21,14 @@ pub(crate) const FIRST_FIXED: u32 = 32;
 pub(crate) enum CounterNeed {
     /// No hardware counter. The event is a software event, which can join any group.
     Nothing,
-    /// No group, because pmc itself or a device counts the event, and no scheduling is needed.
+    /// A separate group: pmc itself counts the event, or a device whose counters need no scheduling does.
     Alone,
     /// One of these counters of the PMU with this `attr.type`: bit n is general counter n, and bit
     /// [`FIRST_FIXED`] + n is fixed counter n.
     OneOf(u32, u64),
     /// The slots counter. The slots event must lead its group.
     Slots(u32),
-    /// No counter, but a place after the slots event in its group (topdown events such as
+    /// No counter, but the event must follow the slots event in its group (topdown events such as
     /// `topdown-retiring`).
     PartOfSlots(u32),
 }

@@ -179,7 +179,7 @@ pub fn any_lives(host: &Host, threads: &mut Vec<ThreadInfo>) -> bool {
     false
 }
 
-/// Returns the requested CPUs, or all online CPUs without a list. Every requested CPU must be online.
+/// Returns the requested CPUs, or all online CPUs if no list is given. Every requested CPU must be online.
 ///
 /// # Errors
 /// Fails if a requested CPU is not online, or if the online CPUs are unknown.

@@ -13,7 +13,7 @@ use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::sys::credentials::Seccomp;
 use pmc_sys::sys::errno;
 
-/// Returns the explanation of this errno.
+/// Returns the explanation for this errno.
 pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     // If the CPU is missing, that is the cause, regardless of the kernel's errno.
     if refusal.call == FailedCall::Open

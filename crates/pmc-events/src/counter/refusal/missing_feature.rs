@@ -105,7 +105,7 @@ impl OmittableFeature {
         (without != *attr).then_some(without)
     }
 
-    /// Returns the cause of the refusal, for a kernel that accepts the request without the feature.
+    /// Returns the cause to report if the kernel accepts the request without this feature.
     pub(super) fn cause(self) -> &'static str {
         match self {
             Self::Precise => "the PMU does not support this precision for the event",
@@ -152,7 +152,7 @@ impl OmittableFeature {
 /// the attr.
 const CONFIG3: usize = 16;
 
-/// Finds the feature without which `opens` accepts the request. If no single feature is the cause, tries
+/// Finds the feature whose removal makes `opens` accept the request. If no single feature is the cause, tries
 /// pairs and returns the wider feature of the pair. For example, a PMU that cannot sample may not support
 /// privilege levels either.
 pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Option<OmittableFeature> {

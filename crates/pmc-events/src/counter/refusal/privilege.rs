@@ -72,8 +72,8 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             raise(-1),
         );
     }
-    // The mainline kernel treats 3 as 2. With some distributions' patches, level 3 and higher deny all events
-    // to unprivileged users.
+    // The mainline kernel treats 3 as 2. With some distributions' patches, levels 3 and higher deny all
+    // events to unprivileged users.
     if !allowed.user {
         return explained(
             NoPrivilege,

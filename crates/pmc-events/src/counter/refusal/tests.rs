@@ -1,4 +1,4 @@
-//! Tests every errno in the table with saved machines, and a few errnos on the running kernel.
+//! Tests the explanation of every errno with saved machines, and of a few errnos on the running kernel.
 
 use super::*;
 use crate::counter::facts::KnownPmu;
@@ -8,7 +8,7 @@ use pmc_sys::host::Host;
 use crate::kit::test_data;
 use pmc_sys::sys::credentials::{Credentials, Seccomp};
 
-/// Returns the number of an errno. Names as in `errno(3)` make the tests read like the table.
+/// Returns the number of the errno with this name, as listed in `errno(3)`.
 fn number(name: &str) -> i32 {
     (1..134).find(|&n| errno_name(n) == Some(name)).unwrap_or_else(|| panic!("no errno {name}"))
 }
@@ -394,7 +394,7 @@ fn busy_counters_are_explained() {
     says(&never_ran(&cycles(), &facts("hybrid", root())), RefusalKind::Busy, "`cpu_core`", "fewer");
 }
 
-/// The running kernel must answer as the table expects.
+/// Checks that refusals by the running kernel are explained as expected.
 #[test]
 fn explanations_match_this_kernel() {
     let facts = MachineFacts::own(&Host::live());

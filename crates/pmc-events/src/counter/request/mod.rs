@@ -2,8 +2,8 @@
 //!
 //! Takes an [`EventSpec`] (parsed from the event's text), a [`Mode`], [`CounterFlags`], and a CPU for system
 //! modes. Performs the same checks as FreeBSD's `pmc_allocate(3)` and returns an [`OpenRequest`]. The request
-//! is then complete for counting; [`sampling`] completes it for sampling. [`super::open`] opens the request
-//! and may drop parts of it.
+//! is then complete for counting; for sampling, [`sampling`] adds more fields. [`super::open`] opens the
+//! request and may drop parts of it.
 
 pub mod given_up;
 pub mod sampling;
@@ -107,8 +107,8 @@ impl OpenRequest {
     }
 }
 
-/// Checks a request and builds its `perf_event_attr`. The request is complete for counting; for sampling,
-/// [`sampling::request`] completes it. Does not open the event.
+/// Checks a request and builds its `perf_event_attr`. The request is complete for counting. For sampling,
+/// [`sampling::request`] adds the sampling fields. Does not open the event.
 ///
 /// In system mode, `cpu` is the CPU to count on. It must be `None` for task modes, as in `pmc_allocate(3)`.
 ///
@@ -195,7 +195,7 @@ pub(crate) fn check_cpus(
         let slot = TargetSlot { tid: None, cpu: Some(missing) };
         return Err(Box::new(Refusal::new(&spec.name, attr(), slot, &error)));
     }
-    // The parts of a hybrid event are exempt, since each counts only on its own cores.
+    // The parts of a hybrid event need no such check, since each part counts only on its own cores.
     let bound = spec.cpus.as_ref().or(spec.core_cpus.as_ref().filter(|_| spec.merge.is_none()));
     match (bound, counted) {
         (Some(bound), Some(counted)) if bound.intersection(counted).is_empty() => {

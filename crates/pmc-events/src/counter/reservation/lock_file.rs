@@ -25,7 +25,8 @@ use pmc_sys::text::clean;
 /// A process that has reserved the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReservationHolder {
-    /// A process, with its name (unsanitised, from the kernel) if the name could still be read.
+    /// A process, with its name if that could still be read. The name comes from the kernel and is not
+    /// sanitised.
     Process {
         /// The process ID.
         pid: u32,

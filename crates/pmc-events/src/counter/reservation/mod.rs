@@ -80,7 +80,7 @@ impl fmt::Display for Policy {
 pub struct PreparedReservation {
     /// The reservation, to be held while counters are open.
     pub reservation: Option<CounterReservation>,
-    /// The watcher to poll every [`ROUND`] while counting (`yield`).
+    /// The watcher to poll regularly while counting (`yield`).
     pub watcher: Option<Watcher>,
     /// Other processes that have reserved the counters.
     pub others: Vec<ReservationHolder>,
@@ -171,7 +171,7 @@ pub enum ReservationState {
     Reserved(ReservationHolder),
 }
 
-/// Watches the lock file as the agent does, to yield to other users. Ignores reservations of this process.
+/// Watches the lock file like the agent, to yield to other users. Ignores reservations of this process.
 #[derive(Debug)]
 pub struct Watcher {
     path: PathBuf,

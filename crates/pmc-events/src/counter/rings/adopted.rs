@@ -35,7 +35,7 @@ impl Rings {
     /// reading.
     ///
     /// # Errors
-    /// `InvalidData` if a descriptor does not belong to its event. Also the kernel's error.
+    /// `InvalidData` if a descriptor does not belong to its event; otherwise the kernel's error.
     pub fn adopt(open: OpenEvents) -> io::Result<Self> {
         let wrong =
             || io::Error::new(io::ErrorKind::InvalidData, "they are not the events that they should be");

@@ -52,7 +52,7 @@ impl Rings {
 
     /// Passes new trace data to `take`, as one or two slices per ring. Restarts events that the kernel
     /// stopped because an area was full. This applies to rings from which data was taken, and to the rings in
-    /// `cut`, whose records reported a stop. Returns the total number of bytes.
+    /// `cut`, whose records report that tracing stopped. Returns the total number of bytes.
     ///
     /// ```text
     /// area full   The kernel has disabled the event, and ENABLE restarts it. But Linux 6.1 leaves an event
