@@ -114,7 +114,6 @@ enum EventUse {
     Tracepoint,
 }
 
-/// Scope of a use case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CapabilityScope {
     Own,

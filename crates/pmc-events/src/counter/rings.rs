@@ -54,7 +54,6 @@ struct RingEvent {
     leads: bool,
 }
 
-/// An event in one slot.
 #[derive(Debug)]
 struct SampledSlot {
     event: usize,

@@ -13,13 +13,11 @@ use pmc_sys::abi::{Attr, sample_type};
 pub(crate) enum OmittableFeature {
     /// `precise_ip`: `:p`, `:pp`, `:ppp`.
     Precise,
-    /// The branch stack.
     BranchStack,
     /// `exclude_user`, `exclude_kernel`, `exclude_hv`, `exclude_idle`: `:u`, `:k` …
     Levels,
     /// `exclude_host`, `exclude_guest`: `:G`, `:H`.
     Guest,
-    /// Sampling.
     Sampling,
     /// The depth of the call chain.
     StackDepth,
@@ -125,7 +123,6 @@ impl OmittableFeature {
         }
     }
 
-    /// Returns the remedy for the cause.
     pub(super) fn remedy(self) -> &'static str {
         match self {
             Self::Precise => "use one p less, or P for the highest available level",

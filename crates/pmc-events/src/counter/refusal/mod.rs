@@ -180,7 +180,6 @@ impl Refusal {
     }
 }
 
-/// The system call that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailedCall {
     /// `perf_event_open(2)`.

@@ -219,7 +219,6 @@ impl OpenRequest {
         Ok(request)
     }
 
-    /// The event's name.
     pub(crate) fn event(&self) -> &str {
         &self.event
     }
@@ -229,7 +228,6 @@ impl OpenRequest {
         &self.attr
     }
 
-    /// Sets the privilege levels.
     pub(crate) fn levels(&mut self, levels: Levels) {
         self.change(|attr| set_levels(attr, levels));
     }
