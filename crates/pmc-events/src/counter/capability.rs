@@ -1,16 +1,17 @@
-//! Finds out which uses of pmc work on this machine for this user, by opening the events that each use needs.
+//! Finds out which use cases of pmc work on this machine for this user, by opening the events that each use
+//! case needs.
 //!
 //! Takes [`MachineFacts`], a tracepoint's ID, and a [`Kernel`] that answers requests (the real kernel, or a
-//! fake one in tests). Returns a [`Capability`] for each use. Settings are not used to predict results; they
-//! only explain the kernel's refusals.
+//! fake one in tests). Returns a [`Capability`] for each use case. pmc does not predict results from kernel
+//! settings; it uses settings only to explain the kernel's refusals.
 //!
 //! ```text
 //! software event --opens--> ring --mapped--> hardware event --opens--> works
-//!      | | in user mode only    | in small only        | refused
+//!      | | in user mode only    | small ring only      | refused
 //!      | +--> limited: kernel mode missing             +--> limited: hardware events missing
 //!      | refused                +--> limited: large rings missing
 //!      v
-//!    not
+//!    does not work
 //! ```
 
 use super::facts::MachineFacts;
@@ -26,18 +27,18 @@ use pmc_sys::sys::header_page::HeaderPage;
 use pmc_sys::sys::page_size;
 use pmc_sys::sys::perf::EventFd;
 
-/// Whether a use works.
+/// Whether a use case works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ability {
-    /// Fully supported.
+    /// The use case works fully.
     Works,
-    /// The use works partially.
+    /// The use case works partially.
     Limited,
-    /// The use does not work.
+    /// The use case does not work.
     Not,
 }
 
-/// The result for one use.
+/// The result for one use case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capability {
     /// The command to type.
@@ -46,11 +47,11 @@ pub struct Capability {
     pub purpose: &'static str,
     /// Whether the command works.
     pub ability: Ability,
-    /// The missing parts, and the reasons. An empty name means the whole use.
+    /// The missing parts, and the reasons. An empty name means that the whole use case is missing.
     pub missing: Vec<(&'static str, Explanation)>,
 }
 
-/// Accepts or refuses requests, as the kernel does.
+/// Accepts or refuses requests, like the kernel.
 pub trait Kernel {
     /// Opens an event, maps a ring of `pages` pages (none if `pages` is 0), and closes both.
     ///
@@ -64,8 +65,8 @@ pub trait Kernel {
     ) -> Result<(), Box<Refusal>>;
 }
 
-/// The running kernel. It takes about 35 ms to close a tracepoint, so tracepoints stay open until this
-/// value is dropped.
+/// The running kernel. Closing a tracepoint takes about 35 ms, so tracepoints stay open until this value is
+/// dropped.
 #[derive(Debug, Default)]
 pub struct ThisKernel {
     held: Vec<EventFd>,
@@ -103,7 +104,7 @@ fn ring_refused(request: &OpenRequest, pages: usize, error: &std::io::Error) -> 
     Box::new(Refusal::of_ring(request.event(), request.attr().clone(), bytes, error))
 }
 
-/// How a use measures its events.
+/// How a use case measures its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EventUse {
     Count,
@@ -113,7 +114,6 @@ enum EventUse {
     Tracepoint,
 }
 
-/// Scope of a use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CapabilityScope {
     Own,
@@ -121,7 +121,7 @@ enum CapabilityScope {
     Cpus,
 }
 
-/// The uses to test.
+/// The use cases to test: command, purpose, kind of measurement, and scope.
 const USES: [(&str, &str, EventUse, CapabilityScope); 9] = [
     ("stat", "count a command", EventUse::Count, CapabilityScope::Own),
     ("stat -p", "count another user's process", EventUse::Count, CapabilityScope::Others),
@@ -134,14 +134,14 @@ const USES: [(&str, &str, EventUse, CapabilityScope); 9] = [
     ("top", "watch all CPUs", EventUse::Sample, CapabilityScope::Cpus),
 ];
 
-/// Ring pages for sampling: the default limit of `perf_event_mlock_kb` with 4 KiB pages.
+/// Number of ring pages for sampling: the default limit of `perf_event_mlock_kb` with 4 KiB pages.
 const RING_PAGES: usize = 128;
-/// Pages of the smallest useful ring.
+/// Number of pages in the smallest useful ring.
 const SMALL_RING_PAGES: usize = 8;
 /// Sample frequency, in Hz.
 const FREQUENCY: u64 = 1000;
 
-/// Tests every use. `tracepoint` is the ID of a common tracepoint, or the reason why no tracepoint is
+/// Tests every use case. `tracepoint` is the ID of a common tracepoint, or the reason why no tracepoint is
 /// available.
 pub fn capabilities(
     kernel: &mut dyn Kernel,
@@ -176,7 +176,7 @@ struct UseTrial<'a> {
 }
 
 impl UseTrial<'_> {
-    /// Follows the steps in the module's diagram. Returns `false` if the first step fails.
+    /// Tries the steps of the module's diagram. Returns `false` if the use case does not work at all.
     fn climb(&mut self) -> bool {
         let mut clock = match self.request(kind::SOFTWARE, CPU_CLOCK) {
             Ok(clock) => clock,
@@ -225,7 +225,7 @@ impl UseTrial<'_> {
         }
     }
 
-    /// Returns the request that the use makes for this event.
+    /// Returns the use case's request for this event.
     fn request(&self, kind: u32, config: u64) -> Result<OpenRequest, Box<Refusal>> {
         let spec = EventSpec::generic(kind, config);
         let (system, cpu) = (self.scope == CapabilityScope::Cpus, self.slot().cpu);

@@ -1,7 +1,7 @@
-//! Changes to an open event while it runs: its sampling rate, and the address of a breakpoint.
+//! Changes an open event while it runs: its sampling rate, or the address of a breakpoint.
 //!
 //! Takes the instances of events (one per thread or CPU) and the attributes with which they were opened.
-//! Returns whether the kernel made the change, or the reason why not. The caller chooses the events.
+//! Returns the reason if an event cannot be changed. The caller chooses the events.
 //!
 //! Source: `_perf_event_period` and `perf_event_modify_attr` in `kernel/events/core.c`.
 
@@ -21,19 +21,19 @@ pub enum EventChange {
     Period(u64),
     /// Sample N times per second.
     Frequency(u64),
-    /// Sample a clock every N nanoseconds. Its samples still contain the period set on open; the caller must
-    /// correct that period.
+    /// Sample a clock every N nanoseconds. Its samples still contain the period that was set when it was
+    /// opened. The caller must correct them.
     ClockPeriod(u64),
     /// Move the breakpoint to this address; its length and access type stay the same.
     Address(u64),
 }
 
 impl EventChange {
-    /// Changes these instances. `is_on` tells whether they are currently counting.
+    /// Changes these instances. `is_on` is true if they are currently counting.
     ///
     /// # Errors
     /// The reason, as text. pmc checks all instances before it changes any of them. If the kernel then
-    /// refuses one instance, the instances before it have already changed.
+    /// refuses one instance, the earlier instances have already been changed.
     pub(crate) fn make<'e>(
         self,
         instances: impl Iterator<Item = (&'e Attr, &'e EventFd)> + Clone,
@@ -72,7 +72,7 @@ impl EventChange {
         [Some(word), event, Some(&number)].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Checks that later samples will be correct after the change.
+    /// Checks that samples will be correct after the change.
     fn check(self, attr: &Attr) -> Result<(), String> {
         let has = |field| attr.sample_type() & field != 0;
         let why = match self {
@@ -94,8 +94,8 @@ impl EventChange {
             _ if generic::is_clock(attr) => {
                 "the kernel would continue to write the old period into a clock's samples: record again"
             }
-            // `perf_swevent_event`: if the event has a period and PERF_SAMPLE_PERIOD, each occurrence is a
-            // sample.
+            // `perf_swevent_event`: if the event has a period and PERF_SAMPLE_PERIOD, the kernel samples
+            // every occurrence.
             Self::Period(_)
                 if matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT) =>
             {
@@ -108,8 +108,8 @@ impl EventChange {
     }
 }
 
-/// Returns the breakpoint's attributes with a new address and its current state. If an exec was to start the
-/// breakpoint, it has already done so.
+/// Returns the breakpoint's attributes with a new address and its current on or off state. Clears
+/// `EnableOnExec`, since the exec has already happened.
 fn moved(attr: &Attr, address: u64, is_on: bool) -> Attr {
     let mut attr = attr.clone();
     attr.set_breakpoint(attr.bp_type(), address, attr.config2());

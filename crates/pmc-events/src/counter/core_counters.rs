@@ -1,20 +1,20 @@
-//! Finds the number of counters per core, their width, and the number of free counters. Queries the CPU and
-//! opens events to find out.
+//! Determines the number of counters per core, their width, and the number of free counters. Queries the CPU,
+//! and opens events as a test.
 //!
 //! Takes [`MachineFacts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. This module
-//! reports the results of both sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that
-//! does not fit:
+//! reports the results from both sources: the CPU (CPUID, x86 only), and the kernel, which refuses a group
+//! that does not fit:
 //!
 //! ```text
 //! leader      pinned  event A   accepted
 //! member 1            event A   accepted
 //!  ...
 //! member n            event A   EINVAL  -> n general counters
-//! + cycles, instructions, ref-cycles: each one still accepted has a fixed counter
+//! + cycles, instructions, ref-cycles: each event that is still accepted has a fixed counter
 //! ```
-//! Then this module briefly enables smaller and smaller groups until the kernel can schedule one. The size of
-//! that group is the number of free counters. This corresponds to NetBSD's `pmc_get_num_counters` and its
-//! busy state, but needs no table of CPUs.
+//! This module then briefly enables smaller and smaller groups until the kernel can schedule one. The size of
+//! that group is the number of free counters. This corresponds to NetBSD's `pmc_get_num_counters` and busy
+//! state, but needs no table of CPU models.
 
 use std::time::{Duration, Instant};
 
@@ -37,9 +37,9 @@ pub struct CoreUnit {
     pub pmu: String,
     /// The CPUs that have this PMU; `None` for all.
     pub cpus: Option<CpuList>,
-    /// The numbers reported by the CPU.
+    /// The counters reported by the CPU.
     pub claimed: Option<CoreCounters>,
-    /// The numbers found by opening events; `None` if the kernel accepts no suitable event.
+    /// The counters found by opening events; `None` if the kernel accepts no suitable event.
     pub probed: Option<ProbedCounters>,
     /// Counter width in bits, from the kernel's shared page; `None` if not available.
     pub width: Option<u16>,
@@ -50,8 +50,8 @@ pub struct CoreUnit {
 pub struct ProbedCounters {
     /// Number of general counters.
     pub general: u32,
-    /// Number of further counters that accepted cycles, instructions or ref-cycles while the general counters
-    /// were full.
+    /// Number of additional counters that accepted cycles, instructions or ref-cycles while the general
+    /// counters were full.
     pub fixed: u32,
     /// Number of general counters free at the moment; `None` if unknown.
     pub free: Option<u32>,
@@ -66,20 +66,22 @@ const GENERAL_EVENTS: [u64; 7] = [5, 4, 2, 3, 7, 8, 1];
 /// Generic hardware events that have a fixed counter on many CPUs.
 const FIXED_EVENTS: [u64; 3] = [0, 1, 9];
 
-/// Upper bound on the counters of a core.
+/// Upper bound on the number of counters per core.
 const MOST_COUNTERS: usize = 64;
 
 /// How long a trial event runs.
 const MOMENT: Duration = Duration::from_micros(300);
 
-/// State of an event, from its times (NetBSD: `pmc_counter_isconfigured`, `pmc_counter_isrunning`).
+/// State of an event, derived from its enabled and running times (NetBSD: `pmc_counter_isconfigured`,
+/// `pmc_counter_isrunning`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CounterState {
     /// The event was not enabled, or its task did not run.
     Idle,
     /// The event was on a counter all the time.
     Running,
-    /// The event was on a counter for this fraction of the time (0 to 1), because other events compete.
+    /// The event was on a counter for this fraction of the time (0 to 1), because other events competed for
+    /// it.
     Shared(f64),
     /// The event was enabled, but never on a counter: the counters are busy.
     Waiting,
@@ -98,8 +100,8 @@ impl CounterState {
     }
 }
 
-/// Finds the counters of every kind of core of this machine. Takes a few milliseconds per kind. Empty if no
-/// core PMU is registered.
+/// Finds the counters of every kind of core in this machine. Takes a few milliseconds per kind. The result is
+/// empty if no core PMU is registered.
 pub fn core_units(facts: &MachineFacts) -> Vec<CoreUnit> {
     facts.core_pmus().map(|pmu| on_a_core_of(pmu, || core_unit(pmu, facts))).collect()
 }
@@ -144,7 +146,7 @@ fn request(config: u64) -> Result<OpenRequest, Box<Refusal>> {
 
 /// Finds the event whose copies fill the most counters. The size of its group is the number of counters.
 fn probe(generic: &impl Fn(u64) -> Option<OpenRequest>) -> Option<ProbedCounters> {
-    // Instructions are tried last, and only if no other event opens. Their fixed counter would be counted as
+    // Instructions are tried last, and only if no other event opens: their fixed counter would be counted as
     // a general counter.
     let (instructions, others) = GENERAL_EVENTS.split_last()?;
     let mut best: Option<(u64, Vec<EventFd>)> = None;
@@ -177,9 +179,9 @@ fn probe(generic: &impl Fn(u64) -> Option<OpenRequest>) -> Option<ProbedCounters
 
 /// Opens up to `most` copies of an event in one pinned group, until the kernel refuses.
 ///
-/// A pinned group is either scheduled immediately or permanently in error. The leader waits for an exec that
-/// never happens. The Arm driver ignores events that are disabled in another way, and would accept one event
-/// too many.
+/// A pinned group is either scheduled immediately or permanently in the error state. The leader waits for an
+/// exec that never happens. The Arm driver ignores events that are disabled in any other way, and would
+/// accept one event too many.
 fn fill(request: &OpenRequest, most: usize) -> Vec<EventFd> {
     let mut leader = request.clone();
     leader.pinned(true);
@@ -203,7 +205,7 @@ fn member(request: &OpenRequest, leader: &EventFd) -> Option<EventFd> {
     member.open(TargetSlot::OURSELVES, None, Some(leader)).ok()
 }
 
-/// Whether the kernel can schedule this pinned group now. If it cannot, a read of the leader returns nothing.
+/// Whether the kernel can schedule this pinned group now. If it cannot, reading the leader returns nothing.
 fn takes(group: &[EventFd]) -> bool {
     let Some(leader) = group.first() else { return false };
     if leader.enable(true).is_err() {
@@ -244,7 +246,7 @@ fn reading(event: &EventFd) -> std::io::Result<Count> {
     Ok(Count { value: words[0], enabled_ns: words[1], running_ns: words[2] })
 }
 
-/// Runs in user mode, where the events count.
+/// Spins in user mode, where the events count.
 fn spin(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {

@@ -1,14 +1,13 @@
 //! A list of event groups, opened in many slots and read together.
 //!
-//! Takes groups and then, one by one, the slots (threads or CPUs) in which to count. Records whether the
-//! kernel accepted each event. A refused event is not tried again. Returns counts by event and slot.
-//! `profile` adds them up.
+//! Takes the groups first, then the slots (threads or CPUs) one by one. Records whether the kernel accepted
+//! each event, and does not retry refused events. Returns counts per event and slot, which `profile` sums.
 //!
 //! ```text
 //!              group 0          group 1
 //!            ┌───────────┐  ┌─────────────┐
 //!   slot A   │ cycles    │  │ page-faults │      a bundle: the descriptors of one group in one slot;
-//!            │ instr.    │  └─────────────┘      the first leads, and one read(2) reads a kernel group
+//!            │ instr.    │  └─────────────┘      the first is the leader; one read(2) reads the group
 //!            └───────────┘
 //!   slot B   │ cycles …  │  │ page-faults │
 //! ```
@@ -36,7 +35,7 @@ use pmc_sys::units::Count;
 pub struct CountOptions {
     /// Count child processes too.
     pub inherit: bool,
-    /// Start counting when the (held) task executes its command.
+    /// Start counting when the waiting child process executes the command.
     pub enable_on_exec: bool,
     /// Privilege levels for all events.
     pub levels: Levels,
@@ -47,9 +46,9 @@ pub struct CountOptions {
 struct GroupCounters {
     group: usize,
     slot: TargetSlot,
-    /// The first member leads the group.
+    /// The first member is the group's leader.
     members: Vec<Member>,
-    /// Whether one read returns all members.
+    /// Whether one read returns the counts of all members.
     grouped: bool,
     /// Whether the kernel starts the group at exec.
     on_exec: bool,
@@ -57,10 +56,10 @@ struct GroupCounters {
 
 #[derive(Debug)]
 struct Member {
-    /// Index of the event in [`CounterSet::new`]'s order.
+    /// Index of the event, in the order of [`CounterSet::new`].
     event: usize,
     fd: EventFd,
-    /// The kernel's id, which identifies the value in a group read; 0 outside a group.
+    /// The event's kernel ID, which identifies its value in a group read; 0 if it is not grouped.
     id: u64,
 }
 
@@ -74,7 +73,7 @@ struct CountedGroup {
 struct CounterSetEvent {
     spec: EventSpec,
     cgroup: Option<Rc<TargetCgroup>>,
-    /// The request, created on the first open. It records the parts that were given up.
+    /// The request, created on the first open. It records the dropped parts.
     request: Option<OpenRequest>,
     /// Why the kernel refused the event. A refused event has no counters.
     refusal: Option<Box<Refusal>>,
@@ -117,8 +116,8 @@ pub enum SlotOpenResult {
 }
 
 impl CounterSet {
-    /// Creates a set with nothing open. Events are numbered across the groups in order. Each group may be
-    /// bound to a cgroup.
+    /// Creates a set without opening any events. Events are numbered across the groups in order. Each group
+    /// may be bound to a cgroup.
     pub fn new(groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>, options: CountOptions) -> Self {
         let mut set = Self {
             options,
@@ -149,7 +148,7 @@ impl CounterSet {
         set
     }
 
-    /// Keeps the probe definitions of these events until the counters are closed.
+    /// Keeps these probe definitions until the counters are closed.
     pub fn keep(&mut self, probes: Vec<ProbeDefinition>) {
         self.probes = probes;
     }
@@ -184,7 +183,7 @@ impl CounterSet {
         self.events.iter().map(|event| event.request.as_ref().map(OpenRequest::attr).or(event.spec.attr()))
     }
 
-    /// The number of each event's kernel group, in order. Events with the same number are counted over
+    /// The number of each event's kernel group, in order. Events with the same number are counted during
     /// exactly the same time.
     pub fn group_of_events(&self) -> Vec<usize> {
         let mut numbers = vec![0; self.events.len()];
@@ -245,7 +244,8 @@ impl CounterSet {
         SlotOpenResult::Yes
     }
 
-    /// Opens the groups that count a whole device on the CPUs designated for the device, for any target.
+    /// Opens the groups that count whole devices, regardless of the target. Uses the CPUs designated for each
+    /// device.
     pub fn open_devices(&mut self, online: &CpuList) {
         for group in 0..self.groups.len() {
             let leader = &self.events[self.groups[group].members[0]].spec;
@@ -337,8 +337,8 @@ impl CounterSet {
                 Err(refusal) if refusal.errno == Some(errno::EINVAL) && weak && !leads => {
                     return Attempt::DoesNotFit;
                 }
-                // pmc created the group, or the user allowed breaking it up. Each event then gets its own
-                // refusal.
+                // The group is weak: pmc created it, or the user allowed pmc to break it up. After that, each
+                // event gets its own refusal.
                 Err(_) if weak && leads && grouped => return Attempt::DoesNotFit,
                 Err(refusal) => self.refuse(event, slot, Box::new(refusal.after(opened.len()))),
             }
@@ -347,8 +347,8 @@ impl CounterSet {
         Attempt::Opened((!bundle.members.is_empty()).then_some(bundle))
     }
 
-    /// Refuses an event. An event refused in one slot loses its counters in all slots, since a partial sum
-    /// would be wrong.
+    /// Marks an event as refused. An event refused in one slot loses its counters in all slots, since a
+    /// partial sum would be wrong.
     fn refuse(&mut self, event: usize, slot: TargetSlot, refusal: Box<Refusal>) {
         let counted = &mut self.events[event];
         for bundle in &mut self.bundles {
@@ -361,8 +361,8 @@ impl CounterSet {
         counted.refusal = Some(refusal);
     }
 
-    /// Refuses the groups that cannot be opened in any of these slots because they are bound to other CPUs.
-    /// The refusal explains their missing counts.
+    /// Marks groups as refused if they cannot be opened in any of these slots because they are bound to other
+    /// CPUs. The refusal explains their missing counts.
     pub fn refuse_unplaced(&mut self, slots: &[TargetSlot], online: &CpuList) {
         let counted: Option<CpuList> = slots.iter().map(|slot| slot.cpu).collect();
         for group in &self.groups {
@@ -418,7 +418,7 @@ impl CounterSet {
         self.bundles.iter().filter(|b| !b.on_exec).try_for_each(|bundle| bundle.members[0].fd.switch(true))
     }
 
-    /// Starts or stops the groups that contain an event chosen by `which`. Their counts are kept.
+    /// Starts or stops the groups that contain an event selected by `which`. Counts are kept.
     ///
     /// # Errors
     /// The kernel's error for the first counter that it refuses to start or stop.
@@ -429,18 +429,18 @@ impl CounterSet {
     /// Starts or stops single events, including individual members of groups.
     ///
     /// # Errors
-    /// As [`CounterSet::switch_where`].
+    /// Same as [`CounterSet::switch_where`].
     pub fn switch_each(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         let members = self.bundles.iter().flat_map(|bundle| &bundle.members);
         let mut chosen = members.filter(|member| which(&self.events[member.event].spec));
         chosen.try_for_each(|member| member.fd.switch(on))
     }
 
-    /// Changes the event with this name, or all events if no name is given. `is_on` tells whether they are
+    /// Changes the event with this name, or all events if no name is given. `is_on` is true if they are
     /// currently counting.
     ///
     /// # Errors
-    /// As [`EventChange::make`].
+    /// Same as [`EventChange::make`].
     pub fn change(&self, change: EventChange, name: Option<&str>, is_on: bool) -> Result<(), String> {
         let members = self.bundles.iter().flat_map(|bundle| &bundle.members).filter_map(|member| {
             let event = &self.events[member.event];
@@ -471,11 +471,12 @@ impl CounterSet {
             .map(|b| &b.members[0].fd)
     }
 
-    /// Reads every counter once, then reports the slots in which refused events should have counted.
+    /// Reads every counter once. Then passes a reading without a count for each slot in which a refused event
+    /// should have counted.
     ///
     /// # Errors
-    /// The kernel's error. If inherited counters are changing, a read fails with `ECHILD`; pmc retries it a
-    /// few times.
+    /// The kernel's error. While inherited counters are changing, reads fail with `ECHILD`; pmc retries them
+    /// a few times.
     pub fn read(&mut self, mut receive: impl FnMut(CounterReading)) -> io::Result<()> {
         for bundle in &self.bundles {
             let GroupCounters { slot, members, grouped, .. } = bundle;
@@ -483,7 +484,7 @@ impl CounterSet {
                 // nr, enabled, running, then value and id for each member
                 self.words.resize(3 + 2 * members.len(), 0);
                 let got = read_again(&members[0].fd, &mut self.words)?.min(self.words.len());
-                // A read of a leader in the error state (pinned, without a counter) returns nothing.
+                // Reading a leader in the error state (pinned, but without a counter) returns nothing.
                 let (times, values) = self.words[..got].split_at(got.min(3));
                 for member in members {
                     let value = values.chunks_exact(2).find(|pair| pair[1] == member.id);

@@ -1,8 +1,8 @@
 //! Facts that explain a refusal: a snapshot of the machine and of this process, taken when the first event
 //! is refused.
 //!
-//! Takes a [`Host`] (any root) and [`Credentials`]. Returns plain values to [`super::refusal`], which makes
-//! no system calls and is tested with snapshots of saved machines.
+//! Takes a [`Host`] (any root) and [`Credentials`]. Returns plain values. [`super::refusal`] explains
+//! refusals with them and makes no system calls, so its tests can use snapshots of other machines.
 
 use pmc_sys::abi::Attr;
 use pmc_sys::abi::attr::kind;
@@ -11,7 +11,7 @@ use pmc_sys::host::settings::PerfEventSettings;
 use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::credentials::{Credentials, Limits};
 
-/// A PMU's properties, as needed for explanations.
+/// Properties of a PMU that explanations need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownPmu {
     /// Name in `/sys/bus/event_source/devices`.
@@ -20,12 +20,12 @@ pub struct KnownPmu {
     pub(crate) kind: u32,
     /// `cpus`: the CPUs that have this core PMU (hybrid and Arm machines).
     pub(crate) cpus: Option<CpuList>,
-    /// `cpumask`: the CPUs on which a package-wide PMU is opened. Such a PMU cannot follow a task.
+    /// `cpumask`: the CPUs on which events of a package-wide PMU are opened. Such a PMU cannot follow a task.
     pub(crate) cpumask: Option<CpuList>,
 }
 
 impl KnownPmu {
-    /// Whether this is a core PMU, by perf's rule: its name is `cpu`, or it lists its CPUs.
+    /// Whether this is a core PMU, according to perf's rule: its name is `cpu`, or it lists its CPUs.
     pub(crate) fn is_core(&self) -> bool {
         self.name == "cpu" || self.cpus.is_some()
     }
@@ -54,7 +54,7 @@ pub struct MachineFacts {
     pub(crate) lockdown: Option<String>,
     /// Whether SELinux is enforcing.
     pub(crate) selinux: bool,
-    /// The holders of the hardware counter reservation, as text. Set by callers that looked up the
+    /// The holders of the hardware counter reservation, as text. Set by callers that have looked up the
     /// reservation.
     pub reservation: Option<String>,
 }
@@ -70,7 +70,7 @@ impl MachineFacts {
         facts
     }
 
-    /// Reads the facts about a machine from files that describe it, for a process with these credentials.
+    /// Reads the facts about the machine that `host` describes, for a process with these credentials.
     pub(crate) fn read(host: &Host, credentials: Credentials) -> Self {
         let list = |path: &str| host.text(path).and_then(|t| t.parse().ok());
         let processor = Processor::read(host);
@@ -108,8 +108,8 @@ impl MachineFacts {
         self.pmu(kind::RAW).or_else(|| self.core_pmus().next())
     }
 
-    /// Returns the PMU that receives this request. Generic types go to the PMU in the upper half of config
-    /// (hybrid machines), or else to the first core PMU. All other types go to the PMU of that type.
+    /// Returns the PMU that receives this request. Generic types go to the PMU named in the upper half of
+    /// config (hybrid machines), or else to the first core PMU. All other types go to the PMU of that type.
     pub fn pmu_of(&self, attr: &Attr) -> Option<&KnownPmu> {
         match attr.kind() {
             kind::HARDWARE | kind::HW_CACHE => match (attr.config() >> 32) as u32 {
@@ -121,7 +121,8 @@ impl MachineFacts {
         }
     }
 
-    /// Whether the request needs a core counter and sysfs lists PMUs, but no core PMU.
+    /// Whether the request needs a core PMU that this machine lacks: sysfs lists PMUs, but none that handles
+    /// the request.
     pub(crate) fn lacks_hardware(&self, attr: &Attr) -> bool {
         let of_cores = matches!(attr.kind(), kind::HARDWARE | kind::HW_CACHE | kind::RAW);
         of_cores && !self.pmus.is_empty() && self.pmu_of(attr).is_none()

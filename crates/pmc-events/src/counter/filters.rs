@@ -1,4 +1,4 @@
-//! Filters of tracepoints. The kernel drops non-matching events before it counts or samples them.
+//! Filters for tracepoints. The kernel drops non-matching events before it counts or samples them.
 
 use std::ffi::CString;
 use std::io;

@@ -1,8 +1,8 @@
-//! Finds out which groups fit on the counters together.
+//! Determines which event groups fit on the counters at the same time.
 //!
-//! Takes event groups and asks the kernel, which refuses (`EINVAL`) a group that cannot be scheduled even on
-//! an idle PMU. Splits the groups into passes, each of which fits on the counters. The check ignores counters
-//! that another user holds permanently (a watchdog, a pinned event).
+//! Takes event groups and tries to open them: the kernel refuses (`EINVAL`) a group that cannot be scheduled
+//! even on an idle PMU. Splits the groups into passes, each of which fits on the counters. The kernel's check
+//! does not consider counters that are permanently in use, for example by a watchdog or a pinned event.
 
 use super::facts::MachineFacts;
 use super::request::{CounterFlags, CountingStart, Mode, allocate};
@@ -11,8 +11,8 @@ use crate::event::EventGroup;
 use pmc_sys::sys::errno;
 use pmc_sys::sys::perf::EventFd;
 
-/// Returns the groups' indices in passes; the groups of a pass are on the counters together all the time.
-/// Events that need no counter, or cannot be opened, go into the first pass. A group too large for the
+/// Returns the indices of the groups, split into passes. All groups in a pass fit on the counters at the same
+/// time. Groups that need no counter or cannot be opened go into the first pass. A group too large for the
 /// machine gets its own pass.
 pub fn passes(groups: &[&EventGroup], facts: &MachineFacts) -> Vec<Vec<usize>> {
     let mut passes: Vec<Pass> = Vec::new();
@@ -27,7 +27,7 @@ pub fn passes(groups: &[&EventGroup], facts: &MachineFacts) -> Vec<Vec<usize>> {
             None => {
                 let mut pass = Pass::default();
                 if pass.takes(group, facts) && pass.open.is_empty() {
-                    // The event itself was refused and needs no counter.
+                    // No event of the group could be opened, so the group needs no counter.
                     free.push(index);
                 } else {
                     pass.groups.push(index);
@@ -48,13 +48,14 @@ pub fn passes(groups: &[&EventGroup], facts: &MachineFacts) -> Vec<Vec<usize>> {
     result
 }
 
-/// Disabled kernel groups on pmc's own process. They grow until the kernel refuses an event. There is one
-/// kernel group per PMU. PMUs do not share counters, and the kernel refuses any group across two PMUs.
+/// A pass, with its events opened in disabled kernel groups. Each kernel group grows until the kernel refuses
+/// an event. There is one kernel group per PMU: PMUs do not share counters, and the kernel refuses any group
+/// that spans two PMUs.
 ///
 /// ```text
-/// pass ─┬─ cpu_core      cycles, instructions, …     ourselves
-///       ├─ cpu_atom      cycles, instructions, …     ourselves
-///       └─ uncore_imc_0  cas_count_read, …           a CPU of its cpumask: it follows no task
+/// pass ─┬─ cpu_core      cycles, instructions, …     on pmc's own process
+///       ├─ cpu_atom      cycles, instructions, …     on pmc's own process
+///       └─ uncore_imc_0  cas_count_read, …           on a CPU in its cpumask: it cannot follow a task
 /// ```
 #[derive(Default)]
 struct Pass {
@@ -93,7 +94,7 @@ impl Pass {
                     self.open.iter_mut().zip(before).for_each(|((_, events), len)| events.truncate(len));
                     return false;
                 }
-                // The event was refused for another reason, so it has no counter in any pass.
+                // The event was refused for another reason, so it needs no counter in any pass.
                 (Err(_), _) => {}
             }
         }

@@ -1,9 +1,9 @@
-//! Probes that children inherit.
+//! Makes probes inheritable by child processes.
 //!
 //! An event of the uprobe or kprobe PMU holds a pointer to its path or function name. With `inherit`, the
-//! kernel follows that pointer again in the forking process, where it points to unrelated memory: the
-//! measured program's fork fails (EFAULT). A probe defined in tracefs has a number instead and is inherited
-//! like any tracepoint:
+//! kernel follows that pointer again in the forking process, where it points to unrelated memory, so the
+//! measured program's fork fails (EFAULT). A probe defined in tracefs has an ID instead and is inherited like
+//! any tracepoint:
 //!
 //! ```text
 //! uprobe PMU: config1 -> "/lib/libc.so.6", config2 = 0x98930
@@ -13,7 +13,7 @@
 //! ```
 //! Takes the events of a measurement and changes the events that would break a fork. Returns probe
 //! definitions that must outlive the counters. The kernel gives each definition a separate tracepoint, so
-//! other tools' probes do not change.
+//! other tools' probes are not affected.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -26,15 +26,15 @@ use pmc_sys::abi::attr::{WORDS, kind};
 use pmc_sys::host::Host;
 use pmc_sys::sys::errno;
 
-/// Bit of either PMU's `config` that requests a return probe. The upper half holds the offset of a uprobe's
-/// semaphore (`include/linux/trace_events.h`).
+/// Bit in the `config` of both PMUs that requests a return probe. The upper half holds the offset of a
+/// uprobe's semaphore (`include/linux/trace_events.h`).
 const RETURNS: u64 = 1;
 
 /// The tracefs files for probe definitions.
 const UPROBES: &str = "uprobe_events";
 const KPROBES: &str = "kprobe_events";
 
-/// Number of the next definition of this process.
+/// Number of this process's next probe definition.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A probe in tracefs, removed on drop. The kernel allows the removal once no event of the probe is open.
@@ -46,12 +46,12 @@ pub struct ProbeDefinition {
 
 impl Drop for ProbeDefinition {
     fn drop(&mut self) {
-        // A leftover probe counts nothing; the next pmc that defines a probe removes it.
+        // A leftover probe counts nothing; the next pmc process that defines a probe removes it.
         let _ = order(&self.list, &format!("-:{}", self.name));
     }
 }
 
-/// Converts the probes among these events so that children can inherit them safely. An event that cannot be
+/// Converts the probes among these events so children can inherit them safely. An event that cannot be
 /// converted is not inherited. Its name is returned with the kernel's error.
 pub fn make_inheritable<'a>(
     events: impl Iterator<Item = &'a mut EventSpec>,
@@ -88,7 +88,7 @@ pub fn make_inheritable<'a>(
     (definitions, left_out)
 }
 
-/// A tracefs file for probe definitions.
+/// Returns the path of a tracefs file for probe definitions.
 fn list(name: &str, host: &Host) -> io::Result<PathBuf> {
     host.tracefs().map(|events| events.with_file_name(name)).map_err(io::Error::other)
 }
@@ -113,7 +113,8 @@ fn define(attr: &Attr, is_kernel: bool, host: &Host) -> io::Result<(ProbeDefinit
         let name = format!("{group}/{event}");
         let place = format!("{what}{between}{:#x}{semaphore}", attr.config2());
         match order(&list, &format!("{letter}:{name} {place}")) {
-            // An earlier process with the same pid left this probe, and its events are still open somewhere.
+            // An earlier process with the same pid left this probe behind, and its events are still open
+            // somewhere.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
             Ok(()) => {
@@ -125,7 +126,7 @@ fn define(attr: &Attr, is_kernel: bool, host: &Host) -> io::Result<(ProbeDefinit
     }
 }
 
-/// Returns the same request as a tracepoint.
+/// Returns the request for the probe's tracepoint; the other attributes stay the same.
 fn as_tracepoint(attr: &Attr, id: u64) -> Attr {
     let mut tracepoint = Attr::new(kind::TRACEPOINT, id);
     for word in (2..WORDS).filter(|word| !matches!(word, 7 | 8)) {
@@ -134,7 +135,7 @@ fn as_tracepoint(attr: &Attr, id: u64) -> Attr {
     tracepoint
 }
 
-/// Removes the definitions of killed processes.
+/// Removes the probe definitions that killed pmc processes left behind.
 fn remove_abandoned(host: &Host) {
     for list in [UPROBES, KPROBES].iter().filter_map(|name| list(name, host).ok()) {
         let text = std::fs::read_to_string(&list).unwrap_or_default();
@@ -147,7 +148,7 @@ fn remove_abandoned(host: &Host) {
     }
 }
 
-/// Writes one line to the kernel. The file must not be truncated, which would remove every tool's probes.
+/// Appends one line to a tracefs file. Truncating the file would remove the probes of all tools.
 fn order(list: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().append(true).open(list)?.write_all(format!("{line}\n").as_bytes())
 }

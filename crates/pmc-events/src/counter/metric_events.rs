@@ -20,7 +20,7 @@ use pmc_sys::host::Host;
 pub struct MetricEventTexts<'a> {
     /// Events for the metric's value, all of which are required.
     pub value: Vec<&'a str>,
-    /// Events for the metric's threshold. Events that this machine lacks are left out.
+    /// Events for the metric's threshold. Events that this machine lacks are omitted.
     pub threshold: Vec<&'a str>,
     /// Events to count only if they fit into an existing group. They never get a separate group.
     pub optional: Vec<&'a str>,
@@ -44,10 +44,11 @@ pub struct MetricEvents {
     pub lacking: Vec<Option<(String, Box<ParseError>)>>,
 }
 
-/// Finds the events of metrics and groups them. `is_counted` identifies events that are counted anyway.
+/// Finds the events of metrics and groups them. `is_counted` returns `true` for events that are already
+/// counted.
 ///
 /// # Errors
-/// Returns no error for single events: the result lists the events that this machine lacks.
+/// Missing events are not errors; the result lists them.
 pub fn find(
     metrics: &[MetricEventTexts<'_>],
     grouping: MetricEventGrouping,
@@ -102,7 +103,8 @@ pub fn find(
     let mut groups = schedule::groups(&sets, &needs);
     schedule::fill(&mut groups, &optional, &needs);
     if !grouping.grouped {
-        // Slots and their parts are the exception: the parts cannot be read without the slots.
+        // Slots and topdown events stay in one group, since topdown events cannot be read without the slots
+        // event.
         let of_slots =
             |&event: &usize| matches!(needs[event], CounterNeed::Slots(_) | CounterNeed::PartOfSlots(_));
         let parts = |group: Vec<usize>| match group.iter().any(of_slots) {
@@ -144,8 +146,8 @@ impl MetricEventSpecs {
         by_text.entry(text.to_ascii_lowercase()).or_insert_with(add).clone()
     }
 
-    /// Adds a set with the slots event for each PMU whose slot parts are used. The parts cannot be read
-    /// without the slots event, but formulas need not name it.
+    /// Adds a set with the slots event for each PMU whose topdown events are used. Topdown events cannot be
+    /// read without the slots event, but formulas may omit it.
     fn add_slots(&mut self, sets: &mut Vec<Vec<usize>>, slots: &Slots, parser: &mut EventParser<'_>) {
         let pmus: Vec<(u32, Option<String>)> = self
             .specs
@@ -165,7 +167,7 @@ impl MetricEventSpecs {
     }
 }
 
-/// Whether the counters that the events can use are known.
+/// Whether pmc knows which counters the events can use.
 fn is_limited(group: &EventGroup) -> bool {
     group.events.len() < 2 || group.events.iter().all(|spec| !spec.takes_counter() || spec.counters.is_some())
 }
@@ -189,7 +191,7 @@ fn counters(spec: &EventSpec) -> Option<u64> {
     Some(general & !FIXED | fixed.map_or(0, |number| 1 << (FIRST_FIXED + u32::from(number))))
 }
 
-/// Further generic events (after cycles) that have fixed counters on Intel CPUs.
+/// Generic events other than cycles that have fixed counters on Intel CPUs.
 const INSTRUCTIONS: u64 = 1;
 const REF_CYCLES: u64 = 9;
 
@@ -200,7 +202,7 @@ fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<CounterNeed> {
     // The kernel's watchdog occupies the cycles counter.
     let is_watched = host.number("/proc/sys/kernel/nmi_watchdog") == Some(1);
     let free = if is_watched { !(1 << (FIRST_FIXED + 1)) } else { !0 };
-    // An event without known counters may use the counters of its PMU's other events.
+    // An event whose counters are unknown may use any counter that other events of its PMU use.
     let mut all: HashMap<u32, u64> = HashMap::new();
     for spec in specs {
         *all.entry(kind_of(spec)).or_default() |= counters(spec).unwrap_or(0);
@@ -216,7 +218,7 @@ fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<CounterNeed> {
             EventSource::Kernel(attr) if spec.takes_counter() => {
                 let all = all[&pmu];
                 let general = if all & !FIXED == 0 { !FIXED } else { all & !FIXED };
-                // With this bit the event also counts the core's other hardware thread.
+                // With this bit, the event also counts the core's other hardware thread.
                 const ANY: u64 = 1 << 21;
                 let is_plain = attr.config() & 0xffff_ffff & !ANY == attr.config() & 0xffff;
                 let fixed = |number: u32| all & 1 << (FIRST_FIXED + number);
@@ -250,8 +252,8 @@ fn kind_of(spec: &EventSpec) -> u32 {
     }
 }
 
-/// `slots` and `topdown-retiring` with its siblings, on the core PMUs of newer Intel CPUs. They use a fixed
-/// counter, and bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
+/// The slots event and the topdown events (such as `topdown-retiring`) of core PMUs in newer Intel CPUs. They
+/// use a fixed counter, and bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
 #[derive(Debug)]
 struct Slots {
     /// The `attr.type` of the PMUs that have these events.

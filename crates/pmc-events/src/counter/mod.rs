@@ -1,19 +1,19 @@
-//! Counters, from requests to readings.
+//! Performance counters: requesting, opening, counting and sampling.
 //!
 //! ```text
 //! EventSpec --allocate(mode, flags, cpu)--> Request --open(slot)--> event | Refusal
-//!                                             | gives up the refused parts: open::FALLBACKS
+//!                                             | drops the refused parts: open::FALLBACKS
 //! ```
 //! Every request comes from [`allocate`], like FreeBSD's `pmc_allocate(3)`, and is opened by
 //! [`OpenRequest::open`]. These modules use them:
 //!
 //! - [`counter_set`] counts, and [`rings`] samples.
-//! - [`open::OpenCache`] opens events for trial in `pmc list`.
-//! - [`capability`] and [`core_counters`] open events for trial in `pmc info`.
-//! - [`fit`] finds the groups that fit on the counters together.
+//! - [`open::OpenCache`] checks for `pmc list` which events can be opened.
+//! - [`capability`] and [`core_counters`] open trial events for `pmc info`.
+//! - [`fit`] determines which groups fit on the counters at the same time.
 //!
-//! [`target`] determines where to count. An event that cannot be opened yields a [`refusal::Refusal`],
-//! which `facts` help to explain.
+//! [`target`] determines where to count. An event that cannot be opened yields a [`refusal::Refusal`].
+//! [`facts`] about the machine help explain it.
 
 pub mod capability;
 pub mod change;

@@ -1,15 +1,15 @@
-//! Opens a checked [`OpenRequest`] on a target. Gives up only the parts that the kernel refuses.
+//! Opens a checked [`OpenRequest`] on a target. Drops only the parts that the kernel refuses.
 //!
-//! Takes an [`OpenRequest`] and a [`TargetSlot`]; returns an open event or a [`Refusal`]. One table,
-//! [`FALLBACKS`], lists the parts that a request may give up, the errnos after which it does, and the order.
-//! A request remembers the parts that it gave up and does not request them on the next target.
+//! Takes an [`OpenRequest`] and a [`TargetSlot`]; returns an open event or a [`Refusal`]. The table
+//! [`FALLBACKS`] lists the parts that a request may drop, in order, and the errnos after which they are
+//! dropped. A request remembers its dropped parts and omits them on the next target.
 //!
 //! ```text
 //! request ──► EACCES ──► without kernel levels ──► EINVAL ──► host and guests together ──► accepted
 //!                            FALLBACKS[0]                         FALLBACKS[4]
 //! ```
-//! [`OpenCache`] opens events for trial, to mark the events in `pmc list` and to find out whether the
-//! kernel counts cycles.
+//! [`OpenCache`] checks for `pmc list` which events can be opened. [`cycles`] checks whether the kernel
+//! counts cycles.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,7 +26,8 @@ use pmc_sys::host::CpuList;
 use pmc_sys::sys::errno;
 use pmc_sys::sys::perf::EventFd;
 
-/// A row of [`FALLBACKS`]: the part to give up, the errnos and requests to which it applies, and the change.
+/// A row of [`FALLBACKS`]: the part to drop, the errnos and requests to which the row applies, and the change
+/// to the attributes.
 struct FallbackRow {
     what: Fallback,
     after: &'static [i32],
@@ -38,8 +39,8 @@ const fn newer(what: Fallback, give_up: fn(&mut Attr)) -> FallbackRow {
     FallbackRow { what, after: &[errno::EINVAL, errno::E2BIG], applies: |_, _| true, give_up }
 }
 
-/// The parts of a request that may be dropped, in the order in which they are dropped. A row that changes
-/// nothing is skipped. Features that pmc requests on its own initiative come last, the newest first.
+/// The parts of a request that may be dropped, in this order. A row that would change nothing is skipped.
+/// Features that pmc requests on its own initiative come last, the newest first.
 const FALLBACKS: [FallbackRow; 9] = [
     FallbackRow {
         what: Fallback::UserOnly,
@@ -92,17 +93,17 @@ const FALLBACKS: [FallbackRow; 9] = [
 ];
 
 impl OpenRequest {
-    /// Returns the parts that the kernel refused.
+    /// Returns the parts that were dropped because the kernel refused them.
     pub(crate) fn given_up(&self) -> GivenUp {
         self.given_up
     }
 
-    /// Opens the event in a slot. With a cgroup, it counts only that cgroup's tasks; with a `leader`, it
-    /// joins that group.
+    /// Opens the event in a slot. With a cgroup, it counts only that cgroup's tasks. With a `leader`, it
+    /// joins the leader's group.
     ///
     /// # Errors
-    /// The kernel's last error, if no further part can be given up. `EINVAL` for a slot without a task and
-    /// without a CPU.
+    /// The kernel's last error, if no further part can be dropped. `EINVAL` for a slot that has neither a
+    /// task nor a CPU.
     pub fn open(
         &mut self,
         slot: TargetSlot,
@@ -116,7 +117,7 @@ impl OpenRequest {
         self.negotiate(slot, leader.is_some(), |attr| EventFd::open(attr, target, leader))
     }
 
-    /// Opens the event as [`OpenRequest::open`] does. Also returns the kernel's id.
+    /// Opens the event like [`OpenRequest::open`], and also returns its kernel ID.
     pub(super) fn open_with_id(
         &mut self,
         slot: TargetSlot,
@@ -128,7 +129,7 @@ impl OpenRequest {
         Ok((fd, id))
     }
 
-    /// Calls `open` until it succeeds or no part of the request is left to give up.
+    /// Calls `ask` until it succeeds or no further part of the request can be dropped.
     pub(super) fn negotiate<T>(
         &mut self,
         slot: TargetSlot,
@@ -149,8 +150,8 @@ impl OpenRequest {
                 given_up.add(FALLBACKS[row].what);
                 continue;
             }
-            // A PMU that cannot exclude the kernel does not support user mode only. The actual cause is
-            // missing privilege.
+            // If a PMU cannot exclude the kernel, the fallback to user mode fails with `EINVAL`. The actual
+            // cause is missing privilege.
             let for_want_of_privilege = given_up.has(Fallback::UserOnly)
                 && !self.given_up.has(Fallback::UserOnly)
                 && !has_leader
@@ -164,7 +165,7 @@ impl OpenRequest {
         }
     }
 
-    /// Returns the first row that applies to `attr` after this errno.
+    /// Returns the index of the first fallback row that applies to `attr` after this errno.
     fn next(&self, errno: i32, attr: &Attr) -> Option<usize> {
         FALLBACKS.iter().position(|row| {
             let changes = || {
@@ -176,7 +177,7 @@ impl OpenRequest {
         })
     }
 
-    /// Returns the refusal for an error after the event was opened.
+    /// Returns the refusal for an error that occurred after the event was opened.
     pub(super) fn failed(&self, slot: TargetSlot, error: &io::Error) -> Box<Refusal> {
         Box::new(self.refusal(error, self.attr.clone(), slot))
     }
@@ -185,13 +186,13 @@ impl OpenRequest {
         Refusal::new(&self.event, attr, slot, error)
     }
 
-    /// Returns the refusal that led to user mode only, if the request gave up the kernel's levels.
+    /// Returns the refusal that caused the fallback to user mode, if there was one.
     pub(crate) fn kernel_refusal(&self, slot: TargetSlot) -> Option<Refusal> {
         self.given_up.has(Fallback::UserOnly).then(|| self.refusal(&denied(), self.whole.clone(), slot))
     }
 }
 
-/// The error after which a request gives up the kernel's levels.
+/// The error that makes a request fall back to user mode.
 fn denied() -> io::Error {
     io::Error::from_raw_os_error(errno::EACCES)
 }
@@ -199,7 +200,8 @@ fn denied() -> io::Error {
 /// Checks whether the kernel counts (or samples) cycles on this machine.
 ///
 /// # Errors
-/// The refusal, unless its cause is missing privilege, which does not tell whether there are counters.
+/// The refusal. Missing privilege is not an error here, since it does not show that the machine has no
+/// counters.
 pub fn cycles(mode: Mode) -> Result<(), Box<Refusal>> {
     let cycles = in_user_mode(kind::HARDWARE, CPU_CYCLES, mode, TargetSlot::OURSELVES);
     cycles.or_else(|refusal| if is_privilege(&refusal) { Ok(()) } else { Err(refusal) })
@@ -216,8 +218,7 @@ fn is_privilege(refusal: &Refusal) -> bool {
     matches!(refusal.errno, Some(errno::EACCES | errno::EPERM))
 }
 
-/// Opens an event for trial in user mode, which needs the least privilege. The kernel checks privilege
-/// first.
+/// Tries to open an event in user mode, which needs the least privilege. The kernel checks privileges first.
 fn in_user_mode(kind: u32, config: u64, mode: Mode, slot: TargetSlot) -> Result<(), Box<Refusal>> {
     /// A long period avoids refusals that are caused by the sample rate limit.
     const PERIOD: u64 = 1 << 20;
@@ -229,23 +230,23 @@ fn in_user_mode(kind: u32, config: u64, mode: Mode, slot: TargetSlot) -> Result<
     request.open(slot, None, None).map(drop)
 }
 
-/// Result of opening an event for trial.
+/// Result of trying to open an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrialOpen {
-    /// The event opens unchanged.
+    /// The event can be opened.
     Opens,
     /// The event can be opened for user mode only; holds the error for kernel mode.
     UserOnly(Refusal),
-    /// The event does not open.
+    /// The event cannot be opened.
     Refused(Refusal),
 }
 
-/// Opens events for trial, each distinct request once. It opens them on pmc's own process, or on a CPU if
-/// the PMU counts a whole device.
+/// Tries to open events, and caches the result for each distinct request. Opens them on pmc's own process, or
+/// on a CPU if the PMU counts a whole device.
 ///
 /// Closing a tracepoint takes the kernel about 35 ms, so only the first tracepoint is opened. Its result is
-/// used for all other tracepoints. Its descriptor stays open until the cache is dropped, so closing it does
-/// not delay any answer.
+/// used for all other tracepoints. Its descriptor stays open until the cache is dropped, so the slow close
+/// does not delay any result.
 #[derive(Debug, Default)]
 pub struct OpenCache {
     online: CpuList,
@@ -260,12 +261,12 @@ impl OpenCache {
         Self { online: online.clone(), ..Self::default() }
     }
 
-    /// Whether the cache keeps a tracepoint open, which the kernel is slow to close.
+    /// Whether the cache holds an open tracepoint, which is slow to close.
     pub fn is_slow_to_close(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Opens this event for trial.
+    /// Tries to open this event, or returns the cached result.
     pub fn trial(&mut self, spec: &EventSpec) -> TrialOpen {
         let EventSource::Kernel(attr) = &spec.source else { return TrialOpen::Opens };
         let tracepoint = attr.kind() == kind::TRACEPOINT;
@@ -306,7 +307,7 @@ impl OpenCache {
         }
         match request.kernel_refusal(slot) {
             None => TrialOpen::Opens,
-            // A tracepoint fires in the kernel: in user mode it opens but never counts.
+            // Tracepoints fire in kernel mode. A tracepoint restricted to user mode opens but never counts.
             Some(refusal) if tracepoint => TrialOpen::Refused(refusal),
             Some(refusal) => TrialOpen::UserOnly(refusal),
         }
@@ -330,8 +331,8 @@ mod tests {
         }
     }
 
-    /// Answers requests by `rule`. Returns the parts that were given up before the request succeeded, or the
-    /// refusal's errno.
+    /// Opens a request against a fake kernel that answers by `rule`. Returns the parts that were dropped
+    /// before the request succeeded, or the refusal's errno.
     fn given_up(text: &str, rule: impl Fn(&Attr) -> Option<i32>) -> Result<Vec<Fallback>, Option<i32>> {
         let spec = parse(text, &Host::live()).unwrap()[0].events[0].clone();
         let role = SampleRole { tracks: true, leads: true, ..SampleRole::default() };
@@ -387,7 +388,7 @@ mod tests {
         let paranoid = |attr: &Attr| (!attr.get(Flag::ExcludeKernel)).then_some(errno::EACCES);
         assert_eq!(given_up("cpu-clock", paranoid), Ok(vec![Fallback::UserOnly]));
         assert_eq!(given_up("cpu-clock:k", paranoid), Err(Some(errno::EACCES)));
-        // A device PMU has no levels, so the cause is missing privilege.
+        // A device PMU does not support privilege levels, so the cause is missing privilege.
         let device =
             |attr: &Attr| Some(if attr.get(Flag::ExcludeKernel) { errno::EINVAL } else { errno::EACCES });
         assert_eq!(given_up("cpu-clock", device), Err(Some(errno::EACCES)));

@@ -1,14 +1,14 @@
-//! Sampling events, opened in many slots, whose records go to a few rings.
+//! Sampling events that are opened in many slots and write their records to a few ring buffers.
 //!
 //! Takes groups of events, [`SampleOptions`], and the slots (threads or CPUs) in which to sample. Returns the
 //! records as stored in the rings and, at the end, the number of lost records. If the kernel refuses an
-//! event, the whole recording fails, since users would trust an incomplete profile.
+//! event, the whole recording fails, since users would mistake an incomplete profile for a complete one.
 //!
 //! ```text
 //!                      CPU 0             CPU 1
-//!   thread A  event 0  mapped: ring 0    mapped: ring 1   one ring per CPU: events can share it
-//!             event 1  → ring 0          → ring 1         if they are bound to the same CPU (or, bound to
-//!   thread B  event 0  → ring 0          → ring 1         no CPU, to the same thread)
+//!   thread A  event 0  mapped: ring 0    mapped: ring 1   one ring per CPU: events share a ring
+//!             event 1  → ring 0          → ring 1         if they are bound to the same CPU (or to
+//!   thread B  event 0  → ring 0          → ring 1         no CPU, but to the same thread)
 //!   children of A, B   → their parents' rings (inherit)
 //! ```
 
@@ -54,16 +54,15 @@ struct RingEvent {
     leads: bool,
 }
 
-/// An event in one slot.
 #[derive(Debug)]
 struct SampledSlot {
     event: usize,
     slot: TargetSlot,
     fd: EventFd,
     id: u64,
-    /// Index of its ring.
+    /// Index of the ring that the event writes to.
     ring: usize,
-    /// Whether the event must not run: it has not been started, or was stopped.
+    /// Whether the event is off: not yet started, or stopped.
     is_off: Cell<bool>,
 }
 
@@ -88,7 +87,7 @@ struct MappedRing {
     watched: usize,
 }
 
-/// The event, ring and slot of an ID.
+/// An event opened in one slot, with its kernel ID and ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instance {
     /// Index of the event.
@@ -105,7 +104,7 @@ pub struct Instance {
 #[derive(Debug, Default)]
 pub struct Rings {
     events: Vec<RingEvent>,
-    /// Indices into `events`; the first of each group leads.
+    /// Indices into `events`; the first event of each group is its leader.
     groups: Vec<Vec<usize>>,
     open: Vec<SampledSlot>,
     rings: Vec<MappedRing>,
@@ -123,27 +122,27 @@ pub struct Rings {
     probes: Vec<ProbeDefinition>,
 }
 
-/// Options of a recording's rings.
+/// Options for a recording's rings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RingOptions {
     /// Sample whole CPUs, not tasks.
     pub system: bool,
-    /// The (held) task starts the events when it executes its command.
+    /// The kernel starts the events when the waiting child process executes the command.
     pub on_exec: bool,
     /// Start samples with their event's ID, even if there is only one event.
     pub with_id: bool,
-    /// Slots are threads on any CPU. Only events bound to a CPU have slots on that CPU.
+    /// Each slot is a thread on any CPU. Only events bound to a CPU have slots on that CPU.
     pub per_thread: bool,
     /// Open a separate event that records mappings, names and tasks from the start.
     pub tracker: bool,
-    /// Write the tracker's records to separate overwriting rings (the newest records are kept), so that many
-    /// short-lived tasks do not crowd out samples.
+    /// Write the tracker's records to separate rings that keep the newest records. Otherwise, the records of
+    /// many short-lived tasks would crowd out samples.
     pub tracks_apart: bool,
-    /// Keep events on their threads. If a thread inherits all its events, a context switch to a child swaps
-    /// the events of both instead of removing them from the counters. An event opened here may then end on
-    /// another thread, and the kernel writes no `READ` record for it. A single event that is not inherited
-    /// prevents the swap. Before Linux 6.2, hardware events have a separate context, so this needs a hardware
-    /// event and a software event.
+    /// Keep events on their threads. If all events of a thread are inherited, the kernel may swap the events
+    /// of parent and child at a context switch instead of rescheduling them. An event opened here may then be
+    /// on another thread when it ends, and the kernel writes no `READ` record for it. A single event that is
+    /// not inherited prevents the swap. Before Linux 6.2, hardware events have a separate context, so both a
+    /// hardware and a software guard event are needed.
     pub keeps_contexts: bool,
     /// AUX areas for hardware traces.
     pub aux: Option<AuxOptions>,
@@ -153,7 +152,7 @@ impl Rings {
     /// Builds the requests without opening events.
     ///
     /// # Errors
-    /// The refusal of an event that cannot be sampled because the kernel does not count it.
+    /// The refusal of an event that cannot be sampled because it is not a kernel event.
     pub fn new(
         groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>,
         options: &SampleOptions,
@@ -190,7 +189,7 @@ impl Rings {
                     leads: !grouped || place == 0,
                     read_by_leader: group.leader_sampling,
                     grouped,
-                    // Exec does not start events on a CPU.
+                    // Exec does not start CPU-wide events.
                     on_exec: setting.on_exec && !is_beside,
                     ..base
                 };
@@ -225,7 +224,7 @@ impl Rings {
         named.flat_map(CpuList::iter).collect()
     }
 
-    /// Keeps the probe definitions of these events until the events are closed.
+    /// Keeps these probe definitions until the events are closed.
     pub fn keep(&mut self, probes: Vec<ProbeDefinition>) {
         self.probes = probes;
     }
@@ -234,7 +233,7 @@ impl Rings {
     /// must be in `sampled`. If `sampled` is `None`, tasks are sampled on any CPU.
     ///
     /// # Errors
-    /// As [`check_cpus`].
+    /// Same as [`check_cpus`].
     pub fn check_cpus(&self, online: &CpuList, sampled: Option<&CpuList>) -> Result<(), Box<Refusal>> {
         self.events.iter().try_for_each(|event| check_cpus(&event.spec, online, sampled))
     }
@@ -268,7 +267,7 @@ impl Rings {
                     Ok((fd, id)) => {
                         leader = leader.or(Some(self.open.len()));
                         let attr = self.events[event].request.attr();
-                        // A task starts its own events at exec.
+                        // Events with `enable_on_exec` start at exec.
                         let starts = attr.get(Flag::EnableOnExec) || !attr.get(Flag::Disabled);
                         let is_off = Cell::new(!starts);
                         self.open.push(SampledSlot { event, slot, fd, id, ring: usize::MAX, is_off });
@@ -292,14 +291,14 @@ impl Rings {
         !self.is_mixed || event >= self.sampled_events() || is_system == slot.tid.is_none()
     }
 
-    /// Opens the guard events that keep events on their thread, if requested. If the thread no longer exists,
-    /// opening its events detects that.
+    /// Opens the guard events that keep other events on this thread, if requested. Ignores errors: if the
+    /// thread no longer exists, opening its events will report that.
     fn guard(&mut self, slot: TargetSlot) {
         let Some(tid) = slot.tid.filter(|_| self.keeps_contexts) else { return };
         if self.guards.last().is_some_and(|(last, _)| *last == tid) {
             return;
         }
-        // The guard is never enabled, so it uses no hardware counter.
+        // Guards are never enabled, so they use no hardware counter.
         let hardware = self.events.iter().find(|event| event.spec.takes_counter());
         let hardware = hardware.map(|event| event.request.attr()).map(|attr| (attr.kind(), attr.config()));
         for (kind, config) in [(kind::SOFTWARE, DUMMY)].into_iter().chain(hardware) {
@@ -310,8 +309,8 @@ impl Rings {
         }
     }
 
-    /// Maps rings of `pages` each, or smaller ones if the kernel limits locked memory, and redirects every
-    /// event into its ring. Returns the size used.
+    /// Maps rings with `pages` pages each, or smaller ones if the kernel limits locked memory, and redirects
+    /// every event into its ring. Returns the size used.
     ///
     /// # Errors
     /// The kernel's error, if even the smallest rings cannot be mapped.
@@ -340,7 +339,7 @@ impl Rings {
         Ok(mapped)
     }
 
-    /// Assigns a ring to each event from `first` on.
+    /// Assigns a ring to each open event, starting at index `first`.
     fn assign(&mut self, first: usize) {
         for at in first..self.open.len() {
             let direction = self.events[self.open[at].event].direction();
@@ -382,12 +381,12 @@ impl Rings {
         Ok(())
     }
 
-    /// Opens every event in one more slot after the rings are mapped. Returns `false` if the thread no longer
-    /// exists.
+    /// Opens every event in one more slot after the rings have been mapped. Returns `false` if the thread no
+    /// longer exists.
     ///
     /// # Errors
-    /// As [`Rings::open`]. Also the kernel's error when redirecting events into a ring, with the first
-    /// event's name.
+    /// Same as [`Rings::open`]. Also the kernel's error if events cannot be redirected into a ring; it names
+    /// the first event.
     pub fn open_late(&mut self, slot: TargetSlot, pages: usize) -> Result<bool, Box<Refusal>> {
         let before = self.open.len();
         if !self.open(slot)? {
@@ -398,7 +397,7 @@ impl Rings {
             .map_err(|error| self.events[self.open[before].event].request.failed(slot, &error))
     }
 
-    /// Redirects the events from `first` on into existing or new rings.
+    /// Redirects the events, starting at index `first`, into existing or new rings.
     fn join(&mut self, first: usize, pages: usize) -> io::Result<()> {
         self.assign(first);
         self.map_missing(pages)?;
@@ -428,7 +427,7 @@ impl Rings {
         let MappedRing { open, direction, .. } = &self.rings[ring];
         let mut ring = Ring::map(&self.open[*open].fd, pages, *direction)?;
         self.map_aux(&mut ring, *open)?;
-        // Also find records that the kernel has not published.
+        // `keeping` makes the ring also find records that the kernel has not published.
         Ok(if self.keeps_contexts { ring.keeping() } else { ring })
     }
 
@@ -494,7 +493,7 @@ impl Rings {
         }
     }
 
-    /// Starts or stops the groups whose leader `which` chooses. The tracker keeps running.
+    /// Starts or stops the groups whose leader is selected by `which`. The tracker keeps running.
     ///
     /// # Errors
     /// The kernel's error.
@@ -512,11 +511,11 @@ impl Rings {
         chosen.try_for_each(|open| self.switch_one(open, on))
     }
 
-    /// Changes the event with this name, or all sampling events if no name is given. `is_on` tells whether
-    /// they are currently counting.
+    /// Changes the event with this name, or all sampling events if no name is given. `is_on` is true if they
+    /// are currently counting.
     ///
     /// # Errors
-    /// As [`EventChange::make`].
+    /// Same as [`EventChange::make`].
     pub fn change(&self, change: EventChange, name: Option<&str>, is_on: bool) -> Result<(), String> {
         let sampled = self.sampled_events();
         let meant = |event: usize| match name {
@@ -544,7 +543,7 @@ impl Rings {
     fn leaders(&self) -> impl Iterator<Item = &SampledSlot> {
         self.open.iter().filter(|open| {
             let event = &self.events[open.event];
-            // The tracker starts on open and is never stopped.
+            // The tracker starts when it is opened and is never stopped.
             event.leads && event.request.attr().get(Flag::Disabled)
         })
     }
@@ -568,13 +567,14 @@ impl Rings {
         Some(self.open[next].fd.as_fd())
     }
 
-    /// Whether this thread, on which events are open, and all tasks that inherited its events have ended.
+    /// Whether this thread and all tasks that inherited its events have ended. Returns `false` if no events
+    /// are open on the thread.
     pub fn is_over(&self, tid: u32) -> bool {
         let mut own = self.open.iter().filter(|open| open.slot.tid == Some(tid)).peekable();
         own.peek().is_some() && own.all(|open| open.fd.has_hung_up())
     }
 
-    /// The events' specs and attributes as the kernel accepted them, with the IDs of their instances.
+    /// Each event's spec, the attributes that the kernel accepted, and the IDs of its instances.
     pub fn events(&self) -> impl Iterator<Item = (&EventSpec, &Attr, Vec<u64>)> {
         self.events.iter().enumerate().map(|(index, event)| {
             let ids = self.open.iter().filter(|open| open.event == index).map(|open| open.id);
@@ -582,12 +582,12 @@ impl Rings {
         })
     }
 
-    /// The parts that each event's request gave up.
+    /// The parts that each event's request has dropped.
     pub fn given_up(&self) -> impl Iterator<Item = (&EventSpec, GivenUp)> {
         self.events.iter().map(|event| (&event.spec, event.request.given_up()))
     }
 
-    /// Indices of the events of each kernel group.
+    /// Indices of the events in each kernel group.
     pub fn groups(&self) -> &[Vec<usize>] {
         &self.groups
     }
@@ -597,7 +597,7 @@ impl Rings {
         self.events.len() - usize::from(self.has_tracker)
     }
 
-    /// Every ID with its event, ring and slot.
+    /// Every open instance, with its event, ID, ring and slot.
     pub fn instances(&self) -> impl Iterator<Item = Instance> {
         self.open.iter().map(|open| Instance {
             event: open.event,
@@ -607,8 +607,8 @@ impl Rings {
         })
     }
 
-    /// For each ring, returns the ID of its only event whose samples the kernel delivers to one listener
-    /// after the other. These are software events other than clocks. `None` if the ring has no such event, or
+    /// For each ring, returns the ID of its only software event that is not a clock. The kernel delivers the
+    /// samples of such events to one listener after another. `None` if the ring has no such event, or
     /// several.
     pub fn passed_on(&self) -> Vec<Option<u64>> {
         /// Software events that are driven by a timer or never sample: cpu-clock, task-clock, dummy,
@@ -621,18 +621,18 @@ impl Rings {
         let only = |ring: usize| {
             let mut all = self.open.iter().filter(|open| open.ring == ring).filter(passed_on);
             let first = all.next()?;
-            // Instances on other threads belong to the same event, and readers only distinguish events.
+            // Several instances of one event are allowed, since readers distinguish only events.
             all.all(|open| open.event == first.event).then_some(first.id)
         };
         (0..self.rings.len()).map(only).collect()
     }
 
-    /// Closes everything. Uses a separate thread if closing is slow.
+    /// Closes all events and rings, on a separate thread if closing is slow.
     pub fn close_aside(mut self) {
         if self.slow_to_close() == 0 {
             return;
         }
-        // A mapping keeps its event open too.
+        // A mapped ring also keeps its event open.
         self.rings.clear();
         let open: Vec<EventFd> = self.open.drain(..).map(|open| open.fd).collect();
         // If the thread cannot be started, the events are closed here.
@@ -654,8 +654,8 @@ impl Rings {
 }
 
 impl RingEvent {
-    /// Whether the event can be opened in this slot. With `per_thread`, threads have slots on any CPU, and
-    /// slots on single CPUs are for events bound to that CPU.
+    /// Whether the event can be opened in this slot. With `per_thread`, a thread's slot on a single CPU is
+    /// only for events bound to that CPU.
     fn takes(&self, slot: TargetSlot, per_thread: bool) -> bool {
         match slot.cpu {
             None => self.spec.cpus.is_none(),
@@ -669,7 +669,7 @@ impl RingEvent {
     }
 }
 
-/// Pages of a ring of about this many bytes: a power of two, at least one.
+/// Number of pages for a ring of about this many bytes: a power of two, at least 1.
 pub fn pages_of(bytes: u64) -> usize {
     let pages = bytes.div_ceil(page_size() as u64).max(1);
     usize::try_from(pages).unwrap_or(usize::MAX / 2).next_power_of_two()

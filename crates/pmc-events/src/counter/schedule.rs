@@ -1,14 +1,14 @@
-//! Groups the events of metrics so that metrics are exact if possible.
+//! Groups the events of metrics so that each metric is exact if possible.
 //!
-//! Takes the event sets of the metrics and the counters that each event can use. Returns groups that each
-//! fit on the counters. The kernel makes the final decision when the groups are opened.
+//! Takes the event sets of the metrics and the counters that each event can use. Returns groups, each of
+//! which fits on the counters. The kernel makes the final decision when the groups are opened.
 //!
 //! ```text
 //! metric A   cycles a b c d      4 general counters; cycles have a fixed one
 //! metric B   cycles a e
 //!
 //! group 1   {cycles a b c d}     an event that several metrics need is counted once
-//! group 2   {e}                  B spans two groups: an estimate, if they are multiplexed
+//! group 2   {e}                  B spans two groups: it is estimated if they are multiplexed
 //! ```
 
 use pmc_sys::sort;
@@ -19,17 +19,17 @@ pub(crate) const FIRST_FIXED: u32 = 32;
 /// The counters that an event needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CounterNeed {
-    /// No hardware counter; can join any group: a software event.
+    /// No hardware counter. The event is a software event, which can join any group.
     Nothing,
-    /// No group, because pmc itself counts the event, or a device whose counters need no scheduling.
+    /// A separate group: pmc itself counts the event, or a device whose counters need no scheduling does.
     Alone,
     /// One of these counters of the PMU with this `attr.type`: bit n is general counter n, and bit
     /// [`FIRST_FIXED`] + n is fixed counter n.
     OneOf(u32, u64),
-    /// The slots counter, which must lead its group.
+    /// The slots counter. The slots event must lead its group.
     Slots(u32),
-    /// A part of the slots (`topdown-retiring`): needs no counter, but must follow the slots event in its
-    /// group.
+    /// No counter, but the event must follow the slots event in its group (topdown events such as
+    /// `topdown-retiring`).
     PartOfSlots(u32),
 }
 
@@ -42,18 +42,18 @@ impl CounterNeed {
     }
 }
 
-/// Returns the groups. `sets` holds the events of each metric as indices into `needs`; sets that must be
-/// exact come first. Each event is in exactly one group, its leader first.
+/// Groups the events. `sets` holds the events of each metric as indices into `needs`; sets that must be exact
+/// come first. Each event is in exactly one of the returned groups, which begin with their leader.
 ///
-/// For each set and PMU, the events without a group join the group that shares most events with the set, if
-/// they fit. Otherwise they form a new group, or several groups if they do not fit in one.
+/// For each set and PMU, ungrouped events join the group that shares the most events with the set, if they
+/// fit. Otherwise they form a new group, or several groups if they do not fit in one.
 pub(crate) fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for pmu in sets.iter().flatten().filter_map(|&event| match needs[event] {
         CounterNeed::Slots(pmu) | CounterNeed::PartOfSlots(pmu) => Some(pmu),
         _ => None,
     }) {
-        // Slots and their parts must be read together, even if different metrics need them.
+        // Slots and topdown events must be read together, even if different metrics need them.
         let of_slots = |event: &usize| matches!(needs[*event], CounterNeed::Slots(p) | CounterNeed::PartOfSlots(p) if p == pmu);
         let mut group: Vec<usize> = sets.iter().flatten().copied().filter(of_slots).collect();
         sort::by_key(&mut group, |&event| (!matches!(needs[event], CounterNeed::Slots(_)), event));
@@ -86,7 +86,7 @@ pub(crate) fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usiz
             }
         }
     }
-    // Software events of metrics that use several PMUs.
+    // Software events of metrics that use several PMUs get separate groups.
     groups.extend(
         sets.iter()
             .flatten()
@@ -136,7 +136,7 @@ fn place(groups: &mut Vec<Vec<usize>>, part: &[usize], mut missing: Vec<usize>, 
     }
 }
 
-/// Whether events with these needs, all of one PMU, fit on its counters together.
+/// Whether events with these needs, all on one PMU, fit on its counters at the same time.
 fn fits(needs: impl Iterator<Item = CounterNeed>) -> bool {
     let wanted: Vec<u64> = needs
         .filter_map(|need| match need {
@@ -145,12 +145,12 @@ fn fits(needs: impl Iterator<Item = CounterNeed>) -> bool {
             CounterNeed::Nothing | CounterNeed::PartOfSlots(_) | CounterNeed::Alone => None,
         })
         .collect();
-    // Matches events to counters by augmenting paths.
+    // Matches events to counters using augmenting paths.
     let mut holders = [None; u64::BITS as usize];
     (0..wanted.len()).all(|event| assign_counter(event, &wanted, &mut holders, &mut 0))
 }
 
-/// Finds a counter for an event. The event that holds this counter may have to move to another counter.
+/// Assigns a counter to an event. The event that holds this counter may have to move to another counter.
 fn assign_counter(event: usize, wanted: &[u64], holders: &mut [Option<usize>; 64], tried: &mut u64) -> bool {
     for counter in 0..holders.len() {
         if (wanted[event] & !*tried) >> counter & 1 == 0 {
@@ -194,7 +194,7 @@ mod tests {
         // Two events that need counter 2.
         let needs = [CounterNeed::OneOf(4, 0b100), CounterNeed::OneOf(4, 0b100), ANY];
         assert_eq!(groups(&[vec![0, 1, 2]], &needs), [vec![0, 2], vec![1]]);
-        // An event that can use several counters does not block them.
+        // An event that can use several counters does not block events that need one of them.
         let needs = [
             CounterNeed::OneOf(4, 0b11),
             CounterNeed::OneOf(4, 0b11),

@@ -25,11 +25,11 @@ pub struct TargetSlot {
 }
 
 impl TargetSlot {
-    /// The calling thread on any CPU, used for trials.
+    /// The calling thread on any CPU, used to try whether events open.
     pub const OURSELVES: Self = Self { tid: Some(0), cpu: None };
 
-    /// The arguments for `perf_event_open(2)`. A cgroup's tasks can only be counted on a CPU. Returns `None`
-    /// if the slot is empty.
+    /// Returns the target arguments for `perf_event_open(2)`. A cgroup's tasks can only be counted on a CPU.
+    /// Returns `None` if the slot has neither a thread nor a CPU.
     pub(super) fn target(self, cgroup: Option<&TargetCgroup>) -> Option<OpenTarget<'_>> {
         Some(match (self.tid, self.cpu, cgroup) {
             (_, Some(cpu), Some(cgroup)) => OpenTarget::CgroupOnCpu(cgroup.as_fd(), cpu),
@@ -40,7 +40,7 @@ impl TargetSlot {
         })
     }
 
-    /// Checks that the kernel would open this request here, by opening it disabled and closing it again.
+    /// Checks that the kernel accepts this request in this slot. Opens the event disabled, then closes it.
     ///
     /// # Errors
     /// The kernel's error.
@@ -53,7 +53,7 @@ impl TargetSlot {
     }
 }
 
-/// Reasons why there is nothing to count.
+/// Reasons why targets cannot be counted.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// No process has this ID.
@@ -97,7 +97,7 @@ pub enum TargetError {
 /// The threads of these processes. A process that has just exited is not an error.
 ///
 /// # Errors
-/// If a process never existed or cannot be examined.
+/// Fails if a process never existed or cannot be examined.
 pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError> {
     let mut all = Vec::new();
     for &pid in pids {
@@ -106,10 +106,10 @@ pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>
     Ok(sorted(all))
 }
 
-/// All threads of these processes and of their current direct and indirect children.
+/// All threads of these processes and of their current descendants.
 ///
 /// # Errors
-/// If a process does not exist. The error names it.
+/// Fails if a process does not exist. The error names it.
 pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError> {
     let mut all = threads_of_processes(host, pids)?;
     let parents: Vec<(u32, u32)> =
@@ -132,7 +132,7 @@ pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>,
 /// The threads with these IDs.
 ///
 /// # Errors
-/// If a thread does not exist. The error names it.
+/// Fails if a thread does not exist. The error names it.
 pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError> {
     let found: Result<Vec<_>, _> =
         tids.iter().map(|&tid| host.thread(tid).ok_or(TargetError::NoThread(tid))).collect();
@@ -142,7 +142,7 @@ pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError
 /// The threads of all processes of a user, given by name or number.
 ///
 /// # Errors
-/// The user does not exist or has no process.
+/// Fails if the user does not exist or has no process.
 pub fn threads_of_user(host: &Host, user: &str) -> Result<Vec<ThreadInfo>, TargetError> {
     let uid = host.user(user).ok_or_else(|| TargetError::NoUser(user.to_owned()))?;
     let all: Vec<ThreadInfo> = host
@@ -179,10 +179,10 @@ pub fn any_lives(host: &Host, threads: &mut Vec<ThreadInfo>) -> bool {
     false
 }
 
-/// Returns the requested CPUs, or all online CPUs without a list. Every requested CPU must be online.
+/// Returns the requested CPUs, or all online CPUs if no list is given. Every requested CPU must be online.
 ///
 /// # Errors
-/// Requested CPUs are not online, or the online CPUs are unknown.
+/// Fails if a requested CPU is not online, or if the online CPUs are unknown.
 pub fn cpus(host: &Host, wanted: Option<&CpuList>) -> Result<CpuList, TargetError> {
     let online = host.online_cpus();
     if online.is_empty() {
@@ -204,7 +204,7 @@ impl TargetCgroup {
     /// Opens the directory of a cgroup, given by its path below the hierarchy's mount point.
     ///
     /// # Errors
-    /// The cgroup does not exist, or its directory cannot be opened.
+    /// Fails if the cgroup does not exist or its directory cannot be opened.
     pub fn open(host: &Host, name: &str) -> Result<Self, TargetError> {
         let path = host.cgroup(name).ok_or(TargetError::NoHierarchy)?;
         match File::open(&path) {

@@ -13,7 +13,7 @@ use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::sys::credentials::Seccomp;
 use pmc_sys::sys::errno;
 
-/// Returns the explanation of this errno.
+/// Returns the explanation for this errno.
 pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     // If the CPU is missing, that is the cause, regardless of the kernel's errno.
     if refusal.call == FailedCall::Open
@@ -132,7 +132,7 @@ fn is_probe(pmu: &KnownPmu) -> bool {
     matches!(pmu.name.as_str(), "uprobe" | "kprobe")
 }
 
-/// `uprobe/config1=1/`: a number, although the kernel reads text from that address.
+/// Explains events such as `uprobe/config1=1/`: the kernel reads a name from the address in config1.
 fn no_probe_text(pmu: &KnownPmu) -> RefusalText {
     let what = if pmu.name == "uprobe" { "file" } else { "function" };
     explained(
@@ -148,7 +148,7 @@ fn no_probe_text(pmu: &KnownPmu) -> RefusalText {
     )
 }
 
-/// A CPU that is offline or does not exist.
+/// Returns the explanation if this CPU is offline or does not exist.
 fn missing_cpu(cpu: u32, facts: &MachineFacts) -> Option<RefusalText> {
     if facts.online.is_empty() || facts.online.contains(cpu) {
         return None;
@@ -159,7 +159,7 @@ fn missing_cpu(cpu: u32, facts: &MachineFacts) -> Option<RefusalText> {
     Some(explained(CpuOffline, format!("CPU {cpu} {why}"), remedy))
 }
 
-/// No PMU handles this type, or the PMU does not support the event.
+/// Explains ENOENT: no PMU handles this type, or the PMU does not support the event.
 fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     let attr = &refusal.attr;
     let pmu = facts.pmu_of(attr);
@@ -223,8 +223,8 @@ fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     }
 }
 
-/// There is no core PMU. This is common in virtual machines; elsewhere the interrupt or the driver is
-/// missing.
+/// Explains a missing core PMU. This is common in virtual machines; on other machines, the interrupt or the
+/// driver is missing.
 fn no_core_pmu(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     const SOFTWARE: &str = "count software events such as task-clock and page-faults";
     if let Some(named) =
@@ -255,7 +255,7 @@ fn no_core_pmu(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     }
 }
 
-/// The CPU's core type differs from the PMU's.
+/// Returns the explanation if this CPU is not one of the PMU's cores.
 fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &MachineFacts) -> Option<RefusalText> {
     let (cpu, cpus) = (cpu?, pmu.cpus.as_ref()?);
     if cpus.contains(cpu) {
@@ -270,7 +270,7 @@ fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &MachineFacts) -> Option<
     ))
 }
 
-/// Part of the request is invalid.
+/// Explains EINVAL: part of the request is invalid.
 fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     let attr = &refusal.attr;
     if let Some((cause, remedy)) = contradiction(attr) {
@@ -386,7 +386,7 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     }
 }
 
-/// The PMU lacks a feature.
+/// Explains EOPNOTSUPP: the PMU lacks a feature.
 fn notsupp(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if let Some((cause, remedy)) = contradiction(&refusal.attr) {
         return explained(BadRequest, cause, remedy);
@@ -416,7 +416,7 @@ fn notsupp(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     explained(NoCapability, format!("{pmu} lacks a feature that this request requires"), "")
 }
 
-/// The CPU or the driver is gone.
+/// Explains ENODEV: the CPU or the driver is gone.
 fn nodev(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     match (refusal.slot.cpu, facts.pmu_of(&refusal.attr)) {
         (cpu, Some(pmu)) => wrong_core(pmu, cpu, facts).unwrap_or_else(|| {
@@ -433,7 +433,7 @@ fn nodev(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     }
 }
 
-/// The system call does not exist or is hidden: no perf events.
+/// Explains ENOSYS: the system call does not exist or is hidden.
 fn nosys(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if refusal.attr.sample_stack_user() > 0 && facts.settings.paranoid.is_some() {
         return explained(
@@ -457,7 +457,7 @@ fn nosys(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     }
 }
 
-/// The event was enabled, but was never on a counter.
+/// Explains why an event was enabled, but never on a counter.
 pub(super) fn never_ran(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     let Some(pmu) = facts.pmu_of(attr) else {
         return explained(Other, "nothing ran while it was enabled", "measure something that runs longer");
@@ -489,7 +489,7 @@ pub(super) fn never_ran(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     explained(Busy, cause, remedy)
 }
 
-/// Returns words for the PMU in a sentence: "the PMU `cpu`", or "this kind of event".
+/// Describes the PMU for use in a sentence: "the PMU `cpu`", or "this kind of event".
 fn pmu_words(attr: &Attr, facts: &MachineFacts) -> String {
     facts
         .pmu_of(attr)

@@ -2,7 +2,7 @@
 //! time.
 //!
 //! Takes a refused request, and a closure that tries a changed request. Returns the feature that must be
-//! dropped for the kernel to accept the request. The errno does not identify the wrong bit of an attr, so
+//! dropped for the kernel to accept the request. The errno does not identify the offending bit in an attr, so
 //! this module tests instead of guessing.
 
 use pmc_sys::abi::attr::{Flag, WORDS};
@@ -13,17 +13,15 @@ use pmc_sys::abi::{Attr, sample_type};
 pub(crate) enum OmittableFeature {
     /// `precise_ip`: `:p`, `:pp`, `:ppp`.
     Precise,
-    /// The branch stack.
     BranchStack,
     /// `exclude_user`, `exclude_kernel`, `exclude_hv`, `exclude_idle`: `:u`, `:k` …
     Levels,
     /// `exclude_host`, `exclude_guest`: `:G`, `:H`.
     Guest,
-    /// Sampling.
     Sampling,
     /// The depth of the call chain.
     StackDepth,
-    /// The clock of the timestamps.
+    /// The clock for timestamps.
     Clock,
     /// Inheritance by children.
     Inherit,
@@ -33,7 +31,7 @@ pub(crate) enum OmittableFeature {
     LateConfig,
     /// Inheritance by threads only (Linux 5.13).
     InheritThread,
-    /// Flags of Linux 5.13 and later.
+    /// Flags added in Linux 5.13 and later.
     LateFlags,
 }
 
@@ -105,7 +103,7 @@ impl OmittableFeature {
         (without != *attr).then_some(without)
     }
 
-    /// Returns the cause of the refusal, for a kernel that accepts the request without the feature.
+    /// Returns the cause to report if the kernel accepts the request without this feature.
     pub(super) fn cause(self) -> &'static str {
         match self {
             Self::Precise => "the PMU does not support this precision for the event",
@@ -125,7 +123,6 @@ impl OmittableFeature {
         }
     }
 
-    /// Returns the remedy for the cause.
     pub(super) fn remedy(self) -> &'static str {
         match self {
             Self::Precise => "use one p less, or P for the highest available level",
@@ -148,10 +145,11 @@ impl OmittableFeature {
     }
 }
 
-/// The first of the driver-specific words (`config3`, `config4`), the latest additions to the attr.
+/// Index of the first driver-specific word (`config3`, `config4`); these words are the latest additions to
+/// the attr.
 const CONFIG3: usize = 16;
 
-/// Finds the feature without which `opens` accepts the request. If no single feature is the cause, tries
+/// Finds the feature whose removal makes `opens` accept the request. If no single feature is the cause, tries
 /// pairs and returns the wider feature of the pair. For example, a PMU that cannot sample may not support
 /// privilege levels either.
 pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Option<OmittableFeature> {
@@ -167,8 +165,8 @@ pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Opti
     })
 }
 
-/// Returns the contradiction in a request that the kernel rejects for every PMU, and a remedy. Returns `None`
-/// if the request has no contradiction. Source: `perf_copy_attr` and `perf_event_alloc` in
+/// Returns the contradiction for which the kernel rejects a request on every PMU, and a remedy. Returns
+/// `None` if the request has no contradiction. Source: `perf_copy_attr` and `perf_event_alloc` in
 /// `kernel/events/core.c`.
 pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     const OUT: &str = "omit these bits of attr5";
@@ -194,7 +192,7 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     Some((cause, remedy))
 }
 
-/// Returns an attribute that requires an AUX trace, and its further requirement.
+/// Returns the attribute that requires an AUX trace, and the additional requirement for that trace.
 fn of_a_trace(attr: &Attr) -> Option<(String, &'static str)> {
     match (attr.aux_action(), attr.aux_sample_size()) {
         (0, 0) if attr.get(Flag::AuxOutput) => {
@@ -210,5 +208,5 @@ fn of_a_trace(attr: &Attr) -> Option<(String, &'static str)> {
     }
 }
 
-/// The word of the flag bits.
+/// Index of the word that holds the flag bits.
 const FLAGS: usize = 5;

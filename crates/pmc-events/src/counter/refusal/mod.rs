@@ -1,10 +1,10 @@
 //! Explains why an event cannot be counted here. Turns the kernel's errno and the facts of the machine into a
 //! kind, a cause and a remedy.
 //!
-//! A [`Refusal`] holds the request and the kernel's answer. It is explained only when it is shown, since
-//! collecting the facts reads many files. Its kinds are those of FreeBSD's `pmc_allocate(3)` and a few
-//! additional kinds for Linux. An explanation names a cause only if a fact supports it; otherwise it says
-//! that the kernel gives no reason.
+//! A [`Refusal`] holds the request and the kernel's answer. pmc explains it only when it is shown, since
+//! collecting the facts reads many files. The kinds of refusals are those of FreeBSD's `pmc_allocate(3)`,
+//! plus a few for Linux. An explanation names a cause only if a fact supports it; otherwise it says that the
+//! kernel gives no reason.
 //!
 //! ```text
 //! Refusal { event, attr, slot, errno } --isolate: retried without each feature--> culprit
@@ -35,7 +35,7 @@ pub(crate) use self::missing_feature::OmittableFeature;
 pub enum RefusalKind {
     /// The kernel considers the request invalid (FreeBSD: EINVAL).
     BadRequest,
-    /// The machine has no counter for the event, or it is disabled (FreeBSD: ENXIO).
+    /// The machine has no counter for the event, or the counter is disabled (FreeBSD: ENXIO).
     NoHardware,
     /// The hardware lacks a feature of the request, such as an interrupt for sampling (FreeBSD:
     /// EOPNOTSUPP).
@@ -89,14 +89,14 @@ pub struct Refusal {
     /// Number of members of the event's kernel group that were already open; 0 for leaders and single events.
     /// If it is not 0, the group as a whole may not fit.
     pub(crate) group_before: usize,
-    /// The feature without which the kernel accepts the request, if known: see [`Refusal::isolate`].
+    /// The feature that makes the kernel refuse the request, if known. See [`Refusal::isolate`].
     pub(crate) culprit: Option<OmittableFeature>,
     /// Kind, cause and remedy, if known without the machine's facts.
     known: Option<RefusalText>,
 }
 
 impl Refusal {
-    /// Creates the refusal of an event that the kernel did not open in this slot.
+    /// Creates the refusal for an event that the kernel did not open in this slot.
     pub(crate) fn new(event: &str, attr: Attr, slot: TargetSlot, error: &io::Error) -> Self {
         let errno = error.raw_os_error();
         let known = errno.is_none().then(|| (RefusalKind::Other, error.to_string(), String::new()));
@@ -104,12 +104,12 @@ impl Refusal {
         Self { event, attr, slot, call: FailedCall::Open, errno, group_before: 0, culprit: None, known }
     }
 
-    /// Creates the refusal of a ring that the kernel did not map. `bytes` includes the header page.
+    /// Creates the refusal for a ring that the kernel did not map. `bytes` includes the header page.
     pub(crate) fn of_ring(event: &str, attr: Attr, bytes: u64, error: &io::Error) -> Self {
         Self { call: FailedCall::Map { bytes }, ..Self::new(event, attr, TargetSlot::OURSELVES, error) }
     }
 
-    /// Creates the refusal of an event that pmc rejects without asking the kernel. `errno` is the equivalent
+    /// Creates the refusal for an event that pmc rejects without asking the kernel. `errno` is the equivalent
     /// error number.
     pub fn before_the_kernel(
         event: &str,
@@ -129,7 +129,7 @@ impl Refusal {
         }
     }
 
-    /// Sets the number of members of its kernel group that were already open.
+    /// Sets the number of members of the event's kernel group that were already open.
     #[must_use]
     pub(crate) fn after(self, group_before: usize) -> Self {
         Self { group_before, ..self }
@@ -144,8 +144,8 @@ impl Refusal {
         }
     }
 
-    /// For an ambiguous errno, finds the rejected part. Tries the request on pmc's own process without each
-    /// [`OmittableFeature`] in turn.
+    /// For an ambiguous errno, finds the part that the kernel rejects. Retries the request without each
+    /// [`OmittableFeature`] in turn, on pmc's own process or on the refused CPU.
     #[must_use]
     pub fn isolate(mut self) -> Self {
         let says_no_more = matches!(self.errno, Some(errno::EINVAL | errno::EOPNOTSUPP));
@@ -156,7 +156,7 @@ impl Refusal {
         self
     }
 
-    /// Explains the refusal from facts only.
+    /// Explains the refusal, using only these facts.
     pub fn explain(&self, facts: &MachineFacts) -> Explanation {
         let errno = match self.errno {
             // The kernel checks privileges first, but they do not help if the hardware is missing.
@@ -170,8 +170,8 @@ impl Refusal {
         Explanation { errno, kind, cause, remedy }
     }
 
-    /// Returns the CPU on which the event was refused, as the end of a sentence: ` on CPU 3`. Empty for a
-    /// task.
+    /// Returns the CPU on which the event was refused, as the end of a sentence: ` on CPU 3`. Returns an
+    /// empty string for a task.
     pub fn on_cpu(&self) -> String {
         match self.slot {
             TargetSlot { tid: None, cpu: Some(cpu) } => format!(" on CPU {cpu}"),
@@ -180,12 +180,11 @@ impl Refusal {
     }
 }
 
-/// The system call that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailedCall {
     /// `perf_event_open(2)`.
     Open,
-    /// `mmap(2)` of a ring of this many bytes.
+    /// `mmap(2)` of a ring with this many bytes.
     Map {
         /// Size of the ring including its header page.
         bytes: u64,
@@ -211,7 +210,8 @@ impl Explanation {
         self.errno.and_then(errno_name)
     }
 
-    /// Converts the explanation to an error. `doing` names the attempt: `opening cycles on CPU 3`.
+    /// Converts the explanation to an error. `doing` names the operation that failed: `opening cycles on CPU
+    /// 3`.
     pub fn into_error(self, doing: impl Into<String>) -> Error {
         let mut error = match self.errno {
             Some(number) => Error::io(doing, io::Error::from_raw_os_error(number)),

@@ -1,8 +1,8 @@
 //! EACCES and EPERM: the paranoid level, capabilities, user namespaces, ptrace access, seccomp, lockdown,
 //! SELinux.
 //!
-//! Takes the request and the facts, and checks them in the kernel's order. Returns kind, cause and remedy.
-//! Source: `perf_allow_*` and `perf_check_permission` in the kernel's perf core.
+//! Takes the request and the facts, and checks them in the same order as the kernel. Returns kind, cause and
+//! remedy. Source: `perf_allow_*` and `perf_check_permission` in the kernel's perf core.
 
 use super::RefusalKind::{NoPrivilege, OutOfMemory};
 use super::{FailedCall, Refusal, RefusalText, explained};
@@ -10,7 +10,7 @@ use crate::counter::facts::MachineFacts;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::sys::credentials::Seccomp;
 
-/// The paranoid level, ptrace access, or a security module.
+/// Explains EACCES: the paranoid level, ptrace access, or a security module.
 pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     let attr = &refusal.attr;
     let who = who(facts);
@@ -72,8 +72,8 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             raise(-1),
         );
     }
-    // The mainline kernel treats 3 as 2. With distribution patches, levels from 3 on refuse all events to
-    // users.
+    // The mainline kernel treats 3 as 2. With some distributions' patches, levels 3 and higher deny all
+    // events to unprivileged users.
     if !allowed.user {
         return explained(
             NoPrivilege,
@@ -103,7 +103,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     })
 }
 
-/// A seccomp filter, a lock limit, or an old kernel's errno for missing privilege.
+/// Explains EPERM: a seccomp filter, the locked-memory limit, or missing privilege on an old kernel.
 pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if let FailedCall::Map { bytes } = refusal.call {
         let allowance = match facts.settings.mlock_kb {
@@ -125,7 +125,8 @@ pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         return explained(
             NoPrivilege,
             "a seccomp filter, as used by container runtimes, refuses perf_event_open with this errno",
-            // Docker's default profile follows the capability. That of podman 4.3 demands CAP_SYS_ADMIN.
+            // Docker's default profile allows the call with CAP_PERFMON. Podman 4.3's profile requires
+            // CAP_SYS_ADMIN.
             "start the container with --cap-add PERFMON; if that is not enough, also with --security-opt \
              seccomp=unconfined or a profile that allows perf_event_open",
         );
@@ -144,11 +145,11 @@ pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             "look for messages of a security module: dmesg, journalctl -k",
         );
     }
-    // Kernels before 4.8 return EPERM instead of EACCES, and tracepoint data still does.
+    // Kernels before 4.8 return EPERM instead of EACCES. Newer kernels still do so for tracepoint data.
     access(refusal, facts)
 }
 
-/// Kernel lockdown and SELinux, if active.
+/// Explains a refusal by kernel lockdown or SELinux, if active.
 fn security_module(facts: &MachineFacts) -> Option<RefusalText> {
     if facts.lockdown.as_deref() == Some("confidentiality") {
         return Some(explained(

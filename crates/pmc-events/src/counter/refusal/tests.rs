@@ -1,4 +1,4 @@
-//! Tests every errno of the table on saved machines, and a few errnos on the running kernel.
+//! Tests the explanation of every errno with saved machines, and of a few errnos on the running kernel.
 
 use super::*;
 use crate::counter::facts::KnownPmu;
@@ -8,7 +8,7 @@ use pmc_sys::host::Host;
 use crate::kit::test_data;
 use pmc_sys::sys::credentials::{Credentials, Seccomp};
 
-/// Returns the number of an errno. Names as in `errno(3)` make the tests read like the table.
+/// Returns the number of the errno with this name, as listed in `errno(3)`.
 fn number(name: &str) -> i32 {
     (1..134).find(|&n| errno_name(n) == Some(name)).unwrap_or_else(|| panic!("no errno {name}"))
 }
@@ -25,7 +25,7 @@ fn facts(machine: &str, who: Credentials) -> MachineFacts {
     MachineFacts::read(&Host::rooted(test_data(&format!("host/{machine}"))), who)
 }
 
-/// A single event and its slot; the errno is left for the test to fill in.
+/// A refusal of a single event in this slot. The test fills in the errno.
 fn opening(attr: &Attr, slot: TargetSlot) -> Refusal {
     Refusal::new("event", attr.clone(), slot, &io::Error::from_raw_os_error(0))
 }
@@ -188,13 +188,13 @@ fn unsupported_feature_found_by_trial_is_named() {
     let server = facts("two-sockets", root());
     let mut attr = Attr::new(12, 2);
     attr.set(Flag::ExcludeKernel, true);
-    // A PMU that does not filter levels, as the kernel's core checks it.
+    // A PMU that cannot filter privilege levels; the kernel's core code rejects the request.
     let found = culprit(&attr, |attr| !attr.get(Flag::ExcludeKernel));
     assert_eq!(found, Some(OmittableFeature::Levels));
     let asked = Refusal { culprit: found, ..opening(&attr, cpu(0)) };
     says(&refused("EINVAL", &asked, &server), RefusalKind::NoCapability, "privilege levels", "u, k and h");
 
-    // Before Linux 5.13.
+    // A kernel before Linux 5.13, which lacks `inherit_thread`.
     let mut threads = Attr::new(kind::SOFTWARE, 2);
     [Flag::Inherit, Flag::InheritThread].into_iter().for_each(|flag| threads.set(flag, true));
     let found = culprit(&threads, |attr| !attr.get(Flag::InheritThread));
@@ -273,7 +273,7 @@ fn paranoid_level_is_explained() {
 
     let mut in_user = cycles();
     in_user.set(Flag::ExcludeKernel, true);
-    // Only a distribution kernel refuses user mode of the user's own process.
+    // Only distribution kernels deny user mode for the user's own process.
     says(
         &refuse("hybrid", user(), &in_user, OWN),
         RefusalKind::NoPrivilege,
@@ -394,7 +394,7 @@ fn busy_counters_are_explained() {
     says(&never_ran(&cycles(), &facts("hybrid", root())), RefusalKind::Busy, "`cpu_core`", "fewer");
 }
 
-/// The running kernel must answer as the table expects.
+/// Checks that refusals by the running kernel are explained as expected.
 #[test]
 fn explanations_match_this_kernel() {
     let facts = MachineFacts::own(&Host::live());

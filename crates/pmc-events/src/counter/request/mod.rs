@@ -1,9 +1,9 @@
-//! Requests to the kernel. Once `event` has built a `perf_event_attr`, only this module changes it.
+//! Requests to open events. Once `event` has built a `perf_event_attr`, only this module changes it.
 //!
 //! Takes an [`EventSpec`] (parsed from the event's text), a [`Mode`], [`CounterFlags`], and a CPU for system
-//! modes. Checks what FreeBSD's `pmc_allocate(3)` checks and returns an [`OpenRequest`]. This module
-//! completes it for counting, [`sampling`] for sampling. [`super::open`] opens the request and may give up
-//! parts.
+//! modes. Performs the same checks as FreeBSD's `pmc_allocate(3)` and returns an [`OpenRequest`]. The request
+//! is then complete for counting; for sampling, [`sampling`] adds more fields. [`super::open`] opens the
+//! request and may drop parts of it.
 
 pub mod given_up;
 pub mod sampling;
@@ -40,10 +40,10 @@ impl Mode {
     }
 }
 
-/// Further options of a counter (`PMC_F_*`).
+/// Additional options for a counter (FreeBSD's `PMC_F_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CounterFlags {
-    /// Count children that start later (`inherit`).
+    /// Also count children that start later (`inherit`).
     pub descendants: bool,
     /// Log the count at each context switch: the group's leader samples switches and reads the count. Tasks
     /// only.
@@ -54,10 +54,10 @@ pub struct CounterFlags {
     pub callchain: bool,
 }
 
-/// Privilege levels for events whose text does not specify any.
+/// Privilege levels to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Levels {
-    /// The levels given by the events.
+    /// The levels given in each event's text.
     #[default]
     AsWritten,
     /// User mode only (`--all-user`).
@@ -66,12 +66,12 @@ pub enum Levels {
     Kernel,
 }
 
-/// When an event starts to count.
+/// When an event starts counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountingStart {
     /// When the event is enabled.
     Enabled,
-    /// When the task executes a command, unless it is enabled earlier.
+    /// When the task calls exec, unless the event is enabled earlier.
     Exec,
     /// When the event is opened. A group member starts with its leader.
     AtOnce,
@@ -84,12 +84,12 @@ pub struct OpenRequest {
     pub(super) event: String,
     /// The attributes as requested.
     pub(super) whole: Attr,
-    /// The attributes without the parts given up, used for the next open.
+    /// The attributes without the dropped parts, used for the next open.
     pub(super) attr: Attr,
     pub(super) given_up: GivenUp,
     /// Whether the event requests the highest available precision (modifier `P`).
     pub(super) precise_max: bool,
-    /// Whether the text specifies host or guests.
+    /// Whether the event's text selects the host or guests.
     pub(super) exclusion_chosen: bool,
 }
 
@@ -107,15 +107,15 @@ impl OpenRequest {
     }
 }
 
-/// Checks a request and builds its `perf_event_attr`. A counting request is complete; for a sampling
-/// request, [`sampling::request`] adds the rest. Opens nothing.
+/// Checks a request and builds its `perf_event_attr`. The request is complete for counting. For sampling,
+/// [`sampling::request`] adds the sampling fields. Does not open the event.
 ///
 /// In system mode, `cpu` is the CPU to count on. It must be `None` for task modes, as in `pmc_allocate(3)`.
 ///
 /// # Errors
-/// `EINVAL` for flags that do not fit the mode, a system mode without a CPU, or an event that is not a
-/// kernel event. `ENXIO` for an event that a holder keeps open; read it through the holder. Errors that
-/// only the kernel can detect (hardware, privilege) appear on open.
+/// `EINVAL` for flags that the mode does not support, a system mode without a CPU, or an event that is not a
+/// kernel event. `ENXIO` for an event that a holder keeps open; read it through the holder. Errors that only
+/// the kernel can detect (hardware, privilege) are reported on open.
 pub fn allocate(
     spec: &EventSpec,
     mode: Mode,
@@ -195,7 +195,7 @@ pub(crate) fn check_cpus(
         let slot = TargetSlot { tid: None, cpu: Some(missing) };
         return Err(Box::new(Refusal::new(&spec.name, attr(), slot, &error)));
     }
-    // Each part of a hybrid event counts on its own cores.
+    // The parts of a hybrid event need no such check, since each part counts only on its own cores.
     let bound = spec.cpus.as_ref().or(spec.core_cpus.as_ref().filter(|_| spec.merge.is_none()));
     match (bound, counted) {
         (Some(bound), Some(counted)) if bound.intersection(counted).is_empty() => {
@@ -212,14 +212,13 @@ impl OpenRequest {
     /// Creates a request to count a task in user mode, which requires the least privilege.
     ///
     /// # Errors
-    /// As [`allocate`].
+    /// Same as [`allocate`].
     pub fn in_user_mode(kind: u32, config: u64, flags: CounterFlags) -> Result<Self, Box<Refusal>> {
         let mut request = allocate(&EventSpec::generic(kind, config), Mode::TaskCounting, flags, None)?;
         request.levels(Levels::User);
         Ok(request)
     }
 
-    /// The event's name.
     pub(crate) fn event(&self) -> &str {
         &self.event
     }
@@ -229,7 +228,6 @@ impl OpenRequest {
         &self.attr
     }
 
-    /// Sets the privilege levels.
     pub(crate) fn levels(&mut self, levels: Levels) {
         self.change(|attr| set_levels(attr, levels));
     }
@@ -239,7 +237,7 @@ impl OpenRequest {
         self.change(|attr| set_start(attr, start));
     }
 
-    /// Reads the whole group with one call, each value with its event's ID.
+    /// Sets whether one read returns the values of the whole group, each with its event's ID.
     pub(crate) fn read_as_group(&mut self, grouped: bool) {
         const AS_GROUP: u64 = read_format::GROUP | read_format::ID;
         self.change(|attr| {
@@ -248,8 +246,8 @@ impl OpenRequest {
         });
     }
 
-    /// Sets whether the event is pinned: always on a counter, or else in error. Other events share counters
-    /// as usual.
+    /// Sets whether the event is pinned: it is either always on a counter or in the error state. Clears
+    /// `exclusive`, so other events can still use the PMU.
     pub(crate) fn pinned(&mut self, pinned: bool) {
         self.change(|attr| {
             attr.set(Flag::Pinned, pinned);
@@ -257,7 +255,7 @@ impl OpenRequest {
         });
     }
 
-    /// Changes the request; the parts given up stay given up.
+    /// Changes the request. Dropped parts stay dropped.
     pub(super) fn change(&mut self, change: impl Fn(&mut Attr)) {
         change(&mut self.whole);
         change(&mut self.attr);

@@ -1,8 +1,8 @@
-//! Requests for sampling events: builds a `perf_event_attr` from the event's text and the recorder's
-//! options, by perf's rules.
+//! Requests for sampling events: builds a `perf_event_attr` from the event's text and the recorder's options,
+//! following perf's rules.
 //!
-//! Takes an [`EventSpec`] with its role in its group, and [`SampleOptions`]; returns the request. Opens
-//! nothing.
+//! Takes an [`EventSpec`], its [`SampleRole`] and [`SampleOptions`]; returns the request. Does not open the
+//! event.
 //!
 //! Records that the events write:
 //!
@@ -20,10 +20,10 @@ use pmc_sys::abi::{Attr, branch_sample_type, read_format, sample_type};
 use pmc_sys::host::tracer::Tracer;
 use pmc_sys::sys::arch;
 
-/// Sampling rate of events whose text does not specify one.
+/// Sampling rate for events whose text does not specify one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
-    /// perf's default: 4000 samples per second; tracepoints and breakpoints sample each occurrence.
+    /// perf's default: 4000 samples per second; tracepoints and breakpoints sample every occurrence.
     Default,
     /// Samples per second.
     Frequency(u64),
@@ -42,13 +42,13 @@ pub enum CallGraph {
     /// Frame pointers, which the kernel follows.
     Fp,
     /// Frame pointers, but the kernel records the user part only when the thread returns to user mode (Linux
-    /// 6.19). One record then serves all samples since the thread entered the kernel.
+    /// 6.19). One record then covers all samples since the thread entered the kernel.
     FpDeferred,
     /// The processor's last branch records (LBR), used as a call stack.
     Lbr,
-    /// Registers and this many bytes of the stack, to be unwound later.
+    /// Registers and this many bytes of the stack, for unwinding later.
     Dwarf(u32),
-    /// Frame pointers and unwound stack copies; each completes the other.
+    /// Frame pointers and unwound stack copies, each filling gaps in the other.
     Auto(u32),
 }
 
@@ -79,9 +79,9 @@ pub struct SampleOptions {
     pub call_graph: Option<CallGraph>,
     /// Maximum number of frames.
     pub max_stack: Option<u16>,
-    /// `--kernel-callchains`: no user part.
+    /// Omit the user part of call chains (`--kernel-callchains`).
     pub kernel_callchains: bool,
-    /// `--user-callchains`: no kernel part.
+    /// Omit the kernel part of call chains (`--user-callchains`).
     pub user_callchains: bool,
     /// Additional sample fields requested by the options: bits of
     /// [`sample_type`](pmc_sys::abi::sample_type).
@@ -90,25 +90,25 @@ pub struct SampleOptions {
     pub period: Option<bool>,
     /// Record data mappings too (`-d`).
     pub data_mappings: bool,
-    /// Filters of the branch stacks.
+    /// Filter for branch stacks: bits of [`branch_sample_type`](pmc_sys::abi::branch_sample_type).
     pub branches: Option<u64>,
-    /// Registers at the interrupt.
+    /// Mask of the registers to record at the interrupt.
     pub intr_regs: Option<u64>,
-    /// User-mode registers.
+    /// Mask of the user-mode registers to record.
     pub user_regs: Option<u64>,
     /// Clock number as in `clock_gettime(2)`.
     pub clock: Option<i32>,
     /// Record mappings with the build IDs of their files. While any event requests build IDs, the kernel also
-    /// sets the build-ID flag in mapping records of other events, which lack the build IDs
+    /// sets the build-ID flag in mapping records of other events, although these contain no build ID
     /// (`perf_event_mmap_output`). perf 6.1 aborts on those records.
     pub build_ids: bool,
     /// Record namespaces of tasks.
     pub namespaces: bool,
-    /// Record cgroups, also in samples.
+    /// Record cgroups, and the cgroup of each sample.
     pub cgroups: bool,
     /// Record context switches.
     pub switches: bool,
-    /// Read the counts of threads when they end (`-s`).
+    /// Record each thread's counts when it ends (`-s`).
     pub stat: bool,
     /// Record the enabled and running times with counts.
     pub running_time: bool,
@@ -118,13 +118,13 @@ pub struct SampleOptions {
     pub levels: Levels,
     /// Record child processes too.
     pub inherit: bool,
-    /// The ring keeps the newest records (`--overwrite`).
+    /// Keep the newest records in the ring (`--overwrite`).
     pub backward: bool,
     /// Wake the recorder for each sample.
     pub wakes_always: bool,
     /// Record timestamps; perf omits them only with one ring per thread.
     pub time: bool,
-    /// Bytes of trace after which the recorder is woken; 0 means half of the AUX area.
+    /// Number of trace bytes after which the kernel wakes the recorder; 0 means half of the AUX area.
     pub aux_watermark: u32,
 }
 
@@ -172,18 +172,18 @@ pub struct SampleRole {
     pub read_by_leader: bool,
     /// Whether the kernel group has several members.
     pub grouped: bool,
-    /// Whether each sample starts with its event's ID, since the recording has several kinds of samples.
+    /// Whether each sample starts with its event's ID, which recordings with several events need.
     pub with_id: bool,
     /// Whether the event is bound to a whole CPU.
     pub system: bool,
-    /// Whether the kernel starts the event when the held task executes its command.
+    /// Whether the kernel starts the event when the waiting child process executes the command.
     pub on_exec: bool,
 }
 
 /// Builds the request for an event.
 ///
 /// # Errors
-/// As in [`allocate`], only kernel events can be sampled.
+/// Same as [`allocate`]. Only kernel events can be sampled.
 pub fn request(
     spec: &EventSpec,
     options: &SampleOptions,
@@ -191,7 +191,7 @@ pub fn request(
 ) -> Result<OpenRequest, Box<Refusal>> {
     let mode = if role.system { Mode::SystemSampling } else { Mode::TaskSampling };
     let trace = spec.trace.as_ref();
-    // A trace has no samples.
+    // Traces contain no samples, and therefore no call chains.
     let stacks = if trace.is_some() { None } else { stacks(spec, options) };
     let leads_slices = spec.qualifiers.leads_slices;
     let flags = CounterFlags {
@@ -200,7 +200,7 @@ pub fn request(
         log_exit: spec.qualifiers.log_exit,
         log_cswitch: spec.qualifiers.log_cswitch,
     };
-    // The CPU is known only on open; the request is the same for all CPUs.
+    // The CPU is not known before the event is opened, but the request is the same for all CPUs.
     let mut request = allocate(spec, mode, flags, role.system.then_some(0))?;
     let attr = &mut request.whole;
     set_start(
@@ -212,7 +212,7 @@ pub fn request(
         },
     );
     attr.set(Flag::SampleIdAll, true);
-    // Otherwise the kernel wakes the recorder when half of a ring is full.
+    // With 0, the kernel wakes the recorder when half of a ring is full.
     attr.set_wakeup(u32::from(options.wakes_always));
     let mut fields = attr.sample_type() | sample_type::IP | sample_type::TID | options.fields;
     let mut reads = read_format::ID | read_format::LOST;
@@ -241,8 +241,8 @@ pub fn request(
             reads |= read_format::GROUP;
         }
         if role.system {
-            // Events on a CPU inherit nothing. With the inherit flag, readers would mistake the counts for
-            // per-thread counts.
+            // CPU-wide events are never inherited. With the inherit flag, readers would mistake the counts
+            // for per-thread counts.
             attr.inherit_nothing();
         }
     }
@@ -270,7 +270,8 @@ pub fn request(
         attr.set_precise_ip(3);
     }
     set_levels(attr, options.levels);
-    // Records that locate trace data must not be overwritten; the trace's own AUX area keeps the newest.
+    // Records that locate trace data must not be overwritten. In overwrite mode, only the trace's AUX area is
+    // overwritten.
     let backward = spec.qualifiers.overwrite.unwrap_or(options.backward) && trace.is_none();
     attr.set(Flag::WriteBackward, backward);
     if attr.aux_sample_size() != 0 {
@@ -297,7 +298,7 @@ pub fn request(
 /// Builds the event that only records mappings, names and tasks, and never samples.
 ///
 /// # Errors
-/// As [`request`].
+/// Same as [`request`].
 pub(crate) fn tracker(
     options: &SampleOptions,
     role: SampleRole,
@@ -333,15 +334,15 @@ pub(crate) fn tracker(
     let mut request = request(&spec, &SampleOptions { data_mappings, ..plain }, role)?;
     request.change(|attr| {
         attr.set_period(1);
-        // Runs from the start, so that no record is missed while pmc lists the running tasks.
+        // The tracker starts immediately, so it misses no events while pmc lists the running tasks.
         set_start(attr, CountingStart::AtOnce);
         attr.set_read_format(attr.read_format() & !read_format::GROUP);
     });
     Ok((spec, request))
 }
 
-/// Sets the rate. The event's text takes precedence over the options. The options take precedence over period
-/// 1, the default of tracepoints and breakpoints.
+/// Sets the sampling rate. The event's text takes precedence over the options. The options take precedence
+/// over period 1, the default for tracepoints and breakpoints.
 fn rate(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     let each_time = matches!(attr.kind(), kind::TRACEPOINT | kind::BREAKPOINT) && attr.period() == 1;
     let written = attr.period() != 0 && !each_time;
@@ -363,8 +364,8 @@ fn rate(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut
     }
 }
 
-/// Sets the trace's period, and adds the fields that perf requests. Traces do not support a frequency, and
-/// only SPE supports a period chosen by the user.
+/// Sets the period of a tracing event, and adds the fields that perf requests. Traces do not support a
+/// frequency, and only SPE supports a period chosen by the user.
 fn trace(trace: &Trace, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     *fields |= trace.fields;
     match (trace.tracer, options.rate) {
@@ -418,10 +419,11 @@ fn call_graph(
                 | branch_sample_type::HW_INDEX;
             attr.set_branch_sample_type(how);
         }
-        // The user's choice of branches rules out LBR call stacks. Like perf, use frame pointers.
+        // The LBR cannot record both the requested branches and call stacks. Use frame pointers instead, like
+        // perf.
         CallGraph::Lbr => {}
         CallGraph::Dwarf(bytes) | CallGraph::Auto(bytes) => {
-            // The unwinder needs data mappings too; perf requests them through the address and data source
+            // The unwinder needs data mappings too; perf requests them by adding the address and data source
             // fields.
             *fields |=
                 sample_type::REGS_USER | sample_type::STACK_USER | sample_type::ADDR | sample_type::DATA_SRC;

@@ -4,7 +4,7 @@
 //! (held until dropped), and [`ReservationError`]s that name the holders. [`super`] applies the policies.
 //!
 //! # Which kind of lock
-//! A POSIX lock, as in `perfalloc`. A query of a POSIX lock returns its owner's pid; a query of an
+//! pmc uses a POSIX lock, like `perfalloc`. A query of a POSIX lock returns its owner's pid; a query of an
 //! open-file-description lock returns -1. POSIX locks have two pitfalls. First, the lock is lost as soon as
 //! the process closes *any* descriptor of the file. So this process keeps one descriptor per file and shares
 //! it ([`OPEN`]). Second, children do not inherit the lock. That is intended: a daemon left behind by the
@@ -25,7 +25,8 @@ use pmc_sys::text::clean;
 /// A process that has reserved the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReservationHolder {
-    /// A process, with its name (unsanitised, from the kernel) if the name could still be read.
+    /// A process, with its name if that could still be read. The name comes from the kernel and is not
+    /// sanitised.
     Process {
         /// The process ID.
         pid: u32,
@@ -33,7 +34,7 @@ pub enum ReservationHolder {
         comm: Option<String>,
     },
     /// An unknown holder: an open-file-description lock of processes that pmc may not examine, or a process
-    /// of another pid namespace.
+    /// in another pid namespace.
     Unknown,
 }
 
@@ -90,7 +91,7 @@ pub enum ReservationError {
     Refused {
         /// The lock file.
         path: PathBuf,
-        /// The processes that hold it.
+        /// The processes that hold the lock.
         holders: Vec<ReservationHolder>,
     },
 }
@@ -144,7 +145,7 @@ impl ReservationError {
     }
 }
 
-/// The only descriptor of each lock file in this process, shared by all users. Closing a second descriptor
+/// The only descriptor of each lock file in this process, shared by all callers. Closing a second descriptor
 /// would drop the lock.
 static OPEN: Mutex<Vec<(pcp_agent::FileIdentity, Weak<OpenedLockFile>)>> = Mutex::new(Vec::new());
 
@@ -200,8 +201,8 @@ impl LockFile {
         Ok(Self { path: path.to_owned(), opened })
     }
 
-    /// Returns the other processes that have reserved, as far as they can be found. The list is not empty if
-    /// another process has reserved.
+    /// Returns the other processes that have reserved the counters, as far as pmc can find them. The list is
+    /// never empty if another process has reserved them.
     ///
     /// # Errors
     /// [`ReservationError::NoLocks`] if the kernel cannot test locks on this file.
@@ -239,7 +240,7 @@ impl LockFile {
         }
     }
 
-    /// Returns the agents that honour a reservation: those that have this file open, and those whose
+    /// Returns the agents that honour a reservation: agents that have this file open, and agents whose
     /// descriptors pmc may not examine.
     pub fn honouring_agents(&self) -> Vec<pcp_agent::Agent> {
         let mut agents = pcp_agent::agents(&Host::live(), &self.path, Some(self.opened.id));

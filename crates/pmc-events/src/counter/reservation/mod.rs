@@ -1,4 +1,4 @@
-//! Reserves the hardware counters, by the protocol of PCP's `perfalloc` and `pmdaperfevent`.
+//! Reserves the hardware counters, using the protocol of PCP's `perfalloc` and `pmdaperfevent`.
 //!
 //! Takes a [`Policy`] and a [`LockFile`]. Returns a [`CounterReservation`] (held until dropped), a
 //! [`Watcher`] (to yield to other users), or a [`ReservationStatus`] (for display), with [`Warning`]s for the
@@ -28,7 +28,7 @@ use pmc_sys::error::{Error as UserError, Warning};
 use pmc_sys::host::{Host, pcp_agent};
 use pmc_sys::sys::lock::{LockKind, LockOwner};
 
-/// How long a new reserver waits for the agent: two rounds, in case the agent is late.
+/// How long a new reserver waits for the agent: two polling rounds, in case the agent is late.
 pub(crate) const SETTLE: Duration = Duration::from_millis(200);
 
 /// How to deal with other users of the hardware counters (`--reserve`).
@@ -41,7 +41,7 @@ pub enum Policy {
     Check,
     /// Reserve, or fail before the command starts.
     Require,
-    /// Do not count while another process has reserved.
+    /// Do not count while another process has reserved the counters.
     Yield,
     /// Ignore reservations.
     Off,
@@ -80,9 +80,9 @@ impl fmt::Display for Policy {
 pub struct PreparedReservation {
     /// The reservation, to be held while counters are open.
     pub reservation: Option<CounterReservation>,
-    /// The watcher to poll every [`ROUND`] while counting (`yield`).
+    /// The watcher to poll regularly while counting (`yield`).
     pub watcher: Option<Watcher>,
-    /// Other processes that have reserved.
+    /// Other processes that have reserved the counters.
     pub others: Vec<ReservationHolder>,
     /// Pids of the agents that were given time to switch their counters off.
     pub agents: Vec<u32>,
@@ -131,9 +131,9 @@ fn check(path: &Path) -> PreparedReservation {
     }
 }
 
-/// Reserves, even if others have reserved: their reservation may end first, and the agent would then resume
-/// during our run. Without an agent there is no wait, but the lock is still taken, since an agent that starts
-/// later honours it.
+/// Reserves the counters, even if other processes have reserved them. Their reservation may end first, and
+/// the agent would then resume during our run. Without an agent, pmc does not wait, but it still takes the
+/// lock, since an agent that starts later honours it.
 ///
 /// # Errors
 /// [`ReservationError::Refused`] and [`ReservationError::NoLocks`].
@@ -165,13 +165,13 @@ pub(crate) fn wait_for_agents(file: &LockFile) -> Vec<u32> {
 /// Whether another process has reserved the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReservationState {
-    /// No other process has reserved.
+    /// No other process has reserved the counters.
     Free,
-    /// Another process has reserved.
+    /// Another process has reserved the counters.
     Reserved(ReservationHolder),
 }
 
-/// Watches the lock file as the agent does, to yield to other users. Ignores reservations of this process.
+/// Watches the lock file like the agent, to yield to other users. Ignores reservations of this process.
 #[derive(Debug)]
 pub struct Watcher {
     path: PathBuf,
@@ -185,8 +185,8 @@ impl Watcher {
         Self { path: path.to_owned(), file: LockFile::open(path).ok(), state: ReservationState::Free }
     }
 
-    /// Tests the lock and returns the current state. Takes one system call, and looks up a holder's name only
-    /// when the holder changes. If the test fails, the state stays the same; the agent does the same.
+    /// Tests the lock and returns the current state. Makes one system call, and looks up a holder's name only
+    /// when the holder changes. If the test fails, the state stays the same, as in the agent.
     pub fn poll(&mut self) -> &ReservationState {
         if self.file.is_none() {
             self.file = LockFile::open(&self.path).ok();

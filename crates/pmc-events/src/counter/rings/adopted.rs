@@ -1,4 +1,4 @@
-//! Events opened by another process: takes over their descriptors and rings.
+//! Takes over the descriptors and rings of events that another process opened.
 //!
 //! Takes the former owner's description of the events ([`OpenEvents`]); returns [`Rings`] that continue
 //! where the former owner stopped reading.
@@ -13,7 +13,7 @@ use pmc_sys::abi::Attr;
 use pmc_sys::sys::perf::EventFd;
 use pmc_sys::sys::ring::Direction;
 
-/// Open events that are passed to another owner.
+/// Open events that are passed to another process.
 #[derive(Debug)]
 pub struct OpenEvents {
     /// Names and attributes of the sampling events, then of the tracker, if any.
@@ -35,7 +35,7 @@ impl Rings {
     /// reading.
     ///
     /// # Errors
-    /// `InvalidData` if a descriptor does not belong to its event. Also the kernel's error.
+    /// `InvalidData` if a descriptor does not belong to its event; otherwise the kernel's error.
     pub fn adopt(open: OpenEvents) -> io::Result<Self> {
         let wrong =
             || io::Error::new(io::ErrorKind::InvalidData, "they are not the events that they should be");
@@ -76,8 +76,7 @@ impl Rings {
         Ok(adopted)
     }
 
-    /// All open descriptors: first those of the instances, in order, then those of [the
-    /// guards](super::RingOptions::keeps_contexts).
+    /// All open descriptors: the instances in order, then [the guards](super::RingOptions::keeps_contexts).
     pub fn all_descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.open
             .iter()

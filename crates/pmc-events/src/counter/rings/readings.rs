@@ -1,4 +1,4 @@
-//! Counts of sampling events.
+//! Reads the counts of sampling events.
 //!
 //! Takes open [`Rings`]; returns a count for each instance of an event, and totals by thread.
 
@@ -31,7 +31,7 @@ pub fn by_thread(readings: &[InstanceReading]) -> BTreeMap<(usize, Option<u32>),
 }
 
 impl Rings {
-    /// Reads the count and the lost records of each instance.
+    /// Reads the count and the number of lost records for each instance.
     pub fn read(&self) -> Vec<InstanceReading> {
         let mut words = vec![0; 3 + 3 * self.events.len()];
         let read = |one: &SampledSlot| {
@@ -40,8 +40,8 @@ impl Rings {
             let times = (format & (read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING))
                 .count_ones() as usize;
             let has_lost = format & read_format::LOST != 0;
-            // Outside a group: value, times, id, lost. In a group: number, times, then value, id, lost of
-            // each member, including this one.
+            // Outside a group: value, times, id, lost. In a group: number of members, times, then value, id
+            // and lost for each member, including this one.
             let (value, lost) = if format & read_format::GROUP == 0 {
                 (words.first()?, words[..got].get(1 + times + 1))
             } else {

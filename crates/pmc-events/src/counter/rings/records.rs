@@ -1,4 +1,4 @@
-//! Reading records from rings: waiting records of forward rings, and the contents of backward rings.
+//! Reads records from rings: the waiting records of forward rings, and the contents of backward rings.
 //!
 //! Takes mapped [`Rings`]; passes their records to callbacks without copying or interpreting them.
 
@@ -7,21 +7,22 @@ use pmc_sys::error::Error;
 use pmc_sys::sys::perf::{EventFd, Paused};
 use pmc_sys::sys::ring::{Direction, Ring};
 
-/// The part of a ring that was passed on.
+/// The part of a ring that was passed to a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopiedRing {
     /// Index of the ring.
     pub ring: usize,
     /// In a backward ring, the newest record comes first.
     pub direction: Direction,
-    /// Number of bytes passed on.
+    /// Number of bytes passed to the callback.
     pub len: u64,
-    /// Number of bytes ever written into the ring, up to the end of this part.
+    /// Total number of bytes written into the ring up to the end of this part.
     pub end: u64,
 }
 
 impl Rings {
-    /// Passes the forward rings' waiting records to `look`, as one or two slices per ring. Keeps them.
+    /// Passes the forward rings' waiting records to `look`, as one or two slices per ring. Leaves them in the
+    /// rings.
     pub fn peek(&self, mut look: impl FnMut(&[&[u8]])) {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).for_each(|ring| ring.peek(&mut look));
     }
@@ -47,13 +48,13 @@ impl Rings {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).any(|ring| ring.unpublished() > 0)
     }
 
-    /// Whether records of a forward ring overwrote each other.
+    /// Whether records in a forward ring overwrote each other.
     pub fn is_torn(&self) -> bool {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).any(Ring::is_torn)
     }
 
-    /// Passes the contents of the backward rings to `take`, newest records first, and lets the kernel write
-    /// again. `take` gets the ring's index and one or two slices. Returns the total number of bytes.
+    /// Passes the contents of the backward rings to `take`, newest records first, then lets the kernel resume
+    /// writing. `take` gets the ring's index and one or two slices. Returns the total number of bytes.
     ///
     /// # Errors
     /// The error returned by `take`. Also returns the kernel's error if a ring cannot be paused; that ring is
@@ -77,12 +78,12 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Passes the bytes written into each backward ring after the first `after[ring]` bytes to `take`. A ring
-    /// without an entry in `after` is passed whole. Can be called repeatedly. Also drains the waiting records
-    /// of forward rings. Returns the parts passed on, one or two slices per ring.
+    /// For each backward ring, passes the bytes written after position `after[ring]` to `take`, as one or two
+    /// slices. A ring without an entry in `after` is passed completely. Also drains the waiting records of
+    /// forward rings. Returns the parts that were passed. Can be called repeatedly.
     ///
     /// # Errors
-    /// As [`Rings::snapshot`].
+    /// Same as [`Rings::snapshot`].
     pub fn copy<E>(
         &mut self,
         after: &[u64],
@@ -115,8 +116,8 @@ impl Rings {
         Ok(copied)
     }
 
-    /// The current position of each ring. A later [`copy`](Self::copy) from there returns only newly
-    /// written records, and those waiting in forward rings.
+    /// The current position of each ring. A later [`copy`](Self::copy) from these positions passes only newly
+    /// written records, and the records waiting in forward rings.
     pub fn positions(&self) -> Vec<CopiedRing> {
         let position = |(index, mapped): (usize, &MappedRing)| {
             let (ring, direction) = (mapped.ring.as_ref()?, mapped.direction);

@@ -1,12 +1,12 @@
 //! Hardware traces in the AUX areas of rings.
 //!
-//! Takes mapped [`Rings`]. Passes on the trace in place, or a copy of an area that keeps the newest data.
-//! Decoders interpret the trace.
+//! Takes mapped [`Rings`]. Passes the trace to callbacks in place, or as a copy if the area keeps the newest
+//! data. Decoders interpret the trace.
 //!
 //! ```text
-//! CPU 0   thread A, trace   mapped: ring 0 + AUX area    an area is mapped on a tracing event: it is
-//!         thread A, others  → ring 0                     the event on which the ring is mapped
-//!         thread B, trace   → ring 0 and its area
+//! CPU 0   thread A, tracing event   mapped: ring 0 + AUX area    an area is mapped on a tracing event,
+//!         thread A, other events    → ring 0                     on which its ring is mapped too
+//!         thread B, tracing event   → ring 0 and its area
 //! ```
 
 use std::io;
@@ -16,7 +16,7 @@ use pmc_sys::error::Error;
 use pmc_sys::sys::page_size;
 use pmc_sys::sys::ring::{AuxMode, Ring};
 
-/// The AUX areas of a recording.
+/// Options for the AUX areas of a recording.
 #[derive(Debug, Clone, Copy)]
 pub struct AuxOptions {
     /// Pages of each area, a power of two.
@@ -32,7 +32,7 @@ pub struct TracePiece {
     pub ring: usize,
     /// The CPU or thread of the ring.
     pub slot: TargetSlot,
-    /// Number of bytes traced there before this piece.
+    /// Number of bytes traced into this area before this piece.
     pub offset: u64,
 }
 
@@ -45,14 +45,14 @@ impl Rings {
         }
     }
 
-    /// Whether this instance traces.
+    /// Whether this instance belongs to a tracing event.
     pub(super) fn traces(&self, open: usize) -> bool {
         self.events[self.open[open].event].spec.trace.is_some()
     }
 
     /// Passes new trace data to `take`, as one or two slices per ring. Restarts events that the kernel
     /// stopped because an area was full. This applies to rings from which data was taken, and to the rings in
-    /// `cut`, whose records reported a stop. Returns the total number of bytes.
+    /// `cut`, whose records report that tracing stopped. Returns the total number of bytes.
     ///
     /// ```text
     /// area full   The kernel has disabled the event, and ENABLE restarts it. But Linux 6.1 leaves an event
@@ -62,7 +62,7 @@ impl Rings {
     /// ```
     ///
     /// # Errors
-    /// The error returned by `take`. Also fails, with the kernel's error, if the events cannot be restarted.
+    /// The error returned by `take`. Also the kernel's error if the events cannot be restarted.
     pub fn drain_traces<E>(
         &mut self,
         cut: &[usize],
@@ -79,7 +79,7 @@ impl Rings {
             let Some(mapped) = &mut self.rings[ring].ring else { continue };
             let len = mapped.drain_aux(|offset, slices| take(TracePiece { ring, slot, offset }, slices))?;
             bytes += len;
-            // An event that starts when the area is full writes no record.
+            // An event that is started while the area is full writes no record.
             let is_cut = cut.contains(&ring) || len >= full;
             if is_cut {
                 self.switch_traces(false, |own| own == ring)?;
@@ -91,11 +91,11 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Passes to `take` a copy of each AUX area in overwrite mode. Tracing stops meanwhile. Returns the total
-    /// number of bytes.
+    /// Passes a copy of each AUX area in overwrite mode to `take`. Tracing is stopped during the copy.
+    /// Returns the total number of bytes.
     ///
     /// # Errors
-    /// The error returned by `take`. Also the kernel's error if it does not stop or restart the events.
+    /// The error returned by `take`. Also the kernel's error if the events cannot be stopped or restarted.
     pub fn copy_traces<E>(
         &mut self,
         mut take: impl FnMut(TracePiece, &[&[u8]]) -> Result<(), E>,
@@ -121,7 +121,7 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Starts or briefly stops the traces of these rings that should be on.
+    /// Starts or stops tracing for the rings selected by `which`. Skips events that are off.
     fn switch_traces(&self, on: bool, which: impl Fn(usize) -> bool) -> Result<(), Error> {
         let is_meant = |at: &usize| {
             let open = &self.open[*at];
