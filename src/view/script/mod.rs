@@ -66,7 +66,8 @@ pub(crate) struct ScriptLayout {
     pub(crate) stop_at: Vec<String>,
     /// Whether to print one JSON object per line.
     pub(crate) json: bool,
-    /// Whether to combine consecutive unknown frames into one line with their number, for a human reader.
+    /// Whether to collapse consecutive unknown frames into one line that shows how many there are, for human
+    /// readers.
     pub(crate) joins_unknown: bool,
 }
 

@@ -316,7 +316,7 @@ impl History {
         grown.is_some()
     }
 
-    /// Adds a mapping to the kernel's only epoch, which continues despite changes.
+    /// Adds a mapping to the kernel's single epoch; changes to the mappings do not start a new one.
     fn add_to_kernel(&mut self, new: MappedModule) {
         let kernel = &mut self.epochs[Epoch::KERNEL.0 as usize];
         kernel.root = self.spaces.replace(kernel.root, kernel.own, new);

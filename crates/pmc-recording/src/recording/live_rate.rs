@@ -73,7 +73,8 @@ impl RateOrders {
         let (answer, answered) = sync_channel(1);
         let sent = self.orders.send(RateOrder { event, twice, answer });
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-        // If the sampler has ended, the order and its answer channel are dropped.
+        // If the sampler has ended, the request and its reply channel are dropped.  (odd: "order" reads as
+        // sequence; "answer channel")
         sent.ok().and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err("sampling has ended".to_owned()))
     }
 }

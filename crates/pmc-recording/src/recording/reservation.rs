@@ -214,7 +214,7 @@ impl Activity {
         std::mem::replace(&mut self.on_in_interval, self.is_on || !self.but.is_empty())
     }
 
-    /// Whether any event was ever on.
+    /// Whether any event was ever enabled.  (odd: "on" could be enabled or scheduled on the PMU)
     pub(super) fn was_ever_on(&self) -> bool {
         self.was_ever_on
     }

@@ -296,7 +296,7 @@ impl RecordSources {
     /// Starts or stops the chosen events. For events owned by holders, starts or stops collecting their
     /// records.
     pub(super) fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
-        // Events that a holder keeps open do not use this process's counters.
+        // A holder's events use the holder's hardware counters, not this process's.
         if events.has(false) {
             self.switch_held(on)?;
         }

@@ -426,7 +426,7 @@ pub(super) fn cells(
     keys.iter().map(|key| next(key).copied().unwrap_or(RowCell::Unknown)).collect()
 }
 
-/// An input row. `part` is the number of the list of its cells that do not depend on code.
+/// An input row. `part` is the index of the list of its cells that do not depend on code.
 pub(super) struct GroupedRow {
     pub(super) event: u32,
     pub(super) part: u32,

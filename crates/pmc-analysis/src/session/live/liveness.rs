@@ -171,7 +171,8 @@ mod tests {
         assert_eq!(collapsed(&liveness, 8, 7, &[7, 8]), [8, 5, 7]);
         assert_eq!(collapsed(&liveness, 8, 7, &[7]), [ENDED, 5, 7]);
         assert_eq!(collapsed(&liveness, ENDED, 7, &[7]), [ENDED, 5, 7]);
-        // The end of a process ends all its threads, including those with other ids.
+        // When a process exits, all its threads exit too, including those whose ids differ from the process
+        // id.
         assert_eq!(collapsed(&liveness, 8, 7, &[8]), [ENDED, 5, ENDED]);
         assert_eq!(collapsed(&liveness, ENDED, 7, &[]), [ENDED, 5, ENDED]);
         assert_eq!(collapsed(&liveness, ENDED, ENDED, &[]), [ENDED, 5, ENDED]);

@@ -10,7 +10,8 @@ use std::time::Duration;
 use super::Live;
 use pmc_sys::abi::Attr;
 
-/// Maximum interval between settling samples, in nanoseconds. Samples are also settled twice per table.
+/// Maximum time between two passes that settle samples, in nanoseconds. Samples are also settled twice per
+/// table.
 const SETTLE_NS: u64 = 500_000_000;
 
 /// A sampled event.

@@ -273,7 +273,8 @@ fn paranoid_level_is_explained() {
 
     let mut in_user = cycles();
     in_user.set(Flag::ExcludeKernel, true);
-    // Only distribution kernels deny user mode for the user's own process.
+    // Only distribution kernels refuse to let users count user mode in their own processes.  (odd: one denies
+    // access or an event, not "user mode")
     says(
         &refuse("hybrid", user(), &in_user, OWN),
         RefusalKind::NoPrivilege,

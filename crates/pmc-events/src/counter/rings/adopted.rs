@@ -22,7 +22,8 @@ pub struct OpenEvents {
     pub sampled: usize,
     /// The open instances with their descriptors.
     pub instances: Vec<(Instance, OwnedFd)>,
-    /// Guard events that keep the events on their threads.
+    /// Guard events that prevent the sampling events from moving to another thread.  (odd: "events that keep
+    /// the events"; what they guard against is not named)
     pub guards: Vec<OwnedFd>,
     /// For each ring, the index of the instance on which it is mapped.
     pub rings: Vec<usize>,

@@ -420,7 +420,8 @@ mod tests {
             [(false, ABI_64, "S"), (true, ABI_64, "T"), (false, 1, "S"), (false, 3, "T"), (false, 0, "S")]
         {
             let round = UnwindRound { bytes: sample(1, abi), second: None };
-            // A sample without registers has no register words.
+            // If a sample has no registers (its ABI is "none"), the register words are omitted.  (odd: reads
+            // as a tautology)
             let round = if abi == 0 { UnwindRound { bytes: kernel_thread(), ..round } } else { round };
             let done = unwinder(hurry).obey(WorkerMessage::End(round)).unwrap();
             assert_eq!((shown(&done), done.kept), (vec![want.to_owned()], u64::from(want == "T")), "{abi}");
