@@ -26,6 +26,8 @@ pub(super) fn pages(root: &Path) -> Vec<(PathBuf, String)> {
     }
     let docs = files(&root.join("docs"), "md").into_iter();
     pages.extend(docs.map(|(path, text)| (Path::new("docs").join(path), text)));
+    let crates = files(&root.join("crates"), "md").into_iter();
+    pages.extend(crates.map(|(path, text)| (Path::new("crates").join(path), text)));
     pages
 }
 

@@ -17,6 +17,9 @@ mod rules;
 mod sources;
 mod words;
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use rules::Tables;
 use sources::Tree;
 
@@ -32,10 +35,11 @@ use sources::Tree;
 ///
 ///                           session
 /// persistent  counter        symbol  unwind
-/// event                      perfdata
-/// host                       record
-///               sys  abi
-///      error  config  terminal  units  text  address  sort
+/// event                      address  worker_threads
+///            perfdata
+///            record          host
+///              sys  abi
+///      error  terminal  units  text  sort         config (of the program)
 /// ```
 const FLOORS: &[(&str, &[&str])] = &[
     // The top.
@@ -328,6 +332,49 @@ fn sources_follow_the_architecture_rules() {
         lines.join("\n"),
         rules::tables_in_use(&tree, &TABLES)
     );
+}
+
+/// The sources form one tree only if each floor is in one crate, and if the roots of the crates only list
+/// them.
+#[test]
+fn floors_are_in_one_crate_and_its_root_only_lists_them() {
+    let root = sources::root();
+    let mut folders: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for source in sources::sources(&root) {
+        match source.floor() {
+            "lib" => {
+                let is_list = |line: &str| {
+                    line.is_empty()
+                        || ["//!", "#[", "#![cfg_attr(doctest", "pub mod ", "mod "]
+                            .iter()
+                            .any(|start| line.starts_with(start))
+                };
+                let others: Vec<&str> = source.text.lines().filter(|line| !is_list(line)).collect();
+                assert!(others.is_empty(), "{}/lib.rs: {others:?}", source.folder.display());
+            }
+            floor => {
+                let known = folders.entry(floor.to_owned()).or_insert_with(|| source.folder.clone());
+                assert_eq!(*known, source.folder, "`{floor}` is in two crates");
+            }
+        }
+    }
+}
+
+/// The rules know the external crates from the workspace's manifest, so no other manifest may add one.
+#[test]
+fn dependencies_are_declared_in_the_workspace() {
+    for folder in sources::source_folders(&sources::root()) {
+        let path = sources::root().join(folder).with_file_name("Cargo.toml");
+        let manifest = std::fs::read_to_string(&path).expect("the crate's manifest");
+        let mut section = "";
+        for line in manifest.lines() {
+            if line.starts_with('[') {
+                section = line;
+            } else if matches!(section, "[dependencies]" | "[dev-dependencies]") && line.contains('=') {
+                assert!(line.ends_with(".workspace = true"), "{}: {line}", path.display());
+            }
+        }
+    }
 }
 
 /// Tests wait with the functions of the kit: no other test file may sleep.

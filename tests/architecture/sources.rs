@@ -1,7 +1,7 @@
 //! The sources as a tree of modules with their declarations, imports and references.
 //!
-//! Receives the sources of all crates of the workspace: paths below their `src`, and texts. The folders there
-//! (the floors) have distinct names, so that all crates form one tree. Returns a [`Tree`] of modules with their children, items and
+//! Receives the sources of all crates of the workspace: paths below their `src`, and texts. All crates form
+//! one tree, because the folders there (the floors) have distinct names. Returns a [`Tree`] of modules with their children, items and
 //! imports, and a [`Reference`] for each path in the code, with its line and whether it is test code.
 //! `resolve` resolves the references, and `rules` judges them.
 

@@ -1,7 +1,7 @@
 //! `pmc annotate` as text and JSON.
 //!
-//! Receives [`Listing`]s and an [`AnnotateLayout`]; decides wording, column widths and colours. The full-screen view
-//! uses [`operands`] and [`source_line`] too.
+//! Receives [`Listing`]s and an [`AnnotateLayout`]; decides wording, column widths and colours. The
+//! full-screen view uses [`operands`] and [`source_line`] too.
 
 mod json;
 mod rows;

@@ -174,7 +174,7 @@ fn recording_of_another_holder_is_not_touched() {
     other
         .pmc(&["persist", "adopt", "x", "--from", &pid])
         .expect(1)
-        .says(&["another user's", "sudo -u #65534"]);
+        .says(&["belongs to another user", "sudo -u #65534"]);
     worker.work(2);
     for recorder in [&recorder, &their] {
         kill_process(Pid::from_child(recorder), Signal::INT).expect("it runs still");

@@ -31,7 +31,7 @@ const MOST_OF_SAMPLE: u64 = 128 << 10;
 /// The instructions from the start of a block to at least its end.
 type BlockCode = Arc<[Arc<Instruction>]>;
 
-/// Reads the code between branches. Caches recently read blocks by location and end address.
+/// Reads the code between branches. Caches recently read blocks by location and size.
 #[derive(Debug, Default)]
 pub(super) struct BlockReader {
     known: FxHashMap<(CodeLocation, u64), Option<BlockCode>>,
@@ -47,7 +47,7 @@ impl BlockReader {
             return None;
         }
         let location = of.locate(start);
-        if let Some(code) = self.known.get(&(location, end)) {
+        if let Some(code) = self.known.get(&(location, size)) {
             return code.clone();
         }
         if self.cached > MOST_CACHED {
@@ -55,7 +55,7 @@ impl BlockReader {
         }
         let code = read(of.script, &location, size + LONGEST_INSTRUCTION);
         self.cached += 1 + code.as_ref().map_or(0, |code| code.len());
-        self.known.insert((location, end), code.clone());
+        self.known.insert((location, size), code.clone());
         code
     }
 }
@@ -113,6 +113,10 @@ impl<'a> BlockLines<'a> {
         while next > 0 && self.budget.is_some() {
             let start = branches[next].to;
             next -= 1;
+            // The kernel hides an address from this user by a zero.
+            if start == 0 || branches[next].from == 0 {
+                continue;
+            }
             // A branch into the kernel may be missing although the branch out of it was recorded.
             if is_kernel(start) != is_kernel(branches[next].from) && next > 0 {
                 next -= 1;

@@ -11,7 +11,7 @@ use super::disassemble::InstructionSet;
 use super::{MachineCode, NoCode};
 
 /// Maximum number of bytes read for headers; real ones are far smaller.
-const MOST_HEADERS: usize = 1 << 20;
+const MOST_HEADERS: u64 = 1 << 20;
 
 /// Reads the code at a memory address; `start` is the same address in the module's own numbering.
 pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<MachineCode, NoCode> {
@@ -21,18 +21,15 @@ pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<M
     };
     let words = |error: std::io::Error| unread(pmc_sys::error::kernel_words(&error));
     let file = pmc_sys::sys::file_map::open_regular(path, true).map_err(words)?;
-    let mut headers = vec![0; MOST_HEADERS];
-    let mut held = 0;
-    while held < headers.len() {
-        match file.read_at(&mut headers[held..], held as u64).map_err(words)? {
-            0 => break,
-            more => held += more,
-        }
-    }
-    headers.truncate(held);
     let broken = || unread("not a 64-bit ELF file".into());
-    let header = elf::FileHeader64::<Endianness>::parse(&*headers).map_err(|_| broken())?;
+    let mut headers = vec![0; size_of::<elf::FileHeader64<Endianness>>()];
+    file.read_exact_at(&mut headers, 0).map_err(|_| broken())?;
+    let header = *elf::FileHeader64::<Endianness>::parse(&*headers).map_err(|_| broken())?;
     let endian = header.endian().map_err(|_| broken())?;
+    let table = u64::from(header.e_phnum(endian)) * u64::from(header.e_phentsize(endian));
+    let end = header.e_phoff(endian).checked_add(table).filter(|&end| end <= MOST_HEADERS);
+    headers.resize(end.ok_or_else(broken)? as usize, 0);
+    file.read_exact_at(&mut headers, 0).map_err(|_| broken())?;
     let machine = InstructionSet::of_elf(header.e_machine(endian).0)
         .ok_or_else(|| unread("pmc does not support this code's instruction set".into()))?;
     let segments = header.program_headers(endian, &*headers).map_err(|_| broken())?;
