@@ -1,9 +1,9 @@
-//! Checks the links and file names in the documentation: README.md, CONTRIBUTING.md, CHANGELOG.md and
-//! `docs/*.md`.
+//! Checks the links and file names in the documentation: README.md, CONTRIBUTING.md, CHANGELOG.md, `docs/*.md`
+//! and the READMEs of the libraries.
 //!
 //! A link leads to a file of this repository, and its `#anchor` to a heading of that file. A name in
-//! backquotes that looks like a path of this repository exists: relative to the root, to `src` or to the
-//! page. The name of a source file without a folder exists somewhere in `src`.
+//! backquotes that looks like a path of this repository exists: relative to the root, to a crate's
+//! `src` or to the page. The name of a source file without a folder exists somewhere in the sources.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

@@ -65,7 +65,7 @@ const LEFT: &[(&str, usize)] = &[
     ("perfdata", 1),
     ("persistent", 13),
     ("profile", 14),
-    ("recording", 9),
+    ("recording", 8),
     ("session", 20),
     ("symbol", 19),
     ("sys", 11),

@@ -1,9 +1,9 @@
-//! A signal at each overflow of an event, as `perf_event_open(2)` has it under "Overflow handling", and an end
-//! after so many: `fcntl` says who gets which signal, `PERF_EVENT_IOC_REFRESH` how often.
+//! Receives a signal at each overflow of an event, up to a limit: see "Overflow handling" in
+//! `perf_event_open(2)`. `fcntl` sets the receiver and the signal, `PERF_EVENT_IOC_REFRESH` sets the limit.
 //!
-//! `cargo run --example overflow_signal`
-#![allow(unsafe_code, reason = "a handler for a signal cannot be set without")]
-#![allow(clippy::print_stdout, reason = "it is a program of its own")]
+//! `cargo run -p pmc-events --example overflow_signal`
+#![allow(unsafe_code, reason = "signal handlers are set with sigaction")]
+#![allow(clippy::print_stdout, reason = "this is a program, not a library")]
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -15,24 +15,24 @@ use pmc_events::event;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 
-/// Signals with more to come, and last ones.
+/// Numbers of signals before the limit was reached, and at the limit.
 static MORE: AtomicU32 = AtomicU32::new(0);
 static LAST: AtomicU32 = AtomicU32::new(0);
 
-/// `si_code`: the event is over.
+/// `si_code` at the limit: the kernel has disabled the event.
 const POLL_HUP: i32 = 6;
 
 extern "C" fn overflowed(_: i32, info: *const libc::siginfo_t, _: *const libc::c_void) {
-    // SAFETY: the kernel hands it to a handler with SA_SIGINFO.
+    // SAFETY: the kernel passes a valid pointer to a handler with SA_SIGINFO.
     let code = unsafe { (*info).si_code };
     if code == POLL_HUP { &LAST } else { &MORE }.fetch_add(1, Relaxed);
 }
 
-/// Works until `overflows` milliseconds of processor time have each sent a signal: how many said that there
-/// is more to come, and how many that it was the last.
+/// Works until `overflows` milliseconds of CPU time have passed, each with a signal. Returns the number of
+/// signals before the limit and at the limit.
 ///
 /// # Errors
-/// What the kernel says of the event.
+/// If the kernel refuses the event.
 pub fn count_overflows(overflows: u32) -> Result<(u32, u32)> {
     let groups = event::parse("cpu-clock:u,period=1000000", &Host::live())?;
     let refused = |refusal: Box<pmc_events::counter::refusal::Refusal>| {
@@ -42,7 +42,8 @@ pub fn count_overflows(overflows: u32) -> Result<(u32, u32)> {
     let mut request = allocate(&groups[0].events[0], Mode::TaskSampling, flags, None).map_err(refused)?;
     let event = request.open(TargetSlot::OURSELVES, None, None).map_err(refused)?;
     let (fd, signal) = (event.as_fd().as_raw_fd(), libc::SIGRTMIN());
-    // SAFETY: the action is a whole one, the handler touches atomics alone, the descriptor is the event's.
+    // SAFETY: the action is fully initialized, the handler only accesses atomics, and the event owns the
+    // descriptor.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = overflowed as *const () as usize;
@@ -66,6 +67,6 @@ pub fn count_overflows(overflows: u32) -> Result<(u32, u32)> {
 
 fn main() -> Result<()> {
     let (more, last) = count_overflows(5)?;
-    println!("{more} overflows with more to come, {last} that ended the event");
+    println!("{more} overflows before the limit, {last} at the limit");
     Ok(())
 }

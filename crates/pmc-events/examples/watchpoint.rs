@@ -1,10 +1,11 @@
-//! Who writes to a variable? A breakpoint on it whose samples come as SIGTRAP: to the thread that wrote, at
-//! the instruction that wrote, with a word of our own (`sig_data`) that says which breakpoint it was.
+//! Who writes to a variable? Sets a breakpoint on the variable. The kernel sends SIGTRAP to the thread that
+//! wrote, at the instruction that wrote, with a word chosen by this program (`sig_data`) that identifies the
+//! breakpoint.
 //!
-//! `cargo run --example watchpoint`. From outside, `pmc record -d -e mem:ADDRESS:w -p PID` tells the same of
-//! any process, without a signal.
-#![allow(unsafe_code, reason = "a handler for a signal cannot be set without")]
-#![allow(clippy::print_stdout, reason = "it is a program of its own")]
+//! `cargo run -p pmc-events --example watchpoint`. `pmc record -d -e mem:ADDRESS:w -p PID` finds the writes of
+//! any process from outside, without a signal.
+#![allow(unsafe_code, reason = "signal handlers are set with sigaction")]
+#![allow(clippy::print_stdout, reason = "this is a program, not a library")]
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,14 +16,14 @@ use pmc_events::event;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 
-/// What the last signal said: how many there were, the address of the variable, that of the instruction, and
-/// the word of our own.
+/// The number of signals, and the contents of the last one: the variable's address, the instruction's address,
+/// and the breakpoint's word.
 static SEEN: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
 /// `si_code` of a signal that an event sends.
 const TRAP_PERF: i32 = 6;
 
-/// The kernel's `siginfo_t` of a fault, with what it says of events.
+/// The kernel's `siginfo_t` of a fault, with the fields for events.
 #[repr(C)]
 struct PerfInfo {
     signal_errno_code: [i32; 4],
@@ -31,7 +32,7 @@ struct PerfInfo {
 }
 
 extern "C" fn seen(_: i32, info: *const PerfInfo, context: *const libc::ucontext_t) {
-    // SAFETY: the kernel hands both to a handler with SA_SIGINFO.
+    // SAFETY: the kernel passes valid pointers to a handler with SA_SIGINFO.
     let (info, context) = unsafe { (&*info, &*context) };
     if info.signal_errno_code[2] != TRAP_PERF {
         return;
@@ -46,13 +47,13 @@ extern "C" fn seen(_: i32, info: *const PerfInfo, context: *const libc::ucontext
     }
 }
 
-/// Watches a variable of this thread while `work` runs: how many writes there were, and of the last one the
-/// variable's address, the instruction behind the write, and our word.
+/// Watches a variable of this thread while `work` runs. Returns the number of writes, and for the last one the
+/// variable's address, the address after the writing instruction, and the breakpoint's word.
 ///
 /// # Errors
-/// What the kernel says of the breakpoint.
+/// If the kernel refuses the breakpoint.
 pub fn watch(variable: &Cell<u64>, word: u64, work: impl FnOnce()) -> Result<[u64; 4]> {
-    // SAFETY: the action is a whole one, and the handler touches atomics alone.
+    // SAFETY: the action is fully initialized, and the handler only accesses atomics.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = seen as *const () as usize;
@@ -82,6 +83,6 @@ fn main() -> Result<()> {
             std::hint::black_box(&variable).set(value);
         }
     })?;
-    println!("{writes} writes to {address:#x} (breakpoint {word}), the last before {ip:#x}");
+    println!("{writes} writes to {address:#x} (breakpoint {word}), the last one just before {ip:#x}");
     Ok(())
 }

@@ -117,8 +117,8 @@ pub(super) fn slots_of_cpus(host: &Host, rings: &Rings) -> Vec<TargetSlot> {
     cpus.iter().map(|cpu| TargetSlot { tid: None, cpu: Some(cpu) }).collect()
 }
 
-/// Raises the limit on open descriptors if it is too low for this number. In the error, `what` names the
-/// descriptors, `why` explains why so many are needed, and `less` tells how to reduce their number.
+/// Raises the limit on open descriptors if it is too low for this number. The error says `what` is opened,
+/// gives `why` as the reason for the number, and `less` as advice on reducing it.
 pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> Result<()> {
     // Numbers of descriptors for pmc itself: the usual number, which includes files of the recorded programs,
     // and the minimum.
