@@ -110,7 +110,7 @@ pub struct EngineUpdates {
 
 /// Wakes the screen. Cheap to clone; may be called from any thread.
 #[derive(Debug, Clone)]
-pub struct Waker(pub Sender<super::ScreenMessage>);
+pub struct Waker(pub(super) Sender<super::ScreenMessage>);
 
 impl Waker {
     /// Tells the screen that an update is available.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 
-use pmc_sys::text::as_json;
+use pmc_sys::text::write_json;
 
 /// Converts a share to a percentage with four decimals.
 pub(super) fn percent(share: f64) -> f64 {
@@ -16,7 +16,7 @@ pub(super) fn percent(share: f64) -> f64 {
 /// # Errors
 /// Fails if writing to `out` fails.
 pub(super) fn list(out: &mut dyn Write, items: impl IntoIterator<Item = impl Serialize>) -> io::Result<()> {
-    list_with(out, items, |out, item| write!(out, "{}", as_json(&item)))
+    list_with(out, items, |out, item| write_json(out, &item))
 }
 
 /// Writes a list, one item per line. `write` writes a single item.

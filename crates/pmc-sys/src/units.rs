@@ -139,9 +139,9 @@ impl std::fmt::Display for CalendarTime {
 }
 
 /// Formats numbers as in the kernel's lists: `0-3,8`. Consecutive ascending numbers become a range.
-pub fn ranges(numbers: impl IntoIterator<Item = i64>) -> String {
+pub fn ranges(numbers: impl IntoIterator<Item = impl Into<i64>>) -> String {
     let mut ranges: Vec<(i64, i64)> = Vec::new();
-    for number in numbers {
+    for number in numbers.into_iter().map(Into::into) {
         match ranges.last_mut() {
             Some((_, last)) if *last + 1 == number => *last = number,
             _ => ranges.push((number, number)),

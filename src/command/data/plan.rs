@@ -60,7 +60,7 @@ impl DataPlan {
                 trace_fields: true,
                 callers: true,
                 max_stack: MAX_STACK,
-                max_blocks: 0,
+                max_blocks: usize::MAX,
                 joins: true,
                 stitches: false,
                 functions: Vec::new(),

@@ -190,7 +190,7 @@ impl TopPlan {
     }
 
     /// Makes rows keep their process and thread, which lets the user filter by them later.
-    pub(super) fn tell_threads(&mut self) {
+    pub(super) fn distinguish_threads(&mut self) {
         self.live.query.ignore_comms = false;
         for attribute in [SampleAttribute::Pid, SampleAttribute::Tid] {
             if !self.snapshots.attributes.contains(&attribute) {

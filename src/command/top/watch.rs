@@ -48,7 +48,7 @@ const BRANCH: f64 = 0.001;
 
 /// Shows the screen until the user leaves it.
 pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
-    plan.tell_threads();
+    plan.distinguish_threads();
     let background = plan.background;
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;

@@ -98,8 +98,7 @@ pub(crate) fn operands(listing: &Listing, instruction: &Instruction) -> String {
             Some((name, into)) if !inside => format!("{}+{into:#x}", clean(name)),
             _ => format!("{:x}", target.address),
         };
-        let start = text.rfind(", ").map_or(0, |at| at + 2);
-        text.replace_range(start.., &words);
+        text = instruction.operands_with_target(&words);
     }
     if let Some(refers) = &instruction.refers {
         text.push_str(&match &refers.name {

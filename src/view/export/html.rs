@@ -28,7 +28,7 @@ use pmc_analysis::profile::annotate::{Listing, ListingNote, ListingRow, RowConte
 use pmc_analysis::profile::sampled::CodeKind;
 use pmc_analysis::profile::sampled::stacks::{Paths, StackRow};
 use pmc_analysis::profile::sampled::{StackProfile, StringId};
-use pmc_sys::text::{DisplayName, as_json, clean};
+use pmc_sys::text::{DisplayName, as_json, clean, write_json};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
@@ -88,7 +88,8 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
         "threads": threads.collect::<Vec<_>>(),
     });
     let code = Streamed(contents.listings.iter().map(HtmlCode::of));
-    write!(out, "{{\"head\":{},\"code\":{}", as_json(&head), as_json(&code))?;
+    write!(out, "{{\"head\":{},\"code\":", as_json(&head))?;
+    write_json(out, &code)?;
     let paths = stacks.paths();
     functions(out, stacks, &paths)?;
     // Distance from a node back to its caller; 0 for a node without a caller.
@@ -153,7 +154,8 @@ fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::R
 }
 
 fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item: Serialize> + Clone) -> io::Result<()> {
-    write!(out, ",\"{name}\":{}", as_json(&Streamed(values)))
+    write!(out, ",\"{name}\":")?;
+    write_json(out, &Streamed(values))
 }
 
 /// The annotated code of a function.

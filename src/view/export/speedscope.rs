@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 use super::{ExportContents, function_name, thread_name};
 use crate::view::json_document::{Streamed, list_with};
 use pmc_analysis::profile::sampled::stacks::StackRow;
-use pmc_sys::text::{as_json, clean};
+use pmc_sys::text::{as_json, clean, write_json};
 
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let stacks = contents.stacks;
@@ -57,12 +57,14 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
         write!(
             out,
             "{{\"type\": \"sampled\", \"name\": {}, \"unit\": \"{unit}\", \"startValue\": 0, \"endValue\": {},\n\
-             \"samples\": {},\n\"weights\": {}}}",
+             \"samples\": ",
             as_json(&name),
             weight(&rows),
-            as_json(&Streamed(rows.iter().map(functions))),
-            as_json(&Streamed(rows.iter().map(|row| row.value.period))),
-        )
+        )?;
+        write_json(out, &Streamed(rows.iter().map(functions)))?;
+        write!(out, ",\n\"weights\": ")?;
+        write_json(out, &Streamed(rows.iter().map(|row| row.value.period)))?;
+        write!(out, "}}")
     })?;
     writeln!(out, ",\n\"activeProfileIndex\": {active}\n}}")
 }

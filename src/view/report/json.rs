@@ -16,18 +16,6 @@ use pmc_analysis::profile::sampled::{
 };
 use pmc_sys::text::as_json;
 
-fn module(profile: &Profile, module: &ModuleQuality) -> Json {
-    let found = module.data.found();
-    let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    let missing: Vec<String> = module.data.missing.iter().map(ToString::to_string).collect();
-    json!({
-        "path": module.path.to_string_lossy(), "name": profile.texts.get(module.name),
-        "build_id": module.build_id, "binary": shown(&found.binary), "debug": shown(&found.debug),
-        "symbols": found.symbols, "lines": found.lines, "frames": module.frames,
-        "unnamed": module.unnamed, "missing": missing, "remedy": module.remedy,
-    })
-}
-
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     write!(out, "{{\n\"version\": {},\n\"events\": ", pmc_analysis::profile::sampled::VERSION)?;
     events(out, profile, layout)?;
@@ -52,6 +40,19 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
         "broken": broken, "ends": ends,
     });
     writeln!(out, ",\n\"trust\": {}\n}}", as_json(&trust))
+}
+
+/// Returns the object of a module: its files, its frames, and the data that is missing.
+fn module(profile: &Profile, module: &ModuleQuality) -> Json {
+    let found = module.data.found();
+    let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let missing: Vec<String> = module.data.missing.iter().map(ToString::to_string).collect();
+    json!({
+        "path": module.path.to_string_lossy(), "name": profile.texts.get(module.name),
+        "build_id": module.build_id, "binary": shown(&found.binary), "debug": shown(&found.debug),
+        "symbols": found.symbols, "lines": found.lines, "frames": module.frames,
+        "unnamed": module.unnamed, "missing": missing, "remedy": module.remedy,
+    })
 }
 
 /// Writes the list of events.

@@ -1,6 +1,5 @@
 //! Less common fields: data addresses, costs, registers, branches, a BPF program's bytes, source lines.
 
-use std::fmt;
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -213,10 +212,10 @@ fn branch_end(branch: &BranchEnd) -> String {
     marks.iter().filter(|(is_set, _)| *is_set).for_each(|(_, mark)| text.push_str(mark));
     let cycles = flags.cycles();
     if cycles > 0 {
-        let _ = fmt::write(&mut text, format_args!(" {cycles} cycles [{total_cycles}]"));
+        text += &format!(" {cycles} cycles [{total_cycles}]");
         if instructions > 0 {
             let ratio = instructions as f32 / f32::from(cycles);
-            let _ = fmt::write(&mut text, format_args!(" {ratio:.2} IPC"));
+            text += &format!(" {ratio:.2} IPC");
         }
     }
     text
@@ -224,16 +223,12 @@ fn branch_end(branch: &BranchEnd) -> String {
 
 /// Returns an instruction in assembly. The name of a jump's target replaces its address, as in perf.
 pub(super) fn disassembly(instruction: &Instruction) -> String {
-    let Instruction { mnemonic, operands, target, .. } = instruction;
-    let operands = match target.as_ref().and_then(|target| target.name.as_ref()) {
-        Some((name, into)) => {
-            let before = operands.rfind(", ").map_or("", |at| &operands[..at + 2]);
-            let into = if *into == 0 { String::new() } else { format!("+{into:#x}") };
-            format!("{before}{name}{into}")
-        }
-        None => operands.to_string(),
+    let operands = match instruction.target.as_ref().and_then(|target| target.name.as_ref()) {
+        Some((name, 0)) => instruction.operands_with_target(name),
+        Some((name, into)) => instruction.operands_with_target(&format!("{name}+{into:#x}")),
+        None => instruction.operands.to_string(),
     };
-    format!("{mnemonic} {operands}").trim_end().to_owned()
+    format!("{} {operands}", instruction.mnemonic).trim_end().to_owned()
 }
 
 /// Returns perf's name for a register.

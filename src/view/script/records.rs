@@ -174,7 +174,7 @@ fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
             })?;
             writeln!(out)
         }
-        Record::CpuMap(cpus) => writeln!(out, ": {}", ranges(cpus.cpus().into_iter().map(i64::from))),
+        Record::CpuMap(cpus) => writeln!(out, ": {}", ranges(cpus.cpus())),
         Record::StatConfig(pairs) => {
             const NAMES: [&str; 4] = ["aggr_mode", "interval", "scale", "aggr_level"];
             writeln!(out)?;
@@ -202,7 +202,7 @@ fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
                 Update::Scale(scale) => writeln!(out, "... scale: {scale}"),
                 Update::Name(name) => writeln!(out, "... name:  {}", text_of(name)),
                 Update::Cpus(cpus) => {
-                    writeln!(out, "... cpus:  {}", ranges(cpus.cpus().into_iter().map(i64::from)))
+                    writeln!(out, "... cpus:  {}", ranges(cpus.cpus()))
                 }
             }
         }

@@ -13,6 +13,7 @@
 use super::Epoch;
 use super::deferred::Deferred;
 use super::intern::bytes;
+use super::location::level;
 use pmc_perfdata::record::sample::Branches;
 use pmc_perfdata::record::{RecordWords, Sample, SampleParts, Thread};
 use pmc_sys::abi::{CpuMode, branch_sample_type, context};
@@ -268,11 +269,6 @@ impl<'a> ChainCompleter<'a> {
         self.chain.extend(callers);
         !self.calls.is_empty()
     }
-}
-
-/// Returns the CPU mode at one end of a branch.
-pub(super) fn level(address: u64) -> CpuMode {
-    if address >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User }
 }
 
 /// Returns the calls that the processor recorded for a sample.

@@ -59,17 +59,21 @@ pub(crate) struct SampledAddress {
     pub(crate) in_call: bool,
 }
 
+/// Returns the CPU mode of an address in a branch or of data. The highest bit determines whether the address
+/// is the kernel's.
+pub(crate) fn level(address: u64) -> CpuMode {
+    if address >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User }
+}
+
 impl SampledAddress {
     pub(crate) fn code(epoch: Epoch, level: CpuMode, address: u64) -> Self {
         let epoch = if level == CpuMode::User { epoch } else { Epoch::KERNEL };
         Self { epoch, level, address, is_data: false, in_call: false }
     }
 
-    /// Creates the address of a branch or of data. The highest bit determines whether the address is the
-    /// kernel's.
+    /// Creates the address of a branch or of data.
     pub(crate) fn by_half(epoch: Epoch, address: u64, is_data: bool) -> Self {
-        let level = if address >> 63 == 0 { CpuMode::User } else { CpuMode::Kernel };
-        Self { is_data, ..Self::code(epoch, level, address) }
+        Self { is_data, ..Self::code(epoch, level(address), address) }
     }
 
     /// Returns the same address, marked as a return address if `in_call` is set.

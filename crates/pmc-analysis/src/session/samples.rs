@@ -11,8 +11,8 @@
 //!                            '-- both --> stacks, attributes, payloads (intern::SharedInterner)
 //! ```
 
-use super::call_chain::level;
 pub(crate) use super::call_chain::{CallChain, ChainCompleter};
+use super::location::level;
 pub use super::sample_attribute::SampleAttribute;
 pub(super) use super::sample_attribute::{Occurrence, attribute_words, weights_of};
 

@@ -61,7 +61,7 @@ pub enum SymbolModuleKind {
 
 /// The lookup key of an address: a file offset for modules with a file, otherwise the memory address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SymbolQuery(pub u64);
+pub struct SymbolQuery(pub(super) u64);
 
 impl SymbolModuleKind {
     /// Whether lookups use file offsets.

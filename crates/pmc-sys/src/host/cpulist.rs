@@ -92,7 +92,7 @@ impl FromStr for CpuList {
 
 impl fmt::Display for CpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&ranges(self.iter().map(i64::from)))
+        f.write_str(&ranges(self.iter()))
     }
 }
 

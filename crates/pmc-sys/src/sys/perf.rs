@@ -25,8 +25,6 @@ pub enum OpenTarget<'a> {
     CgroupOnCpu(BorrowedFd<'a>, u32),
 }
 
-impl OpenTarget<'_> {}
-
 /// An open event. Dropping it closes it, which takes the kernel about 35 ms for a tracepoint.
 #[derive(Debug)]
 pub struct EventFd {

@@ -16,6 +16,14 @@ pub fn as_json<T: Serialize + ?Sized>(value: &T) -> JsonDisplay<'_, T> {
     JsonDisplay(value)
 }
 
+/// Writes a value as [`as_json`] prints it, on one line.
+///
+/// # Errors
+/// If writing to `out` fails.
+pub fn write_json(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+    Ok(value.serialize(&mut Serializer::with_formatter(out, EscapingFormatter(CompactFormatter)))?)
+}
+
 /// See [`as_json`].
 #[derive(Debug)]
 pub struct JsonDisplay<'a, T: ?Sized>(&'a T);

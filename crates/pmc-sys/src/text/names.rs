@@ -27,7 +27,7 @@ pub fn name_tokens(name: &str) -> impl Iterator<Item = (usize, NameToken, &str)>
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let is_operator = before.strip_suffix("operator").is_some_and(|before| !before.ends_with(is_word));
         let whole = |known: &&&str| rest.starts_with(**known);
-        let operator = OPERATORS.iter().find(whole).filter(|_| is_operator);
+        let operator = is_operator.then(|| OPERATORS.iter().find(whole)).flatten();
         let (token, length) = match (operator, c) {
             (Some(operator), _) => (NameToken::Text, operator.len()),
             (_, '<') => (NameToken::Open('>'), 1),

@@ -118,10 +118,10 @@ impl<'a> BlockLines<'a> {
                 continue;
             }
             // A branch into the kernel may be missing although the branch out of it was recorded.
-            if is_kernel(start) != is_kernel(branches[next].from) && next > 0 {
+            if location::level(start) != location::level(branches[next].from) && next > 0 {
                 next -= 1;
             }
-            if is_kernel(start) == is_kernel(branches[next].from)
+            if location::level(start) == location::level(branches[next].from)
                 && let Some(code) = reader.code(&mut self, start, branches[next].from)
             {
                 self.block(start, &code, &branches[next]);
@@ -157,7 +157,7 @@ impl<'a> BlockLines<'a> {
     /// Adds the code between the newest branch's target and the sampled address.
     fn last_block(&mut self, reader: &mut BlockReader, start: u64, ip: u64, branch_types: u64) {
         let end = if ip < start { start.saturating_add(SEARCHED) } else { ip };
-        let is_within = is_kernel(start) == is_kernel(end);
+        let is_within = location::level(start) == location::level(end);
         let code = if is_within { reader.code(self, start, end) } else { None };
         self.name(start);
         let Some(code) = code else {
@@ -214,10 +214,6 @@ impl<'a> BlockLines<'a> {
         let (address, code) = (branch.from, code.clone());
         self.lines.push(BranchLine::Instruction { address, code, branch: Some(end) });
     }
-}
-
-fn is_kernel(address: u64) -> bool {
-    address >> 63 == 1
 }
 
 /// Whether the instruction always transfers control: a call, a return, an unconditional jump or an interrupt.

@@ -254,7 +254,7 @@ impl LockFile {
     }
 
     /// Identifies the file.
-    pub fn id(&self) -> pcp_agent::FileIdentity {
+    pub(super) fn id(&self) -> pcp_agent::FileIdentity {
         self.opened.id
     }
 

@@ -116,6 +116,12 @@ impl Instruction {
         self.address.wrapping_add(self.bytes.len() as u64)
     }
 
+    /// Returns the operands with `words` in place of the last one, which is the target of a jump or call.
+    pub fn operands_with_target(&self, words: &str) -> String {
+        let before = self.operands.rfind(", ").map_or("", |at| &self.operands[..at + 2]);
+        format!("{before}{words}")
+    }
+
     /// Whether the bytes are not an instruction.
     pub fn is_data(&self) -> bool {
         &*self.mnemonic == DATA
@@ -144,12 +150,7 @@ pub fn disassemble(
     while at < bytes.len() {
         let mut iterator = capstone.disasm_iter(&bytes[at..], start.wrapping_add(at as u64))?;
         while let Some(instruction) = iterator.next() {
-            let detail = capstone.insn_detail(&instruction).ok();
-            let mut read = read(machine, &instruction, detail.as_ref());
-            if machine != InstructionSet::Aarch64 {
-                let base = capstone.insn_name(instruction.id()).unwrap_or_default();
-                write_as_objdump(&mut read, &base, detail.as_ref(), syntax);
-            }
+            let read = converted(&capstone, machine, syntax, &instruction);
             if read.bytes.is_empty() {
                 break;
             }
@@ -165,15 +166,35 @@ pub fn disassemble(
     Ok(all)
 }
 
-/// Returns the size in bytes of the instruction at the start of `bytes`; `None` if these bytes are not an
-/// instruction.
+/// Disassembles the instruction at the start of `bytes`; `None` if these bytes are not an instruction.
 ///
 /// # Errors
 /// If the decoder cannot be set up.
-pub(super) fn first_length(machine: InstructionSet, bytes: &[u8]) -> Result<Option<usize>, SetUpError> {
-    let capstone = decoder(machine, Syntax::default())?;
-    let mut iterator = capstone.disasm_iter(bytes, 0)?;
-    Ok(iterator.next().map(|instruction| instruction.bytes().len()))
+pub(super) fn first(
+    machine: InstructionSet,
+    syntax: Syntax,
+    bytes: &[u8],
+    start: u64,
+) -> Result<Option<Instruction>, SetUpError> {
+    let capstone = decoder(machine, syntax)?;
+    let mut iterator = capstone.disasm_iter(bytes, start)?;
+    Ok(iterator.next().map(|instruction| converted(&capstone, machine, syntax, &instruction)))
+}
+
+/// Converts an instruction from capstone's form.
+fn converted(
+    capstone: &Capstone,
+    machine: InstructionSet,
+    syntax: Syntax,
+    instruction: &Insn<'_>,
+) -> Instruction {
+    let detail = capstone.insn_detail(instruction).ok();
+    let mut read = read(machine, instruction, detail.as_ref());
+    if machine != InstructionSet::Aarch64 {
+        let base = capstone.insn_name(instruction.id()).unwrap_or_default();
+        write_as_objdump(&mut read, &base, detail.as_ref(), syntax);
+    }
+    read
 }
 
 fn decoder(machine: InstructionSet, syntax: Syntax) -> capstone::CsResult<Capstone> {

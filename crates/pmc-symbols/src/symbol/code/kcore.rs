@@ -1,6 +1,7 @@
 //! Reads `/proc/kcore`, or a copy of it: the kernel's memory as an ELF core file. It cannot be mapped, and is
 //! as large as that memory.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -22,14 +23,20 @@ pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<M
     let words = |error: std::io::Error| unread(pmc_sys::error::kernel_words(&error));
     let file = pmc_sys::sys::file_map::open_regular(path, true).map_err(words)?;
     let broken = || unread("not a 64-bit ELF file".into());
+    let read = |bytes: &mut [u8]| {
+        file.read_exact_at(bytes, 0).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => broken(),
+            _ => words(error),
+        })
+    };
     let mut headers = vec![0; size_of::<elf::FileHeader64<Endianness>>()];
-    file.read_exact_at(&mut headers, 0).map_err(|_| broken())?;
+    read(&mut headers)?;
     let header = *elf::FileHeader64::<Endianness>::parse(&*headers).map_err(|_| broken())?;
     let endian = header.endian().map_err(|_| broken())?;
     let table = u64::from(header.e_phnum(endian)) * u64::from(header.e_phentsize(endian));
     let end = header.e_phoff(endian).checked_add(table).filter(|&end| end <= MOST_HEADERS);
     headers.resize(end.ok_or_else(broken)? as usize, 0);
-    file.read_exact_at(&mut headers, 0).map_err(|_| broken())?;
+    read(&mut headers)?;
     let machine = InstructionSet::of_elf(header.e_machine(endian).0)
         .ok_or_else(|| unread("pmc does not support this code's instruction set".into()))?;
     let segments = header.program_headers(endian, &*headers).map_err(|_| broken())?;

@@ -106,7 +106,13 @@ impl Symbolizer {
         syntax: Syntax,
     ) -> Result<Vec<Instruction>, disassemble::SetUpError> {
         let mut all = disassemble::disassemble(code.machine, syntax, &code.bytes, code.start)?;
-        for instruction in &mut all {
+        self.name_targets(id, code, &mut all);
+        Ok(all)
+    }
+
+    /// Adds the names of the addresses in these instructions.
+    fn name_targets(&self, id: ModuleId, code: &MachineCode, all: &mut [Instruction]) {
+        for instruction in all.iter_mut() {
             if code.is_unlinked {
                 instruction.target = instruction.target.take().filter(|_| instruction.bytes.len() <= 2);
                 instruction.refers = None;
@@ -116,18 +122,19 @@ impl Symbolizer {
             }
         }
         if matches!(self.module(id).kind, SymbolModuleKind::File) {
-            self.name_data(id, &mut all);
+            self.name_data(id, all);
         }
-        Ok(all)
     }
 
     /// Reads and disassembles the instruction at an address in the module's own numbering. Returns `None` if
     /// its bytes are unavailable or are not an instruction.
     pub fn instruction(&self, id: ModuleId, address: u64) -> Option<Instruction> {
-        let mut code = self.code_at(id, address, LONGEST_INSTRUCTION)?;
-        let length = disassemble::first_length(code.machine, &code.bytes).ok()??;
-        code.bytes.truncate(length);
-        self.disassemble(id, &code, Syntax::default()).ok()?.pop()
+        let code = self.code_at(id, address, LONGEST_INSTRUCTION)?;
+        let first = disassemble::first(code.machine, Syntax::default(), &code.bytes, code.start).ok()??;
+        let mut named = [first];
+        self.name_targets(id, &code, &mut named);
+        let [instruction] = named;
+        Some(instruction)
     }
 
     /// Reads up to `size` bytes of code at an address in the module's own numbering.
